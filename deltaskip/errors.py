@@ -1,0 +1,67 @@
+"""Every error deltaskip raises: one root, and a builtin second base for each leaf.
+
+A message is one sentence that names the table (or the text at fault), the version where there is one, and what to do.
+"""
+
+__all__ = [
+    "CollationUnavailable",
+    "CommitConflict",
+    "CorruptDeletionVector",
+    "CorruptLog",
+    "DataFileMissing",
+    "DeltaSkipError",
+    "PredicateError",
+    "SchemaError",
+    "StorageError",
+    "TableNotFound",
+    "UnsupportedFeature",
+    "VersionNotFound",
+]
+
+
+class DeltaSkipError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+class TableNotFound(DeltaSkipError, FileNotFoundError):
+    """There is no Delta log at the path."""
+
+
+class VersionNotFound(DeltaSkipError, LookupError):
+    """The table has no such version, or no longer the files to rebuild it."""
+
+
+class CorruptLog(DeltaSkipError, ValueError):
+    """The log breaks the protocol: a gap, a damaged file, a missing part."""
+
+
+class CorruptDeletionVector(CorruptLog):
+    """A deletion vector has the wrong size, checksum, magic number or contents."""
+
+
+class SchemaError(DeltaSkipError, ValueError):
+    """A schema, type or column mapping that the protocol does not allow."""
+
+
+class UnsupportedFeature(DeltaSkipError, RuntimeError):
+    """The table needs a protocol version or table feature that is not supported here."""
+
+
+class PredicateError(DeltaSkipError, ValueError):
+    """A predicate that cannot be parsed or does not fit the table's schema."""
+
+
+class CollationUnavailable(DeltaSkipError, LookupError):
+    """No library of the collation's exact version is in this process."""
+
+
+class CommitConflict(DeltaSkipError, RuntimeError):
+    """Another writer committed something that this transaction depends on."""
+
+
+class DataFileMissing(DeltaSkipError, FileNotFoundError):
+    """The snapshot names a data file that storage does not hold."""
+
+
+class StorageError(DeltaSkipError, OSError):
+    """Storage refused or failed: permissions, network, an unknown scheme."""

@@ -1,0 +1,81 @@
+"""Arrow's C data interface, checked views over arrays that come in, and growable buffers for arrays that go out."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #ifndef ARROW_C_DATA_INTERFACE
+    #define ARROW_C_DATA_INTERFACE
+    struct ArrowSchema {
+        const char* format; const char* name; const char* metadata; int64_t flags; int64_t n_children;
+        struct ArrowSchema** children; struct ArrowSchema* dictionary;
+        void (*release)(struct ArrowSchema*); void* private_data;
+    };
+    struct ArrowArray {
+        int64_t length; int64_t null_count; int64_t offset; int64_t n_buffers; int64_t n_children;
+        const void** buffers; struct ArrowArray** children; struct ArrowArray* dictionary;
+        void (*release)(struct ArrowArray*); void* private_data;
+    };
+    #endif
+    """
+    cdef struct ArrowSchema:
+        const char* format
+        int64_t n_children
+        ArrowSchema* dictionary
+
+    cdef struct ArrowArray:
+        int64_t length
+        int64_t null_count
+        int64_t offset
+        int64_t n_buffers
+        int64_t n_children
+        const void** buffers
+        ArrowArray* dictionary
+
+
+cdef class PrimitiveView:
+    """A fixed-width Arrow array, its capsules held as owner; `values` already points past the array's offset."""
+    cdef object owner
+    cdef const uint8_t* values
+    cdef const uint8_t* validity
+    cdef readonly int64_t length
+    cdef readonly int64_t offset
+    cdef readonly bytes format
+    cdef bint is_valid(self, int64_t i) noexcept nogil
+
+
+cdef class BinaryView:
+    """A string, large_string, binary or large_binary array, its capsules held as owner; element i is
+    data[start(i) : end(i)], every offset checked against its neighbours when the view was made."""
+    cdef object owner
+    cdef const int32_t* offsets32
+    cdef const int64_t* offsets64
+    cdef const uint8_t* data
+    cdef const uint8_t* validity
+    cdef readonly int64_t length
+    cdef readonly int64_t offset
+    cdef readonly bytes format
+    cdef bint is_valid(self, int64_t i) noexcept nogil
+    cdef int64_t start(self, int64_t i) noexcept nogil
+    cdef int64_t end(self, int64_t i) noexcept nogil
+
+
+cdef class ByteBuffer:
+    """Growable bytes with one owner: append without the GIL, then hand out through the buffer protocol."""
+    cdef uint8_t* data
+    cdef int64_t size
+    cdef int64_t capacity
+    cdef int exports
+    cdef int reserve(self, int64_t extra) noexcept nogil
+    cdef int append(self, const void* source, int64_t n) noexcept nogil
+    cdef int append_byte(self, uint8_t value) noexcept nogil
+    cdef int append_int32(self, int32_t value) noexcept nogil
+    cdef int append_int64(self, int64_t value) noexcept nogil
+    cdef int append_double(self, double value) noexcept nogil
+
+
+cdef PrimitiveView primitive_view(object array, int64_t item_bytes)
+cdef BinaryView binary_view(object array)
+cdef int check(int code) except -1

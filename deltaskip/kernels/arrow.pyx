@@ -1,0 +1,178 @@
+"""Arrow's C data interface: arrays in through `__arrow_c_array__`, buffers out through the buffer protocol.
+
+Every length, offset and type is checked here once, so kernels behind a view may trust it.
+"""
+
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+
+cdef int check(int code) except -1:
+    """Turn a kernel's return code into an exception."""
+    if code == -1:
+        raise MemoryError
+    return 0
+
+
+cdef inline bint bit(const uint8_t* bitmap, int64_t i) noexcept nogil:
+    return (bitmap[i >> 3] >> (i & 7)) & 1
+
+
+cdef class PrimitiveView:
+    cdef bint is_valid(self, int64_t i) noexcept nogil:
+        return self.validity == NULL or bit(self.validity, self.offset + i)
+
+
+cdef class BinaryView:
+    cdef bint is_valid(self, int64_t i) noexcept nogil:
+        return self.validity == NULL or bit(self.validity, self.offset + i)
+
+    cdef int64_t start(self, int64_t i) noexcept nogil:
+        return self.offsets32[i] if self.offsets64 == NULL else self.offsets64[i]
+
+    cdef int64_t end(self, int64_t i) noexcept nogil:
+        return self.offsets32[i + 1] if self.offsets64 == NULL else self.offsets64[i + 1]
+
+
+cdef ArrowArray* _import(object array, list capsules) except NULL:
+    """Import the array: `capsules` receives its two owners and then its format."""
+    if not hasattr(array, "__arrow_c_array__"):
+        raise TypeError(f"an Arrow array is wanted, not {type(array).__name__}")
+    schema_capsule, array_capsule = array.__arrow_c_array__()
+    cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(schema_capsule, "arrow_schema")
+    cdef ArrowArray* c_array = <ArrowArray*>PyCapsule_GetPointer(array_capsule, "arrow_array")
+    if schema.dictionary != NULL:
+        raise TypeError("a dictionary array must be decoded before it comes to this kernel")
+    if c_array.length < 0 or c_array.offset < 0:
+        raise ValueError("the Arrow array has a negative length or offset")
+    capsules.append(schema_capsule)
+    capsules.append(array_capsule)
+    capsules.append(<bytes>schema.format)
+    return c_array
+
+
+cdef PrimitiveView primitive_view(object array, int64_t item_bytes):
+    """View a fixed-width array of `item_bytes` an item; the caller checks the format it wants."""
+    cdef list capsules = []
+    cdef ArrowArray* c_array = _import(array, capsules)
+    cdef bytes fmt = capsules[2]
+    cdef PrimitiveView view = PrimitiveView.__new__(PrimitiveView)
+    if c_array.n_buffers != 2:
+        raise TypeError(f"a fixed-width Arrow array is wanted, not format {fmt.decode()!r}")
+    view.owner = capsules
+    view.format = fmt
+    view.length = c_array.length
+    view.offset = c_array.offset
+    view.validity = <const uint8_t*>c_array.buffers[0] if c_array.null_count != 0 else NULL
+    if c_array.buffers[1] == NULL and c_array.length > 0:
+        raise ValueError("the Arrow array has no values buffer")
+    view.values = <const uint8_t*>c_array.buffers[1]
+    if view.values != NULL:
+        view.values += c_array.offset * item_bytes
+    return view
+
+
+cdef BinaryView binary_view(object array):
+    """View a string or binary array (32- or 64-bit offsets); offsets are checked to be ordered and not negative."""
+    cdef list capsules = []
+    cdef ArrowArray* c_array = _import(array, capsules)
+    cdef bytes fmt = capsules[2]
+    cdef BinaryView view = BinaryView.__new__(BinaryView)
+    cdef int64_t i, previous
+    cdef bint ordered = True
+    if fmt not in (b"u", b"z", b"U", b"Z"):
+        raise TypeError(f"a string or binary Arrow array is wanted, not format {fmt.decode()!r}")
+    view.owner = capsules
+    view.format = fmt
+    view.length = c_array.length
+    view.offset = c_array.offset
+    view.validity = <const uint8_t*>c_array.buffers[0] if c_array.null_count != 0 else NULL
+    view.offsets32 = NULL
+    view.offsets64 = NULL
+    if c_array.length == 0:
+        return view
+    if c_array.buffers[1] == NULL:
+        raise ValueError("the Arrow array has no offsets buffer")
+    if fmt == b"u" or fmt == b"z":
+        view.offsets32 = <const int32_t*>c_array.buffers[1] + c_array.offset
+    else:
+        view.offsets64 = <const int64_t*>c_array.buffers[1] + c_array.offset
+    view.data = <const uint8_t*>c_array.buffers[2]
+    with nogil:
+        previous = view.start(0)
+        if previous < 0:
+            ordered = False
+        for i in range(view.length):
+            if view.end(i) < previous:
+                ordered = False
+                break
+            previous = view.end(i)
+    if not ordered:
+        raise ValueError("the Arrow array's offsets are not in order")
+    if previous > view.start(0) and view.data == NULL:
+        raise ValueError("the Arrow array has no data buffer")
+    return view
+
+
+cdef class ByteBuffer:
+    def __cinit__(self):
+        self.data = NULL
+        self.size = 0
+        self.capacity = 0
+        self.exports = 0
+
+    def __dealloc__(self):
+        free(self.data)
+
+    def __len__(self):
+        return self.size
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        self.exports += 1
+        PyBuffer_FillInfo(buffer, self, <void*>self.data if self.data != NULL else <void*>b"", self.size, 1, flags)
+
+    def __releasebuffer__(self, Py_buffer* buffer):
+        self.exports -= 1
+
+    cdef int reserve(self, int64_t extra) noexcept nogil:
+        """Room for `extra` more bytes: 0, or -1 when memory is out or the buffer is already handed out."""
+        cdef int64_t wanted = self.size + extra
+        cdef int64_t grown
+        cdef uint8_t* data
+        if wanted <= self.capacity:
+            return 0
+        if self.exports != 0:
+            return -1
+        grown = self.capacity * 2 if self.capacity > 32 else 64
+        if grown < wanted:
+            grown = wanted
+        data = <uint8_t*>realloc(self.data, grown)
+        if data == NULL:
+            return -1
+        self.data = data
+        self.capacity = grown
+        return 0
+
+    cdef int append(self, const void* source, int64_t n) noexcept nogil:
+        if n == 0:
+            return 0
+        if self.reserve(n) != 0:
+            return -1
+        memcpy(self.data + self.size, source, n)
+        self.size += n
+        return 0
+
+    cdef int append_byte(self, uint8_t value) noexcept nogil:
+        return self.append(&value, 1)
+
+    cdef int append_int32(self, int32_t value) noexcept nogil:
+        return self.append(&value, 4)
+
+    cdef int append_int64(self, int64_t value) noexcept nogil:
+        return self.append(&value, 8)
+
+    cdef int append_double(self, double value) noexcept nogil:
+        return self.append(&value, 8)
