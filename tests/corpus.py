@@ -1,0 +1,91 @@
+"""The real Delta tables that lie in `shared/tables` beside the repository, with what a reader must get from each.
+
+Their format is described in the README there. Everything is read lazily, so that importing this module costs nothing and
+works where the corpus is absent; ask `present()` before iterating, or use the `shared` fixture.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+ABSENT = "the shared corpus is not beside the repository (../shared/tables)"
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusTable:
+    """One table of the manifest: where it lies, and its manifest entry as parsed JSON."""
+
+    name: str
+    path: Path
+    entry: dict[str, Any]
+
+    @property
+    def expect(self) -> str:
+        """'read', 'snapshot-only', 'reject' or 'reject-or-read'."""
+        return str(self.entry["expect"])
+
+    @property
+    def versions(self) -> list[dict[str, Any]]:
+        """Expected versions, the latest first; empty for rejected tables."""
+        return list(self.entry["versions"])
+
+    @property
+    def exercises(self) -> frozenset[str]:
+        """Tags of what the table exercises."""
+        return frozenset(self.entry["exercises"])
+
+
+def present() -> bool:
+    """Whether the corpus is there."""
+    return (SHARED / "tables" / "manifest.json").is_file()
+
+
+@cache
+def tables() -> tuple[CorpusTable, ...]:
+    """Every table of the manifest in its order; empty where the corpus is absent."""
+    if not present():
+        return ()
+    folder = SHARED / "tables"
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return tuple(CorpusTable(t["name"], folder / "tables" / t["name"], t) for t in manifest["tables"])
+
+
+def table(name: str) -> CorpusTable:
+    """The table of that name; skips the running test where the corpus is absent."""
+    if not present():
+        pytest.skip(ABSENT)
+    return next(t for t in tables() if t.name == name)
+
+
+@cache
+def skipping_cases() -> tuple[dict[str, Any], ...]:
+    """Every case of skipping.json; empty where the corpus is absent."""
+    if not present():
+        return ()
+    text = (SHARED / "tables" / "skipping.json").read_text(encoding="utf-8")
+    return tuple(json.loads(text)["cases"])
+
+
+def table_params(*expect: str) -> list[Any]:
+    """Tables whose `expect` is one of those given (all when none is), as parameters with the name as id.
+
+    One skipped parameter stands for them where the corpus is absent.
+    """
+    return _params([(t.name, (t,)) for t in tables() if not expect or t.expect in expect])
+
+
+def version_params(*expect: str) -> list[Any]:
+    """(table, expected version) pairs of the tables whose `expect` is one of those given, with 'name@version' as id."""
+    chosen = [t for t in tables() if not expect or t.expect in expect]
+    return _params([(f"{t.name}@{v['version']}", (t, v)) for t in chosen for v in t.versions], width=2)
+
+
+def _params(named: list[tuple[str, tuple[Any, ...]]], width: int = 1) -> list[Any]:
+    if not present():
+        return [pytest.param(*[None] * width, id="absent", marks=pytest.mark.skip(reason=ABSENT))]
+    return [pytest.param(*values, id=name) for name, values in named]
