@@ -1,0 +1,273 @@
+"""Predicate nodes: what a WHERE clause is made of, before and after binding.
+
+Literals carry the package's value domain: None, bool, int, float (the widened double), Decimal at the type's scale, str,
+bytes, date = days since 1970-01-01, timestamp = microseconds since the epoch in UTC, timestamp_ntz = microseconds of local
+time.
+Nodes are immutable and hashable; passes are functions that `match` on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deltaskip.schema.types import DataType
+
+__all__ = [
+    "ARITHMETIC",
+    "COMPARISONS",
+    "And",
+    "Call",
+    "Case",
+    "Cast",
+    "Collate",
+    "Column",
+    "Compare",
+    "FieldRef",
+    "In",
+    "IsNull",
+    "Like",
+    "Literal",
+    "Node",
+    "Not",
+    "Opaque",
+    "Or",
+    "StartsWith",
+    "children_of",
+    "columns_of",
+    "transform",
+    "walk",
+]
+
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
+ARITHMETIC = ("+", "-", "*", "/", "%", "div")
+
+
+class Node:
+    """Base of every predicate node."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """A constant. `value` is in the value domain of `type`; None is the NULL of that type."""
+
+    value: object
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Node):
+    """A column as it was written, one part a name, not yet resolved."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRef(Node):
+    """A column of the table: exact logical and physical paths.
+
+    `nullable` counts every ancestor; `partition` says that the value comes from the log; `collation` is the text of the
+    field's `__COLLATIONS` entry as it was read, None for UTF8_BINARY and for all that is not a string.
+    """
+
+    logical: tuple[str, ...]
+    physical: tuple[str, ...]
+    type: DataType
+    nullable: bool = True
+    partition: bool = False
+    collation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Node):
+    """`left op right`, op one of COMPARISONS. `<=>` is never NULL."""
+
+    op: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    """All of `children`, in three-valued logic; at least two."""
+
+    children: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    """Any of `children`, in three-valued logic; at least two."""
+
+    children: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Node):
+    """The negation of `child`; NULL stays NULL."""
+
+    child: Node
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Node):
+    """`child IS NULL`; never NULL itself."""
+
+    child: Node
+
+
+@dataclass(frozen=True, slots=True)
+class In(Node):
+    """`child IN (values)`: TRUE on a match, else NULL if the child or a value is NULL, else FALSE (FALSE for no values)."""
+
+    child: Node
+    values: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Node):
+    """`child LIKE pattern ESCAPE escape`; `case_insensitive` is ILIKE."""
+
+    child: Node
+    pattern: Node
+    escape: str = "\\"
+    case_insensitive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith(Node):
+    """`startswith(child, prefix)`."""
+
+    child: Node
+    prefix: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    """`CAST(child AS type)` under ANSI; `safe` is TRY_CAST: NULL instead of an error."""
+
+    child: Node
+    type: DataType
+    safe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A function by its lower-case name, or one of ARITHMETIC, or unary "negative".
+
+    `type` is the result's type once bound; None before, and for functions that deltaskip does not know.
+    """
+
+    name: str
+    args: tuple[Node, ...]
+    type: DataType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Node):
+    """The value of the first branch whose condition is TRUE, else `otherwise` (NULL if absent)."""
+
+    branches: tuple[tuple[Node, Node], ...]
+    otherwise: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collate(Node):
+    """`child COLLATE collation`: the same string under another order."""
+
+    child: Node
+    collation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Node):
+    """SQL that has no node here: it can prove nothing. `columns` are those it names, as far as they could be told."""
+
+    sql: str
+    columns: tuple[tuple[str, ...], ...] = ()
+
+
+def children_of(node: Node) -> tuple[Node, ...]:
+    """Direct children of `node`, in the order of its fields."""
+    match node:
+        case Compare(_, left, right):
+            return (left, right)
+        case And(children) | Or(children):
+            return children
+        case Not(child) | IsNull(child) | Cast(child) | Collate(child):
+            return (child,)
+        case In(child, values):
+            return (child, *values)
+        case Like(child, pattern):
+            return (child, pattern)
+        case StartsWith(child, prefix):
+            return (child, prefix)
+        case Call(_, args):
+            return args
+        case Case(branches, otherwise):
+            flat = tuple(n for branch in branches for n in branch)
+            return flat if otherwise is None else (*flat, otherwise)
+        case _:
+            return ()
+
+
+def transform(node: Node, change: Callable[[Node], Node]) -> Node:
+    """`node` with every direct child replaced by `change(child)`; the same object if nothing changed."""
+    old = children_of(node)
+    new = tuple(change(child) for child in old)
+    if all(a is b for a, b in zip(old, new, strict=True)):
+        return node
+    match node:
+        case Compare(op):
+            return Compare(op, *new)
+        case And():
+            return And(new)
+        case Or():
+            return Or(new)
+        case Not():
+            return Not(*new)
+        case IsNull():
+            return IsNull(*new)
+        case In():
+            return In(new[0], new[1:])
+        case Like(_, _, escape, case_insensitive):
+            return Like(new[0], new[1], escape, case_insensitive)
+        case StartsWith():
+            return StartsWith(*new)
+        case Cast(_, type_, safe):
+            return Cast(new[0], type_, safe)
+        case Call(name, _, type_):
+            return Call(name, new, type_)
+        case Case(branches, _):
+            pairs = tuple((new[2 * i], new[2 * i + 1]) for i in range(len(branches)))
+            return Case(pairs, new[-1] if len(new) > 2 * len(branches) else None)
+        case Collate(_, collation):
+            return Collate(new[0], collation)
+        case _:
+            return node
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """`node` and everything below it, parents first."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(children_of(current)))
+
+
+def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:
+    """Logical paths of the columns that `node` names (as written before binding), each once, in order of appearance."""
+    found: dict[tuple[str, ...], None] = {}
+    for part in walk(node):
+        match part:
+            case Column(parts):
+                found[parts] = None
+            case FieldRef(logical):
+                found[logical] = None
+            case Opaque(_, columns):
+                found.update(dict.fromkeys(columns))
+    return tuple(found)
