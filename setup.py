@@ -23,7 +23,7 @@ DIRECTIVES = {
     "freethreading_compatible": False,
 }
 
-COMPILE_ARGS = ["-O0", "-g"] if DEBUG else ["-O3"]
+COMPILE_ARGS = ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
 
 extensions = [
     Extension(
@@ -34,4 +34,7 @@ extensions = [
     for path in sorted(glob(os.path.join("deltaskip", "kernels", "*.pyx")))
 ]
 
-setup(ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, include_path=["."]))
+setup(
+    ext_modules=cythonize(extensions, compiler_directives=DIRECTIVES, include_path=["."]),
+    options={"build_ext": {"parallel": min(4, os.cpu_count() or 1)}},
+)

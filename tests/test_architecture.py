@@ -1,0 +1,255 @@
+"""The structure of the package, read from its sources: rooms, imports, sizes, docstrings, machine paths."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "deltaskip"
+
+# A room may import from the rooms of lower levels only; rooms of one level do not know each other.
+LEVELS = {
+    "errors": 0,
+    "kernels": 1,
+    "storage": 2,
+    "collation": 2,
+    "schema": 3,
+    "expr": 4,
+    "actions": 5,
+    "features": 6,
+    "stats": 6,
+    "log": 7,
+    "skipping": 8,
+    "txn": 9,
+    "table": 10,
+    "catalog": 11,
+    "spark": 12,
+    "demo": 13,
+    "cli": 14,
+}
+
+# Methods that hand over to Spark import its room when they are called, so that planning never needs PySpark.
+HANDOVERS = {("skipping/scan.py", "spark"), ("table/table.py", "spark")}
+
+MAX_MODULE_LINES = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import statement's target: a dotted module, the line, and whether it runs when the module is loaded."""
+
+    module: str
+    line: int
+    at_load: bool
+    for_types_only: bool
+
+
+def python_modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def kernel_sources() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.pyx"))
+
+
+def ident(path: Path) -> str:
+    return str(path.relative_to(PACKAGE)) if path.is_relative_to(PACKAGE) else str(path.relative_to(ROOT))
+
+
+def room_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    package = ["deltaskip", *path.relative_to(PACKAGE).parts[:-1]]
+
+    def walk(node: ast.AST, at_load: bool, types_only: bool) -> Iterator[Import]:
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield Import(alias.name, node.lineno, at_load, types_only)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                base = package[: len(package) - level + 1] if level else []
+                target = ".".join([*base, *([module] if module else [])])
+                for alias in names:
+                    # `from deltaskip import errors` names a room, `from deltaskip.errors import X` a thing in it.
+                    yield Import(f"{target}.{alias.name}", node.lineno, at_load, types_only)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                for child in ast.iter_child_nodes(node):
+                    yield from walk(child, False, types_only)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body, orelse=orelse):
+                for child in body:
+                    yield from walk(child, at_load, True)
+                for child in orelse:
+                    yield from walk(child, at_load, types_only)
+            case _:
+                for child in ast.iter_child_nodes(node):
+                    yield from walk(child, at_load, types_only)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), True, False)
+
+
+def is_public(name: str) -> bool:
+    return not name.startswith("_")
+
+
+def undocumented(tree: ast.Module) -> Iterator[str]:
+    """Public functions, classes and methods of public classes that have no docstring."""
+    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    for node in tree.body:
+        if not isinstance(node, definitions) or not is_public(node.name):
+            continue
+        if ast.get_docstring(node) is None and not is_overload(node):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            for member in node.body:
+                if isinstance(member, definitions) and is_public(member.name) and not is_overload(member) \
+                        and ast.get_docstring(member) is None:
+                    yield f"{node.name}.{member.name}"
+
+
+def is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Whether the definition speaks through another docstring: an overload, a setter, an override."""
+    names = {ast.unparse(decorator).split(".")[-1] for decorator in node.decorator_list}
+    return bool(names & {"overload", "setter", "deleter", "override"})
+
+
+def tracked_files() -> list[Path]:
+    """Every file that a commit would hold; all sources where there is no git."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT, capture_output=True, check=True,
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        suffixes = {".py", ".pyx", ".pxd", ".pyi", ".md", ".toml", ".json", ".in"}
+        folders = ("deltaskip", "tests", "benchmarks", ".ci")
+        found = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in suffixes]
+        return sorted(path for path in found if path.is_file())
+    paths = [ROOT / name for name in listed.decode().split("\0") if name]
+    return sorted(path for path in paths if path.is_file())
+
+
+def test_every_room_has_its_level() -> None:
+    rooms = {room_of(path) for path in python_modules() if path.parent != PACKAGE or path.name != "__init__.py"}
+    assert rooms <= set(LEVELS), f"rooms without a level: {sorted(rooms - set(LEVELS))}"
+
+
+@pytest.mark.parametrize("path", python_modules(), ids=ident)
+def test_imports_point_down(path: Path) -> None:
+    if path == PACKAGE / "__init__.py":
+        return
+    here = room_of(path)
+    wrong = []
+    for found in imports_of(path):
+        parts = found.module.split(".")
+        if parts[0] != "deltaskip":
+            continue
+        there = parts[1] if len(parts) > 1 else ""
+        if there == here:
+            continue
+        if there not in LEVELS:
+            if here not in {"cli", "demo"}:
+                wrong.append(f"line {found.line}: {found.module}: only cli and demo use the public surface")
+        elif (ident(path), there) in HANDOVERS and (found.for_types_only or not found.at_load):
+            continue
+        elif LEVELS[there] >= LEVELS[here]:
+            wrong.append(f"line {found.line}: {here} imports {there}")
+    assert not wrong, f"{ident(path)}: " + "; ".join(wrong)
+
+
+@pytest.mark.parametrize("path", kernel_sources(), ids=ident)
+def test_kernels_know_only_kernels_and_errors(path: Path) -> None:
+    pattern = re.compile(r"^\s*(?:from\s+(deltaskip[\w.]*)\s+c?import|c?import\s+(deltaskip[\w.]*))", re.MULTILINE)
+    targets = {a or b for a, b in pattern.findall(path.read_text(encoding="utf-8"))}
+    foreign = {target for target in targets if not re.match(r"deltaskip\.(kernels|errors)\b", target)}
+    assert not foreign, f"{ident(path)} imports {sorted(foreign)}"
+
+
+def test_only_the_spark_room_imports_pyspark() -> None:
+    wrong = [
+        f"{ident(path)}:{found.line}"
+        for path in python_modules()
+        if room_of(path) != "spark"
+        for found in imports_of(path)
+        if found.module.split(".")[0] in {"pyspark", "py4j"} and not found.for_types_only
+    ]
+    assert not wrong, wrong
+
+
+def test_the_package_loads_without_the_spark_room() -> None:
+    wrong = [found.module for found in imports_of(PACKAGE / "__init__.py") if "spark" in found.module.split(".")]
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("path", [*python_modules(), *kernel_sources()], ids=ident)
+def test_modules_are_short_enough_to_hold_in_the_head(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= MAX_MODULE_LINES, f"{ident(path)} has {lines} lines"
+
+
+@pytest.mark.parametrize("path", kernel_sources(), ids=ident)
+def test_every_kernel_has_its_hand_written_types(path: Path) -> None:
+    # A .pyx without a `def` offers nothing to Python; its .pxd types it for the other kernels.
+    offers = re.search(r"^(?:def|class)\s", path.read_text(encoding="utf-8"), re.MULTILINE)
+    declared = path.with_suffix(".pyi").exists() or (offers is None and path.with_suffix(".pxd").exists())
+    assert declared, f"{ident(path)} has no .pyi"
+
+
+@pytest.mark.parametrize("path", python_modules(), ids=ident)
+def test_everything_public_says_what_it_gives(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    missing = list(undocumented(tree))
+    if ast.get_docstring(tree) is None:
+        missing.insert(0, "the module itself")
+    assert not missing, f"{ident(path)}: no docstring on {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("path", [p for p in python_modules() if p.name == "__init__.py"], ids=ident)
+def test_package_files_list_names_only(path: Path) -> None:
+    def names_only(node: ast.stmt) -> bool:
+        match node:
+            case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
+                return True
+            case ast.Assign(targets=[ast.Name(id="__all__" | "__version__")]):
+                return True
+        return False
+
+    logic = [node.lineno for node in ast.parse(path.read_text(encoding="utf-8")).body if not names_only(node)]
+    assert not logic, f"{ident(path)} has more than names at line {logic[0]}"
+
+
+def test_no_file_names_a_path_of_one_machine() -> None:
+    folders = "|".join(["work", "opt", "root", r"home/\w+", r"Users/\w+"])
+    pattern = re.compile(r"(?<![\w.})*%-])/(?:" + folders + ")/")
+    wrong = []
+    for path in tracked_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        wrong += [
+            f"{ident(path)}:{number}"
+            for number, line in enumerate(text.splitlines(), 1)
+            if pattern.search(line)
+        ]
+    assert not wrong, wrong
+
+
+def test_nothing_is_left_unfinished() -> None:
+    marks = re.compile("|".join(["TO" + "DO", "FIX" + "ME", "NotImplemented" + "Error"]))
+    wrong = [
+        f"{ident(path)}:{number}"
+        for path in [*python_modules(), *kernel_sources()]
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if marks.search(line)
+    ]
+    assert not wrong, wrong
