@@ -1,0 +1,152 @@
+"""Delta types as Arrow types and back."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from deltaskip.errors import SchemaError
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
+
+__all__ = ["VARIANT_STORAGE", "arrow_field", "arrow_schema", "arrow_type", "from_arrow", "from_arrow_type"]
+
+# PROTOCOL, Variant Data Type: both halves are always there.
+VARIANT_STORAGE = pa.struct(
+    [pa.field("value", pa.binary(), nullable=False), pa.field("metadata", pa.binary(), nullable=False)]
+)
+
+_ARROW: dict[DataType, pa.DataType] = {
+    STRING: pa.string(),
+    LONG: pa.int64(),
+    INTEGER: pa.int32(),
+    SHORT: pa.int16(),
+    BYTE: pa.int8(),
+    FLOAT: pa.float32(),
+    DOUBLE: pa.float64(),
+    BOOLEAN: pa.bool_(),
+    BINARY: pa.binary(),
+    DATE: pa.date32(),
+    TIMESTAMP: pa.timestamp("us", tz="UTC"),
+    TIMESTAMP_NTZ: pa.timestamp("us"),
+    VOID: pa.null(),
+    VARIANT: VARIANT_STORAGE,
+}
+
+# Unsigned integers go to the narrowest signed type that holds all their values.
+_DELTA: dict[pa.DataType, DataType] = {
+    **{arrow: delta for delta, arrow in _ARROW.items()},
+    pa.uint8(): SHORT,
+    pa.uint16(): INTEGER,
+    pa.uint32(): LONG,
+    pa.uint64(): DecimalType(20, 0),
+    pa.float16(): FLOAT,
+    pa.large_string(): STRING,
+    pa.string_view(): STRING,
+    pa.large_binary(): BINARY,
+    pa.binary_view(): BINARY,
+    pa.date64(): DATE,
+}
+
+
+def arrow_type(data_type: DataType) -> pa.DataType:
+    """The Arrow type that holds `data_type`: instants are timestamp[us, UTC], variant its two binary halves.
+
+    Raises SchemaError for a type that this package does not know.
+    """
+    match data_type:
+        case DecimalType(precision, scale):
+            return pa.decimal128(precision, scale)
+        case StructType(fields):
+            return pa.struct([arrow_field(f) for f in fields])
+        case ArrayType(element, contains_null):
+            return pa.list_(pa.field("element", arrow_type(element), contains_null))
+        case MapType(key, value, value_contains_null):
+            return pa.map_(
+                pa.field("key", arrow_type(key), False), pa.field("value", arrow_type(value), value_contains_null)
+            )
+        case _ if data_type in _ARROW:
+            return _ARROW[data_type]
+        case _:
+            raise SchemaError(f"The type {getattr(data_type, 'name', data_type)} cannot be read here.")
+
+
+def arrow_field(field: StructField) -> pa.Field:
+    """`field` as an Arrow field, without metadata."""
+    try:
+        return pa.field(field.name, arrow_type(field.type), field.nullable)
+    except SchemaError as error:
+        raise SchemaError(f"Column {field.name!r}: {error}") from error
+
+
+def arrow_schema(struct: StructType) -> pa.Schema:
+    """The Arrow schema of rows of `struct`. Raises SchemaError naming a column whose type cannot be read."""
+    return pa.schema([arrow_field(f) for f in struct.fields])
+
+
+def from_arrow(schema: pa.Schema) -> StructType:
+    """The Delta schema that holds Arrow rows of `schema`; Arrow metadata is dropped.
+
+    Timestamps of any unit become microseconds, with a zone timestamp and without one timestamp_ntz. Raises SchemaError
+    for a type that Delta has no place for (time of day, durations, unions …).
+    """
+    return StructType(tuple(_from_field(f) for f in schema))
+
+
+def from_arrow_type(arrow: pa.DataType) -> DataType:
+    """The Delta type that holds values of one Arrow type; raises SchemaError as from_arrow does."""
+    if isinstance(arrow, pa.BaseExtensionType):
+        return from_arrow_type(arrow.storage_type)
+    if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
+        return from_arrow_type(arrow.value_type)
+    if pa.types.is_timestamp(arrow):
+        return TIMESTAMP if arrow.tz is not None else TIMESTAMP_NTZ
+    if pa.types.is_decimal(arrow):
+        return DecimalType(arrow.precision, arrow.scale)
+    if pa.types.is_fixed_size_binary(arrow):
+        return BINARY
+    if arrow in _DELTA:
+        return _DELTA[arrow]
+    if pa.types.is_struct(arrow):
+        return StructType(tuple(_from_field(arrow.field(i)) for i in range(arrow.num_fields)))
+    if pa.types.is_map(arrow):
+        return MapType(from_arrow_type(arrow.key_type), from_arrow_type(arrow.item_type), arrow.item_field.nullable)
+    if _is_list(arrow):
+        return ArrayType(from_arrow_type(arrow.value_type), arrow.value_field.nullable)
+    raise SchemaError(f"The Arrow type {arrow} has no counterpart in Delta.")
+
+
+def _from_field(field: pa.Field) -> StructField:
+    try:
+        return StructField(field.name, from_arrow_type(field.type), field.nullable)
+    except SchemaError as error:
+        raise SchemaError(f"Column {field.name!r}: {error}") from error
+
+
+def _is_list(arrow: pa.DataType) -> bool:
+    return (
+        pa.types.is_list(arrow)
+        or pa.types.is_large_list(arrow)
+        or pa.types.is_fixed_size_list(arrow)
+        or pa.types.is_list_view(arrow)
+        or pa.types.is_large_list_view(arrow)
+    )

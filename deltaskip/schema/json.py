@@ -1,0 +1,238 @@
+"""schemaString: types from JSON and back.
+
+# PROTOCOL, Schema Serialization Format
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from deltaskip.errors import SchemaError
+from deltaskip.schema.types import (
+    COLLATIONS_KEY,
+    PRIMITIVES,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    UnknownType,
+    declared_collation,
+)
+
+__all__ = ["CHAR_VARCHAR_KEY", "parse_schema", "parse_type", "schema_to_json", "simple_string", "type_to_json"]
+
+# Spark keeps the declared char(n) or varchar(n) of a string column under this key.
+CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
+
+_DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
+_CHAR_VARCHAR = re.compile(r"(?:char|varchar)\(\s*\d+\s*\)")
+
+# Names that Spark's own reader of this JSON still accepts: NullType was once "null".
+_OTHER_NAMES: Mapping[str, DataType] = {"null": VOID, "timestamp_ltz": TIMESTAMP, "decimal": DecimalType(10, 0)}
+
+_SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+
+
+def parse_schema(text: str | None) -> StructType:
+    """The table's schema from its schemaString; a metaData action without one has no columns.
+
+    Unknown type names become UnknownType; `char(n)` and `varchar(n)` become string with Spark's metadata key. Raises
+    SchemaError naming the field for anything else that the protocol does not allow.
+    """
+    if text is None:
+        return StructType()
+    try:
+        value = json.loads(text)
+        parsed = _type(value, "the schema")
+    except (json.JSONDecodeError, TypeError) as error:
+        raise SchemaError(f"schemaString is not JSON: {error}.") from error
+    except RecursionError as error:
+        raise SchemaError("schemaString is nested too deeply to be a schema.") from error
+    if not isinstance(parsed, StructType):
+        raise SchemaError(f"schemaString holds the type {simple_string(parsed)}; a table's schema must be a struct.")
+    return parsed
+
+
+def parse_type(text: str) -> DataType:
+    """The type whose JSON text is `text` (a quoted name or an object). Raises SchemaError as parse_schema does."""
+    try:
+        return _type(json.loads(text), "the type")
+    except json.JSONDecodeError as error:
+        raise SchemaError(f"{text!r} is not the JSON of a type: {error}.") from error
+
+
+def schema_to_json(struct: StructType) -> str:
+    """The schemaString of `struct`; parse_schema gives it back unchanged."""
+    return type_to_json(struct)
+
+
+def type_to_json(data_type: DataType) -> str:
+    """The JSON text of `data_type`, without white space."""
+    return json.dumps(_json(data_type), ensure_ascii=False, separators=(",", ":"))
+
+
+def simple_string(data_type: DataType, field: StructField | None = None) -> str:
+    """Spark's text for the type: bigint, struct<x:string collate UNICODE_CI,y:array<int>>.
+
+    `field` is the StructField that holds the type, if any: its metadata says the collations of the strings in it.
+    """
+    return _simple(data_type, field, field.name if field else "")
+
+
+def _type(value: Any, where: str) -> DataType:
+    match value:
+        case str():
+            return _named(value, where)
+        case {"type": "struct"}:
+            fields = value.get("fields")
+            if not isinstance(fields, list):
+                raise SchemaError(f"The struct at {where} has no list of fields.")
+            return StructType(tuple(_field(f, where) for f in fields))
+        case {"type": "array"}:
+            element = _type(_member(value, "elementType", where), f"{where}.element")
+            return ArrayType(element, _boolean(value, "containsNull", where))
+        case {"type": "map"}:
+            key = _type(_member(value, "keyType", where), f"{where}.key")
+            content = _type(_member(value, "valueType", where), f"{where}.value")
+            return MapType(key, content, _boolean(value, "valueContainsNull", where))
+        case {"type": str()}:
+            return UnknownType(json.dumps(value, ensure_ascii=False, sort_keys=True))
+        case _:
+            raise SchemaError(f"The type at {where} is neither a name nor an object with a type: {_excerpt(value)}.")
+
+
+def _named(name: str, where: str) -> DataType:
+    known = PRIMITIVES.get(name) or _OTHER_NAMES.get(name)
+    if known is not None:
+        return known
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal is None:
+        return UnknownType(json.dumps(name, ensure_ascii=False))
+    try:
+        return DecimalType(int(decimal[1]), int(decimal[2]))
+    except SchemaError as error:
+        raise SchemaError(f"At {where}: {error}") from error
+
+
+def _field(value: Any, parent: str) -> StructField:
+    if not isinstance(value, dict):
+        raise SchemaError(f"A field of {parent} is not a JSON object: {_excerpt(value)}.")
+    name = _member(value, "name", f"a field of {parent}")
+    if not isinstance(name, str):
+        raise SchemaError(f"A field of {parent} has a name that is not a string: {_excerpt(name)}.")
+    where = f"column {name}" if parent == "the schema" else f"{parent}.{name}"
+    data_type = _type(_member(value, "type", where), where)
+    metadata = value.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise SchemaError(f"The metadata of {where} is not a JSON object: {_excerpt(metadata)}.")
+    plain = _without_lengths(data_type)
+    if plain != data_type:
+        metadata = {CHAR_VARCHAR_KEY: simple_string(data_type), **metadata}
+    field = StructField(name, plain, _boolean(value, "nullable", where), metadata)
+    _check_collations(field)
+    return field
+
+
+def _without_lengths(data_type: DataType) -> DataType:
+    """char(n) and varchar(n) replaced by string, up to nested structs, whose fields keep their own."""
+    match data_type:
+        case UnknownType() if _CHAR_VARCHAR.fullmatch(data_type.name):
+            return STRING
+        case ArrayType(element, contains_null):
+            return ArrayType(_without_lengths(element), contains_null)
+        case MapType(key, value, value_contains_null):
+            return MapType(_without_lengths(key), _without_lengths(value), value_contains_null)
+        case _:
+            return data_type
+
+
+def _check_collations(field: StructField) -> None:
+    declared = field.metadata.get(COLLATIONS_KEY)
+    for path in declared if isinstance(declared, Mapping) else (field.name,):
+        declared_collation(field, path)
+
+
+def _member(value: Mapping[str, Any], key: str, where: str) -> Any:
+    if key not in value:
+        raise SchemaError(f"{where[:1].upper()}{where[1:]} has no {key!r} in schemaString.")
+    return value[key]
+
+
+def _boolean(value: Mapping[str, Any], key: str, where: str) -> bool:
+    flag = _member(value, key, where)
+    if not isinstance(flag, bool):
+        raise SchemaError(f"{key!r} of {where} is not true or false: {_excerpt(flag)}.")
+    return flag
+
+
+def _excerpt(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _json(data_type: DataType) -> Any:
+    match data_type:
+        case PrimitiveType(name):
+            return name
+        case DecimalType(precision, scale):
+            return f"decimal({precision},{scale})"
+        case StructType(fields):
+            return {"type": "struct", "fields": [_field_json(f) for f in fields]}
+        case ArrayType(element, contains_null):
+            return {"type": "array", "elementType": _json(element), "containsNull": contains_null}
+        case MapType(key, value, value_contains_null):
+            return {
+                "type": "map",
+                "keyType": _json(key),
+                "valueType": _json(value),
+                "valueContainsNull": value_contains_null,
+            }
+        case UnknownType(text):
+            return json.loads(text)
+        case _:
+            raise SchemaError(f"{type(data_type).__name__} has no JSON form.")
+
+
+def _field_json(field: StructField) -> dict[str, Any]:
+    return {
+        "name": field.name,
+        "type": _json(field.type),
+        "nullable": field.nullable,
+        "metadata": dict(field.metadata),
+    }
+
+
+def _simple(data_type: DataType, field: StructField | None, path: str) -> str:
+    match data_type:
+        case PrimitiveType("string"):
+            identifier = declared_collation(field, path) if field else None
+            return f"string collate {_collation_name(identifier)}" if identifier else "string"
+        case PrimitiveType(name):
+            return _SQL_NAMES.get(name, name)
+        case DecimalType(precision, scale):
+            return f"decimal({precision},{scale})"
+        case StructType(fields):
+            return "struct<" + ",".join(f"{f.name}:{_simple(f.type, f, f.name)}" for f in fields) + ">"
+        case ArrayType(element):
+            return f"array<{_simple(element, field, path + '.element')}>"
+        case MapType(key, value):
+            return f"map<{_simple(key, field, path + '.key')},{_simple(value, field, path + '.value')}>"
+        case UnknownType():
+            return data_type.name
+        case _:
+            raise SchemaError(f"{type(data_type).__name__} has no SQL text.")
+
+
+def _collation_name(identifier: str) -> str:
+    # provider.name[.version]: only the name is part of Spark's text.
+    parts = identifier.split(".", 2)
+    return parts[1] if len(parts) > 1 else identifier

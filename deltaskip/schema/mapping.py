@@ -1,0 +1,139 @@
+"""Logical and physical names of columns.
+
+# PROTOCOL, Column Mapping
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Literal, Protocol
+
+from deltaskip.errors import SchemaError
+from deltaskip.schema.types import (
+    COLLATIONS_KEY,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
+
+__all__ = [
+    "ID_KEY",
+    "MODE_PROPERTY",
+    "PHYSICAL_NAME_KEY",
+    "MappingMode",
+    "ReaderProtocol",
+    "field_id",
+    "mapping_mode",
+    "physical_name",
+    "physical_schema",
+]
+
+MappingMode = Literal["none", "name", "id"]
+
+MODE_PROPERTY = "delta.columnMapping.mode"
+PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
+ID_KEY = "delta.columnMapping.id"
+
+
+class ReaderProtocol(Protocol):
+    """The part of a protocol action that decides whether column mapping is honoured."""
+
+    @property
+    def min_reader_version(self) -> int:
+        """The table's reader version."""
+
+    @property
+    def reader_features(self) -> Collection[str] | None:
+        """The table's reader features, None where it lists none."""
+
+
+def mapping_mode(protocol: ReaderProtocol, properties: Mapping[str, str]) -> MappingMode:
+    """How data files name the table's columns.
+
+    # PROTOCOL, Column Mapping: "The table property should only be honored if the table's protocol has reader and
+    # writer versions and/or table features that support the columnMapping table feature."
+    Raises SchemaError for a mode that the protocol does not know.
+    """
+    if not _supports_mapping(protocol):
+        return "none"
+    match properties.get(MODE_PROPERTY, "none").lower():
+        case "none":
+            return "none"
+        case "name":
+            return "name"
+        case "id":
+            return "id"
+        case other:
+            raise SchemaError(f"The table property {MODE_PROPERTY} is {other!r}; it must be none, name or id.")
+
+
+def physical_name(field: StructField, mode: MappingMode) -> str:
+    """The name of `field` in data files, statistics and partition values.
+
+    Raises SchemaError where the mode needs a physical name and the field has none.
+    """
+    if mode == "none":
+        return field.name
+    name = field.metadata.get(PHYSICAL_NAME_KEY)
+    if not isinstance(name, str) or not name:
+        raise SchemaError(
+            f"Column {field.name!r} has no {PHYSICAL_NAME_KEY} in its metadata although the table's column mapping "
+            f"mode is {mode!r}; the schema in the log is damaged."
+        )
+    return name
+
+
+def field_id(field: StructField) -> int | None:
+    """The Parquet field id of `field`, or None where it has none. Raises SchemaError where the id is no integer."""
+    value = field.metadata.get(ID_KEY)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SchemaError(f"Column {field.name!r} has {ID_KEY} {value!r}, which is not an integer.")
+    return value
+
+
+def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
+    """`struct` with every field, at any depth, under its physical name.
+
+    Metadata stays, but collations are keyed by the new names so that they are still found.
+    """
+    if mode == "none":
+        return struct
+    return StructType(tuple(_physical_field(f, mode) for f in struct.fields))
+
+
+def _supports_mapping(protocol: ReaderProtocol) -> bool:
+    if protocol.min_reader_version == 2:
+        return True
+    return protocol.min_reader_version >= 3 and "columnMapping" in (protocol.reader_features or ())
+
+
+def _physical_field(field: StructField, mode: MappingMode) -> StructField:
+    name = physical_name(field, mode)
+    return StructField(name, _physical_type(field.type, mode), field.nullable, _rekeyed(field, name))
+
+
+def _physical_type(data_type: DataType, mode: MappingMode) -> DataType:
+    match data_type:
+        case StructType():
+            return physical_schema(data_type, mode)
+        case ArrayType(element, contains_null):
+            return ArrayType(_physical_type(element, mode), contains_null)
+        case MapType(key, value, value_contains_null):
+            return MapType(_physical_type(key, mode), _physical_type(value, mode), value_contains_null)
+        case _:
+            return data_type
+
+
+def _rekeyed(field: StructField, name: str) -> Mapping[str, object]:
+    declared = field.metadata.get(COLLATIONS_KEY)
+    if not isinstance(declared, Mapping):
+        return field.metadata
+    moved = {
+        name + path[len(field.name) :] if path == field.name or path.startswith(field.name + ".") else path: collation
+        for path, collation in declared.items()
+    }
+    return {**field.metadata, COLLATIONS_KEY: moved}

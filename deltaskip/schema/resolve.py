@@ -1,0 +1,154 @@
+"""From a predicate's column name to the field that it means."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from deltaskip.errors import PredicateError
+from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.types import (
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    declared_collation,
+)
+
+__all__ = ["InsideCollection", "Resolved", "collation_of", "display_name", "fold_name", "leaves", "resolve"]
+
+
+class InsideCollection(PredicateError):
+    """The name goes on below an array or a map, where one row has many values and no statistics exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A field reached from the root through structs only.
+
+    `logical` and `physical` are its path, `nullable` says whether it or any struct around it can be null, and `field`
+    is the field itself.
+    """
+
+    logical: tuple[str, ...]
+    physical: tuple[str, ...]
+    type: DataType
+    nullable: bool
+    field: StructField
+
+
+def resolve(
+    struct: StructType, parts: Sequence[str], mode: MappingMode = "none", case_sensitive: bool = False
+) -> Resolved:
+    """The field that `parts` names, found as Spark finds it.
+
+    `parts` are already split: `a.b` is ("a", "b") and the quoted name `` `a.b` `` is ("a.b",). Each part must match one
+    field. Without case_sensitive letter case is ignored, and two names that differ only in case are ambiguous even if
+    one of them is spelled exactly (Spark's AMBIGUOUS_REFERENCE).
+    Raises PredicateError for unknown (with the nearest names) and ambiguous names, and InsideCollection, one of its
+    subclasses, where the path goes on below an array or map.
+    """
+    if not parts:
+        raise PredicateError("A column name is empty.")
+    logical: list[str] = []
+    physical: list[str] = []
+    nullable = False
+    current: DataType = struct
+    for part in parts:
+        field = _step(current, logical, part, case_sensitive)
+        logical.append(field.name)
+        physical.append(physical_name(field, mode))
+        nullable = nullable or field.nullable
+        current = field.type
+    return Resolved(tuple(logical), tuple(physical), current, nullable, field)
+
+
+def leaves(struct: StructType, mode: MappingMode = "none") -> list[Resolved]:
+    """Every field below `struct` that is not a struct, array or map and is reached through structs only, in order."""
+    return list(_leaves(struct, mode, (), (), False))
+
+
+def collation_of(resolved: Resolved) -> str | None:
+    """The collation identifier that the schema declares for a string field, as written; None is UTF8_BINARY.
+
+    # COLLATIONS RFC, Specifying collations in the table schema: the key is the path from the nearest StructField.
+    """
+    if resolved.type != STRING:
+        return None
+    return declared_collation(resolved.field, resolved.field.name)
+
+
+def display_name(parts: Sequence[str]) -> str:
+    """`parts` as SQL text: joined by dots, with backticks around a part that needs them."""
+    return ".".join(p if p.replace("_", "a").isalnum() else "`" + p.replace("`", "``") + "`" for p in parts)
+
+
+def fold_name(name: str) -> str:
+    """A key that is equal for names that Spark takes for the same without regard to case.
+
+    Java's equalsIgnoreCase: the lower case of the upper case of each character, one character for one (so ß is not ss).
+    """
+    return name.lower() if name.isascii() else "".join(map(_fold_character, name))
+
+
+def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bool) -> StructField:
+    match current:
+        case StructType(fields):
+            return _pick(fields, above, part, case_sensitive)
+        case ArrayType() | MapType():
+            kind = "an array" if isinstance(current, ArrayType) else "a map"
+            raise InsideCollection(
+                f"{display_name((*above, part))} goes inside {kind}: {display_name(above)} has no single value a row."
+            )
+        case _:
+            raise PredicateError(f"{display_name((*above, part))} does not exist: {display_name(above)} is no struct.")
+
+
+def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_sensitive: bool) -> StructField:
+    wanted = part if case_sensitive else fold_name(part)
+    found = [f for f in fields if (f.name if case_sensitive else fold_name(f.name)) == wanted]
+    if len(found) == 1:
+        return found[0]
+    name = display_name((*above, part))
+    if found:
+        candidates = ", ".join(display_name((*above, f.name)) for f in found)
+        raise PredicateError(f"Column {name} is ambiguous: it could be {candidates}.")
+    raise PredicateError(f"There is no column {name}; {_suggestion(fields, above, part)}.")
+
+
+def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) -> str:
+    by_key = {fold_name(f.name): f.name for f in fields}
+    near = difflib.get_close_matches(fold_name(part), list(by_key), n=3, cutoff=0.5)
+    if near:
+        return "did you mean " + " or ".join(display_name((*above, by_key[n])) for n in near)
+    if not fields:
+        return "the schema has no columns here"
+    shown = ", ".join(display_name((*above, f.name)) for f in fields[:8])
+    return f"there are {shown}{' …' if len(fields) > 8 else ''}"
+
+
+def _leaves(
+    struct: StructType, mode: MappingMode, logical: tuple[str, ...], physical: tuple[str, ...], nullable: bool
+) -> Iterator[Resolved]:
+    for field in struct.fields:
+        path = (*logical, field.name)
+        stored = (*physical, physical_name(field, mode))
+        can_be_null = nullable or field.nullable
+        match field.type:
+            case StructType():
+                yield from _leaves(field.type, mode, path, stored, can_be_null)
+            case ArrayType() | MapType():
+                continue
+            case _:
+                yield Resolved(path, stored, field.type, can_be_null, field)
+
+
+def _fold_character(character: str) -> str:
+    upper = character.upper()
+    if len(upper) != 1:
+        title = character.title()
+        upper = title if len(title) == 1 else character
+    return upper.lower()[:1]
