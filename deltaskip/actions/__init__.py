@@ -1,0 +1,51 @@
+"""One frozen dataclass an action, its JSON and Arrow forms, and what its paths and partition values mean."""
+
+from deltaskip.actions.file_schema import DELETION_VECTOR, FILE_SCHEMA
+from deltaskip.actions.files import AddCdcFile, AddFile, DeletionVectorDescriptor, RemoveFile
+from deltaskip.actions.line import Action, parse_action, to_line
+from deltaskip.actions.paths import (
+    absolute_uri,
+    absolute_uris,
+    canonical_path,
+    canonical_paths,
+    decode_path,
+    decode_paths,
+    hadoop_path,
+)
+from deltaskip.actions.table_state import (
+    CheckpointMetadata,
+    CommitInfo,
+    DomainMetadata,
+    Format,
+    Metadata,
+    Protocol,
+    Sidecar,
+    Txn,
+)
+
+__all__ = [
+    "DELETION_VECTOR",
+    "FILE_SCHEMA",
+    "Action",
+    "AddCdcFile",
+    "AddFile",
+    "CheckpointMetadata",
+    "CommitInfo",
+    "DeletionVectorDescriptor",
+    "DomainMetadata",
+    "Format",
+    "Metadata",
+    "Protocol",
+    "RemoveFile",
+    "Sidecar",
+    "Txn",
+    "absolute_uri",
+    "absolute_uris",
+    "canonical_path",
+    "canonical_paths",
+    "decode_path",
+    "decode_paths",
+    "hadoop_path",
+    "parse_action",
+    "to_line",
+]

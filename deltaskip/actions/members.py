@@ -1,0 +1,118 @@
+"""Typed access to the members of an action's JSON object, with errors that name the member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+__all__ = [
+    "boolean",
+    "integer",
+    "optional_boolean",
+    "optional_integer",
+    "optional_string",
+    "optional_string_list",
+    "optional_string_map",
+    "present",
+    "string",
+    "string_list",
+    "string_map",
+]
+
+T = TypeVar("T")
+
+
+def string(action: str, members: Mapping[str, Any], name: str) -> str:
+    """The required string member; raises ValueError where it is missing, null or something else."""
+    return _required(action, name, optional_string(action, members, name))
+
+
+def integer(action: str, members: Mapping[str, Any], name: str) -> int:
+    """The required integer member; raises ValueError where it is missing, null or something else."""
+    return _required(action, name, optional_integer(action, members, name))
+
+
+def boolean(action: str, members: Mapping[str, Any], name: str) -> bool:
+    """The required boolean member; raises ValueError where it is missing, null or something else."""
+    return _required(action, name, optional_boolean(action, members, name))
+
+
+def string_map(action: str, members: Mapping[str, Any], name: str) -> dict[str, str | None]:
+    """The required map of strings; raises ValueError where it is missing, null or something else."""
+    return _required(action, name, optional_string_map(action, members, name))
+
+
+def string_list(action: str, members: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """The required list of strings; raises ValueError where it is missing, null or something else."""
+    return _required(action, name, optional_string_list(action, members, name))
+
+
+def optional_string(action: str, members: Mapping[str, Any], name: str) -> str | None:
+    """The string member, None where missing or null; raises ValueError for another JSON type."""
+    value = members.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    raise _wrong(action, name, "a string", value)
+
+
+def optional_integer(action: str, members: Mapping[str, Any], name: str) -> int | None:
+    """The integer member, None where missing or null; raises ValueError for another JSON type or beyond 64 bits."""
+    value = members.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        raise _wrong(action, name, "a 64-bit integer", value)
+    return value
+
+
+def optional_boolean(action: str, members: Mapping[str, Any], name: str) -> bool | None:
+    """The boolean member, None where missing or null; raises ValueError for another JSON type."""
+    value = members.get(name)
+    if value is None or isinstance(value, bool):
+        return value
+    raise _wrong(action, name, "true or false", value)
+
+
+def optional_string_map(action: str, members: Mapping[str, Any], name: str) -> dict[str, str | None] | None:
+    """The map of strings (values may be null), None where missing or null.
+
+    A list of pairs, which is what Arrow makes of a checkpoint's map, is accepted too. Raises ValueError for anything else.
+    """
+    value = members.get(name)
+    if value is None:
+        return None
+    try:
+        pairs = dict(value)
+    except (TypeError, ValueError) as error:
+        raise _wrong(action, name, "a map of strings", value) from error
+    if isinstance(value, str) or not all(
+        isinstance(k, str) and (v is None or isinstance(v, str)) for k, v in pairs.items()
+    ):
+        raise _wrong(action, name, "a map of strings", value)
+    return pairs
+
+
+def optional_string_list(action: str, members: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
+    """The list of strings, None where missing or null; raises ValueError for anything else."""
+    value = members.get(name)
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(v, str) for v in value):
+        raise _wrong(action, name, "a list of strings", value)
+    return tuple(value)
+
+
+def present(members: Mapping[str, Any]) -> dict[str, Any]:
+    """`members` without those that are None: absent and null mean the same in the log."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _required(action: str, name: str, value: T | None) -> T:
+    if value is None:
+        raise ValueError(f"{action}.{name} is missing")
+    return value
+
+
+def _wrong(action: str, name: str, wanted: str, value: Any) -> ValueError:
+    text = repr(value)
+    return ValueError(f"{action}.{name} is not {wanted}: {text if len(text) <= 80 else text[:79] + '…'}")

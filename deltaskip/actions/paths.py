@@ -1,0 +1,145 @@
+"""Paths of the log: decoded exactly once, made comparable, made absolute.
+
+# PROTOCOL, Add File: "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get
+# the data file path."
+Writers are not all that careful: text that no URI may hold (a space, a colon in the first segment, a lone percent
+sign) stands for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import quote, unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = [
+    "absolute_uri",
+    "absolute_uris",
+    "canonical_path",
+    "canonical_paths",
+    "decode_path",
+    "decode_paths",
+    "hadoop_path",
+]
+
+# Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
+_LOCAL_AUTHORITIES = ("", "localhost")
+
+# RFC 3986, pchar and "/".
+_PATH_SAFE = "/!$&'()*+,;=:@~"
+_STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+# A path without these is its own decoded and canonical form.
+_ODD = r"%|//|:|^/|(^|/)\.\.?(/|$)"
+
+
+def decode_path(raw: str) -> str:
+    """`raw`, a path as logged, percent-decoded once. Raises ValueError where its octets are not UTF-8."""
+    if "%" not in raw:
+        return raw
+    try:
+        return unquote(raw, errors="strict")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the path {raw!r} does not decode to UTF-8") from error
+
+
+def canonical_path(raw: str) -> str:
+    """The key under which actions on one data file meet, whatever their spelling. Not a path to open.
+
+    As delta-spark: `.` and `..` and repeated slashes are resolved, and `/x`, `file:/x` and `file:///x` are one; other
+    schemes keep scheme and authority. Beyond delta-spark, which compares undecoded text: `%41` and `A` are one, since
+    the protocol says that the decoded path names the file. Raises ValueError as decode_path does.
+    """
+    scheme, authority, path = _split(raw)
+    path = _normalized(decode_path(path))
+    if scheme is None and not path.startswith("/"):
+        # A decoded colon must not turn a relative path into another one's absolute key.
+        return f"./{path}" if _URI.match(path) else path
+    if scheme is None or _is_local(scheme, authority):
+        return f"file:{path}"
+    return f"{scheme}://{authority}{path}"
+
+
+def absolute_uri(table_root_uri: str, raw: str) -> str:
+    """The data file's absolute URI, percent-encoded as RFC 3986 asks; local files are `file:///…`.
+
+    `table_root_uri` is a URI or an absolute local path. A path that starts with a slash lies on the table's file
+    system. Raises ValueError as decode_path does.
+    """
+    scheme, authority, path = _located(table_root_uri, raw)
+    encoded = quote(path, safe=_PATH_SAFE)
+    return f"file://{encoded}" if _is_local(scheme, authority) else f"{scheme}://{authority}{encoded}"
+
+
+def hadoop_path(table_root_uri: str, raw: str) -> str:
+    """The data file's path as Spark's reader takes it: decoded, local files without a scheme.
+
+    Hadoop's Path(String) decodes nothing, so neither may anything be encoded. Raises ValueError as decode_path does.
+    """
+    scheme, authority, path = _located(table_root_uri, raw)
+    return path if _is_local(scheme, authority) else f"{scheme}://{authority}{path}"
+
+
+def decode_paths(raw: pa.Array) -> pa.Array:
+    """decode_path of each of a string array's values."""
+    return _changed(raw, pc.match_substring(raw, "%"), decode_path)
+
+
+def canonical_paths(raw: pa.Array) -> pa.Array:
+    """canonical_path of each of a string array's values."""
+    return _changed(raw, pc.match_substring_regex(raw, _ODD), canonical_path)
+
+
+def absolute_uris(table_root_uri: str, raw: pa.Array) -> pa.Array:
+    """absolute_uri of each of a string array's values."""
+    plain = pc.match_substring_regex(raw, r"^[A-Za-z0-9_.=/\-]*$")
+    odd = pc.or_(pc.invert(plain), pc.match_substring_regex(raw, _ODD))
+    root = absolute_uri(table_root_uri, "x")[:-1]
+    joined = pc.binary_join_element_wise(root, raw, "").cast(raw.type)
+    replacements = [absolute_uri(table_root_uri, path) for path in raw.filter(odd).to_pylist()]
+    return pc.replace_with_mask(joined, pc.fill_null(odd, False), pa.array(replacements, raw.type))
+
+
+def _split(raw: str) -> tuple[str | None, str, str]:
+    uri = _URI.fullmatch(raw)
+    if uri is None:
+        return None, "", raw
+    return uri[1].lower(), uri[2] or "", uri[3]
+
+
+def _located(table_root_uri: str, raw: str) -> tuple[str, str, str]:
+    scheme, authority, path = _split(raw)
+    if scheme is not None:
+        return scheme, authority, _normalized(decode_path(path))
+    root_scheme, root_authority, root = _split(table_root_uri)
+    decoded = decode_path(path)
+    if not decoded.startswith("/"):
+        # A root without a scheme is a path, not a URI: nothing in it is encoded.
+        root = root if root_scheme is None else decode_path(root)
+        decoded = f"{root}/{decoded}"
+    return root_scheme or "file", root_authority, _normalized(decoded)
+
+
+def _is_local(scheme: str, authority: str) -> bool:
+    return scheme == "file" and authority in _LOCAL_AUTHORITIES
+
+
+def _normalized(path: str) -> str:
+    """`path` without empty, `.` and resolvable `..` segments, as java.net.URI.normalize leaves it."""
+    if "//" not in path and "/." not in path and not path.startswith("."):
+        return path
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment == ".." and kept and kept[-1] != "..":
+            kept.pop()
+        elif segment not in ("", "."):
+            kept.append(segment)
+    return ("/" if path.startswith("/") else "") + "/".join(kept)
+
+
+def _changed(raw: pa.Array, mask: pa.Array, change: Callable[[str], str]) -> pa.Array:
+    odd = [change(path) for path in raw.filter(mask).to_pylist()]
+    return pc.replace_with_mask(raw, pc.fill_null(mask, False), pa.array(odd, raw.type)) if odd else raw
