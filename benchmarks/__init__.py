@@ -1,0 +1,1 @@
+"""Benchmarks of the hot paths, run by asv."""
