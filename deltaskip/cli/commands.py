@@ -1,0 +1,231 @@
+"""The commands, their options, and the boundary where errors become one sentence and an exit status.
+
+Every command but `demo` only reads. What a command needs beyond click is imported when it runs, so `--help` is light.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deltaskip.errors import DeltaSkipError
+
+if TYPE_CHECKING:
+    from deltaskip.table import DeltaTable
+
+OK = 0
+REFUSED = 2
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+Command = Callable[..., None]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; gives the exit status: 0, or 2 after one sentence on standard error.
+
+    `arguments` are those after the program's name (default: the process's own). With `--debug` among them the traceback
+    of an error is printed as well. A closed pipe (`| head`) ends quietly with the status that SIGPIPE would have left.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = _program.main(args=given, prog_name="deltaskip", standalone_mode=False)
+            sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        _abandon_stdout()
+        return PIPE_CLOSED
+    except Exception as error:  # the boundary: nothing may pass it but a sentence
+        if "--debug" in given:
+            traceback.print_exc()
+        click.echo(f"deltaskip: {_sentence(error)}", err=True)
+        return REFUSED
+    return status if isinstance(status, int) else OK
+
+
+@click.group(
+    name="deltaskip",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="deltaskip", message="deltaskip %(version)s")
+@click.pass_context
+def _program(context: click.Context) -> None:
+    """Which files of a Delta table can hold rows that match a predicate?
+
+    TABLE is a folder or URI that holds a _delta_log. Nothing is ever written to it.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def _reads_table(command: Command) -> Command:
+    """The argument and options of every command that opens a table."""
+    decorators = [
+        click.argument("table"),
+        click.option("--version", type=click.IntRange(min=0), metavar="N", help="The table as of this version."),
+        click.option("--timestamp", metavar="T", help="The table as of this time, such as 2026-01-31T12:00:00Z."),
+        click.option(
+            "-o", "--option", "storage_options", multiple=True, metavar="KEY=VALUE", callback=_pairs,
+            help="A storage option; may be repeated.",
+        ),
+        _json_option,
+        _debug_option,
+    ]
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def _pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not key or not equals:
+            raise click.BadParameter(f"{value!r} is not of the form KEY=VALUE")
+        pairs[key] = text
+    return pairs
+
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+_debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of an error.")
+_where_option = click.option("--where", metavar="SQL", help="A predicate in Spark SQL: 'id > 5 AND day IS NULL'.")
+
+
+@_program.command("files")
+@_reads_table
+@_where_option
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Enough files for N rows, where provable.")
+@click.option("--paths", is_flag=True, help="Print only the paths, one a line, as spark.read.parquet takes them.")
+def _files(
+    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
+    where: str | None, limit: int | None, paths: bool,
+) -> None:
+    """List the files that can hold rows that match."""
+    if paths and as_json:
+        raise click.UsageError("--paths and --json exclude each other")
+    opened = _open(table, version, timestamp, storage_options)
+    scan = opened.scan(where=where, limit=limit)
+    if paths:
+        sys.stdout.writelines(f"{path}\n" for path in scan.paths())
+        return
+    from deltaskip.cli import listing
+
+    write = listing.write_json if as_json else listing.write_text
+    write(sys.stdout, opened.version, scan.total_files(), scan.files())
+
+
+@_program.command("explain")
+@_reads_table
+@_where_option
+def _explain(
+    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
+    where: str | None,
+) -> None:
+    """Show what each part of the predicate could prove, and what it dropped."""
+    from deltaskip.cli import display
+
+    explained = _open(table, version, timestamp, storage_options).scan(where=where).explain()
+    if as_json:
+        display.print_json(explained.to_dict())
+    else:
+        click.echo(display.printable(str(explained), keep="\n"))
+
+
+@_program.command("inspect")
+@_reads_table
+def _inspect(
+    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool
+) -> None:
+    """Show protocol, features, log shape, size, and which columns have statistics."""
+    from deltaskip.cli import display, inspection
+
+    found = inspection.inspect(_open(table, version, timestamp, storage_options))
+    if as_json:
+        display.print_json(found.to_dict())
+    else:
+        inspection.print_inspection(found)
+
+
+@_program.command("history")
+@_reads_table
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the N newest commits.")
+def _history(
+    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
+    limit: int | None,
+) -> None:
+    """List the commits, the newest first."""
+    from deltaskip.cli import commits, display
+
+    entries = commits.history(_open(table, version, timestamp, storage_options), limit)
+    if as_json:
+        display.print_json(entries)
+    else:
+        commits.print_history(entries)
+
+
+@_program.command("demo")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Make the table in DIR and keep it.")
+@_json_option
+@_debug_option
+def _demo(keep: Path | None, as_json: bool) -> None:
+    """Make a table with local Spark, prune it, read it back, and show the time beside a full read.
+
+    Without Java or PySpark the table is made and read with pyarrow.
+    """
+    from deltaskip import demo
+    from deltaskip.cli import display
+
+    outcome = demo.run(keep, report=(lambda _line: None) if as_json else click.echo)
+    if as_json:
+        display.print_json(outcome.to_dict())
+
+
+def _open(table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str]) -> DeltaTable:
+    if version is not None and timestamp is not None:
+        raise click.UsageError("--version and --timestamp exclude each other")
+    from deltaskip.table import DeltaTable
+
+    return DeltaTable(table, version=version, timestamp=timestamp, storage_options=storage_options or None)
+
+
+def _sentence(error: Exception) -> str:
+    """One line that says what is wrong; where the error is not one of deltaskip's own, its type as well."""
+    match error:
+        case click.UsageError(ctx=click.Context() as context):
+            return f"{_one_line(error.format_message())} See '{context.command_path} --help'."
+        case click.ClickException():
+            return _one_line(error.format_message())
+        case DeltaSkipError():
+            return _one_line(str(error))
+        case OSError():
+            return _one_line(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        case _:
+            return _one_line(f"internal error, {type(error).__name__}: {error}; --debug shows the traceback")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _show_warning(
+    message: Warning | str, _category: type[Warning], _filename: str, _lineno: int, _file: Any = None, _line: Any = None
+) -> None:
+    click.echo(f"deltaskip: warning: {_one_line(str(message))}", err=True)
+
+
+def _abandon_stdout() -> None:
+    """Points standard output nowhere, so that the interpreter's last flush does not fail again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,99 @@
+"""How values look: JSON for programs, tables and sizes for people."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_PIPE_WIDTH = 240
+
+
+def print_json(value: Any, out: IO[str] | None = None) -> None:
+    """Prints one JSON document and a line end to `out` (standard output by default)."""
+    stream = out or sys.stdout
+    json.dump(plain(value), stream, indent=2, allow_nan=False)
+    stream.write("\n")
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can hold it: NaN and infinities as strings, bytes in base64, anything else unknown as text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return base64.b64encode(value).decode("ascii")
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case set() | frozenset():
+            return sorted((plain(item) for item in value), key=str)
+        case _:
+            return str(value)
+
+
+def json_values(array: pa.Array) -> list[Any]:
+    """The array's elements as values that JSON can hold.
+
+    Dates and timestamps become ISO 8601 text through Arrow, because Python's own cannot hold every one of them;
+    decimals keep their scale as text.
+    """
+    kind = array.type
+    if pa.types.is_timestamp(kind):
+        text = pc.replace_substring(array.cast(pa.timestamp(kind.unit)).cast(pa.string()), " ", "T")
+        return (pc.binary_join_element_wise(text, "Z", "") if kind.tz else text).to_pylist()
+    if pa.types.is_date(kind) or pa.types.is_decimal(kind):
+        return array.cast(pa.string()).to_pylist()
+    if pa.types.is_struct(kind):
+        names = [field.name for field in kind]
+        columns = [json_values(pc.struct_field(array, [i])) for i in range(kind.num_fields)]
+        rows = zip(*columns, strict=True) if columns else ((),) * len(array)
+        # A null struct and a struct of nulls say the same to a reader of partition values.
+        return [dict(zip(names, row, strict=True)) for row in rows]
+    return [plain(value) for value in array.to_pylist()]
+
+
+def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
+    """Prints a table; `columns` are (heading, "left" or "right"). A pipe gets lines as long as they need to be."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_PIPE_WIDTH)
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    for heading, side in columns:
+        table.add_column(heading.upper(), justify="right" if side == "right" else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    console.print(table)
+
+
+def printable(text: str, keep: str = "") -> str:
+    """The text with control characters escaped (but those in `keep`): names come from logs that others wrote."""
+    return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
+
+
+def human_bytes(size: int) -> str:
+    """A size in bytes with a binary unit, such as 20.1 KiB."""
+    amount = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if amount < 1024:
+            return f"{size} B" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} PiB"
+
+
+def counted(n: int, noun: str) -> str:
+    """A count with its noun, such as "1 file" or "2,000 files"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

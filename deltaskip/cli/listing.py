@@ -1,0 +1,51 @@
+"""The file list as text or JSON, written batch by batch: a million files are never a million Python objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.cli.display import counted, human_bytes, json_values, printable
+
+_BATCH_ROWS = 4096
+
+
+def write_json(out: IO[str], version: int, total_files: int, files: pa.Table) -> None:
+    """Writes one JSON object: version, total_files, kept_files, and files with what a reader needs of each."""
+    head = json.dumps({"version": version, "total_files": total_files, "kept_files": files.num_rows})
+    out.write(f'{head[:-1]}, "files": [')
+    separator = "\n"
+    for record in _records(files, ("path", "uri", "size", "num_records", "partition_values")):
+        out.write(separator)
+        out.write(json.dumps(record, allow_nan=False))
+        separator = ",\n"
+    out.write("]}\n" if separator == "\n" else "\n]}\n")
+
+
+def write_text(out: IO[str], version: int, total_files: int, files: pa.Table) -> None:
+    """Writes a summary line and a line a file: size, rows (less those deleted by a deletion vector), path."""
+    size = pc.sum(files.column("size")).as_py() or 0
+    out.write(f"version {version}: {files.num_rows:,} of {counted(total_files, 'file')}, {human_bytes(size)}\n")
+    if files.num_rows:
+        out.write(f"{'SIZE':>11}  {'ROWS':>13}  PATH\n")
+    for record in _records(files, ("path", "size", "num_records", "deletion_vector")):
+        rows = _live_rows(record["num_records"], record["deletion_vector"])
+        out.write(f"{human_bytes(record['size']):>11}  {rows:>13}  {printable(record['path'])}\n")
+
+
+def _records(files: pa.Table, columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    for batch in files.select(columns).to_batches(max_chunksize=_BATCH_ROWS):
+        values = [json_values(column) for column in batch.columns]
+        for row in zip(*values, strict=True):
+            yield dict(zip(columns, row, strict=True))
+
+
+def _live_rows(num_records: int | None, deletion_vector: dict[str, Any] | None) -> str:
+    if num_records is None:
+        return "?"
+    deleted = (deletion_vector or {}).get("cardinality") or 0
+    return f"{num_records - deleted:,}"

@@ -1,0 +1,358 @@
+"""The main job on a table of its own: make it, prune it, read it back, compare with a full read.
+
+The table has 200 Parquet files in 10 days. Its log is one commit whose statistics come from the files' footers, as any
+Delta writer would have recorded them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.table import DeltaTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+
+FILES = 200
+ROWS_PER_FILE = 1_000
+FILES_PER_DAY = 20
+FIRST_DAY = date(2026, 1, 1)
+FIRST_INSTANT = datetime(2026, 1, 1, tzinfo=UTC)
+SECONDS_PER_ROW = 4
+SURNAMES = (
+    "Adams", "Bauer", "Costa", "Dubois", "Eriksen", "Fischer", "García", "Hansen", "Ivanova", "Jones",
+    "Kowalska", "Lindström", "Müller", "Novák", "Okafor", "Petit", "Rossi", "Silva", "Tanaka", "Virtanen",
+)
+PREDICATE = "day >= '2026-01-04' AND name = 'Müller 0500'"
+MIN_JAVA = 17
+
+_SCHEMA = {
+    "type": "struct",
+    "fields": [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in {"id": "long", "name": "string", "amount": "double", "ts": "timestamp", "day": "date"}.items()
+    ],
+}
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the demo did: files and bytes kept, rows found each way, and seconds (the best of two runs each)."""
+
+    engine: str
+    table: str
+    predicate: str
+    total_files: int
+    kept_files: int
+    total_bytes: int
+    skipped_bytes: int
+    matching_rows: int
+    make_seconds: float
+    prune_seconds: float
+    list_all_seconds: float
+    read_kept_seconds: float
+    read_all_seconds: float
+    note: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON can hold it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Who makes and reads the table: a name, and functions that write it, read the scan's files, and read everything.
+
+    Both reads give (rows that match, a digest of them).
+    """
+
+    name: str
+    write: Callable[[Path], None]
+    read_kept: Callable[[Path], tuple[int, int]]
+    read_all: Callable[[Path], tuple[int, int]]
+
+
+def run(keep: Path | None, report: Report) -> Outcome:
+    """Makes the table in `keep` (or a temporary folder), prunes and reads it, and reports line by line.
+
+    Raises StorageError if `keep` is not empty, DeltaSkipError if the pruned read and the full read differ.
+    """
+    with tempfile.TemporaryDirectory(prefix="deltaskip-demo-") as scratch:
+        root = _empty_folder(keep) if keep is not None else Path(scratch) / "customers"
+        with ExitStack() as session:
+            engine, note = _engine(Path(scratch), session)
+            outcome = _measure(engine, root, note, report)
+        _report(outcome, keep, report)
+    return outcome
+
+
+def make_table(root: Path, write: Callable[[Path], None]) -> None:
+    """Makes the demo's table: data files by `write`, then version 0 of the log from their footers."""
+    write(root)
+    log = root / "_delta_log"
+    log.mkdir()
+    lines = [json.dumps(action, ensure_ascii=False) for action in _first_commit(root)]
+    (log / f"{0:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_with_pyarrow(root: Path) -> None:
+    """Writes the demo's data files with pyarrow, in the folders that Spark would have chosen."""
+    for number in range(FILES):
+        day = FIRST_DAY + timedelta(days=number // FILES_PER_DAY)
+        folder = root / f"day={day}"
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(_rows_of_file(number), folder / f"part-{number:05}.parquet")
+
+
+def write_with_spark(spark: SparkSession, root: Path) -> None:
+    """Writes the same rows with `DataFrameWriter.parquet`: a task a file."""
+    per_day = ROWS_PER_FILE * FILES_PER_DAY
+    surnames = ", ".join(f"'{name}'" for name in SURNAMES)
+    surname = f"element_at(array({surnames}), 1 + cast(id % {per_day} div {ROWS_PER_FILE} AS int))"
+    first_second = int(FIRST_INSTANT.timestamp())
+    frame = spark.range(0, FILES * ROWS_PER_FILE, 1, FILES).selectExpr(
+        "id",
+        f"concat({surname}, ' ', lpad(cast(id % {ROWS_PER_FILE} AS string), 4, '0')) AS name",
+        "cast((id * 37) % 100000 AS double) / 100 AS amount",
+        f"timestamp_seconds({first_second} + id * {SECONDS_PER_ROW}) AS ts",
+        f"date_add(DATE'{FIRST_DAY}', cast(id div {per_day} AS int)) AS day",
+    )
+    # INT96, Spark's default for timestamps, has no statistics in the footer.
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    frame.write.partitionBy("day").parquet(str(root))
+
+
+def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Outcome:
+    report(f"Making a table of {FILES} files and {FILES * ROWS_PER_FILE:,} rows with {engine.name} ...")
+    make_seconds, _ = _timed(lambda: make_table(root, engine.write), runs=1)
+    report(f"Pruning and reading it: {PREDICATE}")
+    list_seconds, everything = _timed(lambda: DeltaTable(str(root)).scan().files())
+    prune_seconds, kept = _timed(lambda: DeltaTable(str(root)).scan(where=PREDICATE).files())
+    all_seconds, expected = _timed(lambda: engine.read_all(root))
+    kept_seconds, found = _timed(lambda: engine.read_kept(root))
+    if found != expected:
+        raise DeltaSkipError(
+            f"The demo's table at {root}, version 0, gave {found[0]} rows through the pruned read but {expected[0]} "
+            "through a full read; this is a fault of deltaskip, please report it."
+        )
+    total_bytes = pc.sum(everything.column("size")).as_py()
+    return Outcome(
+        engine=engine.name,
+        table=str(root),
+        predicate=PREDICATE,
+        total_files=everything.num_rows,
+        kept_files=kept.num_rows,
+        total_bytes=total_bytes,
+        skipped_bytes=total_bytes - (pc.sum(kept.column("size")).as_py() or 0),
+        matching_rows=found[0],
+        make_seconds=make_seconds,
+        prune_seconds=prune_seconds,
+        list_all_seconds=list_seconds,
+        read_kept_seconds=kept_seconds,
+        read_all_seconds=all_seconds,
+        note=note,
+    )
+
+
+def _report(outcome: Outcome, keep: Path | None, report: Report) -> None:
+    share = 100 * outcome.skipped_bytes / outcome.total_bytes
+    report("")
+    report(f"  files kept      {outcome.kept_files} of {outcome.total_files}")
+    report(f"  bytes skipped   {outcome.skipped_bytes:,} of {outcome.total_bytes:,} ({share:.1f} %)")
+    report(
+        f"  planning        {outcome.prune_seconds * 1000:.0f} ms from a cold start "
+        f"(listing every file: {outcome.list_all_seconds * 1000:.0f} ms)"
+    )
+    report(
+        f"  reading         {outcome.read_kept_seconds:.2f} s with {outcome.engine} "
+        f"(the whole folder with the same filter: {outcome.read_all_seconds:.2f} s)"
+    )
+    report(f"  matching rows   {outcome.matching_rows}, the same rows both ways")
+    report("")
+    if outcome.note is not None:
+        report(outcome.note)
+    if keep is not None:
+        report(f"The table stays in {keep}. Try: deltaskip explain {keep} --where \"{PREDICATE}\"")
+
+
+def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
+    """Spark where it can start (until `session` ends), else pyarrow and a sentence on what Spark would have done."""
+    reason = _why_no_spark()
+    if reason is None:
+        from deltaskip.spark.local import local_session
+
+        try:
+            return _spark_engine(session.enter_context(local_session(scratch))), None
+        except RuntimeError as error:
+            reason = f"Spark did not start ({' '.join(str(error).split())})"
+    return _pyarrow_engine(), (
+        f"Without Spark: {reason}; Spark would have written the same files and read only the kept ones, "
+        "through scan.to_spark(spark), as a DataFrame of exactly the matching rows."
+    )
+
+
+def _spark_engine(spark: SparkSession) -> Engine:
+    def digest(frame: DataFrame) -> tuple[int, int]:
+        rows, value = frame.selectExpr("count(*)", "bit_xor(xxhash64(id, name, amount, ts, day))").collect()[0]
+        return rows, value
+
+    return Engine(
+        name=f"Spark {spark.version}",
+        write=lambda root: write_with_spark(spark, root),
+        read_kept=lambda root: digest(DeltaTable(str(root)).scan(where=PREDICATE).to_spark(spark)),
+        read_all=lambda root: digest(spark.read.parquet(str(root)).where(PREDICATE)),
+    )
+
+
+def _pyarrow_engine() -> Engine:
+    partitioning = pads.partitioning(pa.schema([("day", pa.date32())]), flavor="hive")
+    matches = (pads.field("day") >= pa.scalar(date(2026, 1, 4))) & (pads.field("name") == "Müller 0500")
+
+    def digest(source: str | list[str], root: Path) -> tuple[int, int]:
+        dataset = pads.dataset(source, format="parquet", partitioning=partitioning, partition_base_dir=str(root))
+        rows = dataset.to_table(columns=["id"], filter=matches)
+        return rows.num_rows, pc.sum(rows.column("id")).as_py() or 0
+
+    def read_kept(root: Path) -> tuple[int, int]:
+        kept = DeltaTable(str(root)).scan(where=PREDICATE).files().column("path")
+        return digest([str(root / path) for path in kept.to_pylist()], root)
+
+    return Engine(
+        name=f"pyarrow {pa.__version__}",
+        write=write_with_pyarrow,
+        read_kept=read_kept,
+        read_all=lambda root: digest(str(root), root),
+    )
+
+
+def _why_no_spark() -> str | None:
+    """What is missing for Spark, or None where it can be tried."""
+    try:
+        import deltaskip.spark.local  # noqa: F401
+    except ImportError as error:
+        return f"PySpark is not installed ({error})"
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None:
+        return f"no Java was found (Spark needs Java {MIN_JAVA})"
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"Java does not run ({error})"
+    number = re.search(r'version "(\d+)', said)
+    if number is None or int(number[1]) < MIN_JAVA:
+        return f"Java {number[1] if number else 'of an unknown version'} is too old (Spark needs Java {MIN_JAVA})"
+    return None
+
+
+def _rows_of_file(number: int) -> pa.Table:
+    first = number * ROWS_PER_FILE
+    ids = range(first, first + ROWS_PER_FILE)
+    surname = SURNAMES[number % FILES_PER_DAY]
+    start = FIRST_INSTANT + timedelta(seconds=first * SECONDS_PER_ROW)
+    return pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "name": [f"{surname} {i:04}" for i in range(ROWS_PER_FILE)],
+            "amount": [(i * 37) % 100_000 / 100 for i in ids],
+            "ts": pa.array(
+                [start + timedelta(seconds=i * SECONDS_PER_ROW) for i in range(ROWS_PER_FILE)],
+                pa.timestamp("us", tz="UTC"),
+            ),
+        }
+    )
+
+
+def _first_commit(root: Path) -> Iterator[dict[str, Any]]:
+    now_millis = int(time.time() * 1000)
+    yield {"commitInfo": {"timestamp": now_millis, "operation": "WRITE", "engineInfo": "deltaskip demo"}}
+    yield {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    yield {
+        "metaData": {
+            "id": "6f1d3f1e-6e43-4a5c-9d2e-2f6d2c1b7a10",
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps(_SCHEMA),
+            "partitionColumns": ["day"],
+            "configuration": {},
+            "createdTime": now_millis,
+        }
+    }
+    for path in sorted(root.glob("day=*/*.parquet")):
+        relative = path.relative_to(root)
+        status = path.stat()
+        yield {
+            "add": {
+                "path": quote(relative.as_posix(), safe="/=-_.~"),
+                "partitionValues": {"day": relative.parts[0].removeprefix("day=")},
+                "size": status.st_size,
+                "modificationTime": status.st_mtime_ns // 1_000_000,
+                "dataChange": True,
+                "stats": json.dumps(_footer_statistics(path), ensure_ascii=False),
+            }
+        }
+
+
+def _footer_statistics(path: Path) -> dict[str, Any]:
+    """Statistics of the file as the log holds them, from the footer of its only row group.
+
+    The demo's values need none of the care that files of others do: no NaN, no long strings, whole seconds.
+    """
+    footer = pq.read_metadata(path)
+    if footer.num_row_groups != 1:
+        raise StorageError(f"{path} has {footer.num_row_groups} row groups where the demo wrote one.")
+    group = footer.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    bounded = {c.path_in_schema: c.statistics for c in columns if c.statistics is not None and c.statistics.has_min_max}
+    return {
+        "numRecords": footer.num_rows,
+        "minValues": {name: _stat_value(statistics.min) for name, statistics in bounded.items()},
+        "maxValues": {name: _stat_value(statistics.max) for name, statistics in bounded.items()},
+        "nullCount": {name: statistics.null_count for name, statistics in bounded.items()},
+    }
+
+
+def _stat_value(value: Any) -> Any:
+    return value.strftime("%Y-%m-%dT%H:%M:%S.000Z") if isinstance(value, datetime) else value
+
+
+def _empty_folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise StorageError(f"{path} is not empty; give --keep a new or empty folder.")
+    except FileExistsError as error:
+        raise StorageError(f"{path} is not a folder; give --keep a new or empty folder.") from error
+    return path
+
+
+def _timed(work: Callable[[], T], runs: int = 2) -> tuple[float, T]:
+    """The best of `runs` times in seconds, and the last result."""
+    best = float("inf")
+    for _ in range(runs):
+        start = time.perf_counter()
+        result = work()
+        best = min(best, time.perf_counter() - start)
+    return best, result

@@ -1,0 +1,61 @@
+"""A small Spark session on this machine, for the demo and for trying things out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+@contextmanager
+def local_session(scratch: Path) -> Iterator[SparkSession]:
+    """The process's active session if there is one, else a local one that ends with the block.
+
+    A new session keeps its files in the folder `scratch`, among them spark.log with what its JVM prints. If Spark needs
+    Python workers, they run this interpreter. Raises RuntimeError where the JVM does not start.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    threads = min(4, os.cpu_count() or 1)
+    builder = SparkSession.builder.master(f"local[{threads}]").appName("deltaskip")
+    for key, value in _CONF.items():
+        builder = builder.config(key, value)
+    with _stderr_to(scratch / "spark.log"):
+        session = builder.config("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri()).getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """Sends file descriptor 2 to the file; a process started in the block keeps it there."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(target, 2)
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(before, 2)
+        os.close(before)
+        os.close(target)
