@@ -3,6 +3,13 @@
 from deltaskip.actions.file_schema import DELETION_VECTOR, FILE_SCHEMA
 from deltaskip.actions.files import AddCdcFile, AddFile, DeletionVectorDescriptor, RemoveFile
 from deltaskip.actions.line import Action, parse_action, to_line
+from deltaskip.actions.partition_values import (
+    PartitionValueError,
+    TimestampRange,
+    parse_partition_value,
+    partition_column,
+    serialize_partition_value,
+)
 from deltaskip.actions.paths import (
     absolute_uri,
     absolute_uris,
@@ -35,9 +42,11 @@ __all__ = [
     "DomainMetadata",
     "Format",
     "Metadata",
+    "PartitionValueError",
     "Protocol",
     "RemoveFile",
     "Sidecar",
+    "TimestampRange",
     "Txn",
     "absolute_uri",
     "absolute_uris",
@@ -47,5 +56,8 @@ __all__ = [
     "decode_paths",
     "hadoop_path",
     "parse_action",
+    "parse_partition_value",
+    "partition_column",
+    "serialize_partition_value",
     "to_line",
 ]

@@ -76,7 +76,8 @@ def optional_boolean(action: str, members: Mapping[str, Any], name: str) -> bool
 def optional_string_map(action: str, members: Mapping[str, Any], name: str) -> dict[str, str | None] | None:
     """The map of strings (values may be null), None where missing or null.
 
-    A list of pairs, which is what Arrow makes of a checkpoint's map, is accepted too. Raises ValueError for anything else.
+    A list of pairs, which is what Arrow makes of a checkpoint's map, is accepted too. Raises ValueError for anything
+    else.
     """
     value = members.get(name)
     if value is None:

@@ -31,7 +31,6 @@ _LOCAL_AUTHORITIES = ("", "localhost")
 
 # RFC 3986, pchar and "/".
 _PATH_SAFE = "/!$&'()*+,;=:@~"
-_STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 # A path without these is its own decoded and canonical form.
 _ODD = r"%|//|:|^/|(^|/)\.\.?(/|$)"
 
@@ -66,8 +65,8 @@ def canonical_path(raw: str) -> str:
 def absolute_uri(table_root_uri: str, raw: str) -> str:
     """The data file's absolute URI, percent-encoded as RFC 3986 asks; local files are `file:///…`.
 
-    `table_root_uri` is a URI or an absolute local path. A path that starts with a slash lies on the table's file
-    system. Raises ValueError as decode_path does.
+    `table_root_uri` is a URI or an absolute local path, which is taken literally. A path that starts with a slash lies
+    on the table's file system. Raises ValueError as decode_path does, and for a relative root.
     """
     scheme, authority, path = _located(table_root_uri, raw)
     encoded = quote(path, safe=_PATH_SAFE)
@@ -115,6 +114,8 @@ def _located(table_root_uri: str, raw: str) -> tuple[str, str, str]:
     if scheme is not None:
         return scheme, authority, _normalized(decode_path(path))
     root_scheme, root_authority, root = _split(table_root_uri)
+    if root_scheme is None and not root.startswith("/"):
+        raise ValueError(f"the table root {table_root_uri!r} is neither a URI nor an absolute path")
     decoded = decode_path(path)
     if not decoded.startswith("/"):
         # A root without a scheme is a path, not a URI: nothing in it is encoded.

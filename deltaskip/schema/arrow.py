@@ -143,10 +143,11 @@ def _from_field(field: pa.Field) -> StructField:
 
 
 def _is_list(arrow: pa.DataType) -> bool:
-    return (
-        pa.types.is_list(arrow)
-        or pa.types.is_large_list(arrow)
-        or pa.types.is_fixed_size_list(arrow)
-        or pa.types.is_list_view(arrow)
-        or pa.types.is_large_list_view(arrow)
+    tests = (
+        pa.types.is_list,
+        pa.types.is_large_list,
+        pa.types.is_fixed_size_list,
+        pa.types.is_list_view,
+        pa.types.is_large_list_view,
     )
+    return any(test(arrow) for test in tests)

@@ -157,7 +157,7 @@ class StructField:
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
 
-    def __reduce__(self) -> tuple[type[StructField], tuple[str, DataType, bool, dict[str, Any]]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # A mapping proxy does not pickle, and fields travel to Spark tasks.
         return StructField, (self.name, self.type, self.nullable, dict(self.metadata))
 

@@ -1,0 +1,355 @@
+"""Partition values: the strings of the log as typed values, and back.
+
+# PROTOCOL, Partition Value Serialization
+Text is read as delta-spark reads it, which is Spark's cast without ANSI (blanks around it, a plus sign, `1`/`yes` for
+true, a decimal rounded to its scale …), with one difference: where that cast gives NULL for text that it cannot read,
+this raises, because a NULL that nobody wrote would match the wrong predicates.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deltaskip.actions.civil_time import (
+    INSTANT_MAX,
+    INSTANT_MIN,
+    InstantText,
+    ZoneUnknown,
+    date_text,
+    instant_in_zone,
+    parse_date,
+    parse_timestamp,
+    timestamp_text,
+)
+from deltaskip.schema import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    arrow_type,
+    simple_string,
+)
+
+__all__ = [
+    "PartitionValueError",
+    "TimestampRange",
+    "Value",
+    "parse_partition_value",
+    "partition_column",
+    "serialize_partition_value",
+]
+
+# The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
+ZONE_SPREAD_MICROS = 18 * 3600 * 1_000_000
+
+_WIDTHS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
+# What Spark's UTF8String.trimAll removes: blanks and control characters, not other Unicode white space.
+_TRIMMED = "".join(map(chr, range(0x21))) + "\x7f"
+_INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*\.?[0-9A-Fa-f]*[pP][+-]?[0-9]{1,9}", re.ASCII)
+_SPECIAL_FLOATS = {
+    "nan": math.nan,
+    **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
+    **dict.fromkeys(("-inf", "-infinity"), -math.inf),
+}
+_TRUE = frozenset(("t", "true", "y", "yes", "1"))
+_FALSE = frozenset(("f", "false", "n", "no", "0"))
+# Enough digits to round any decimal exactly once.
+_EXACT = Context(prec=4096, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
+
+
+class PartitionValueError(ValueError):
+    """A partition value whose text does not fit its column's type; the caller adds the table, file and column."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampRange:
+    """Every instant that a zone-less timestamp can mean, in microseconds since the epoch, both ends included."""
+
+    low: int
+    high: int
+
+
+Value = bool | int | float | Decimal | str | bytes | TimestampRange | None
+
+
+def parse_partition_value(text: str | None, data_type: DataType, time_zone: str | None = "UTC") -> Value:
+    """The value that `text` stands for: int days for date, int microseconds for timestamps, widened floats.
+
+    None is null, and so is "" for every type but string, for which the protocol says null and delta-spark reads "":
+    this returns "", and skipping must allow for both. Binary is the text's UTF-8, as delta-spark reads it; other
+    writers escape bytes differently, so binary values must not prune. A timestamp without a zone is local time in
+    `time_zone`, or, where that is None because nobody knows the writer's, a TimestampRange of 18 hours either way.
+    Raises PartitionValueError for other text and for types that cannot partition a table.
+    """
+    if text is None:
+        return None
+    if data_type == STRING:
+        return text
+    if text == "":
+        return None
+    if data_type == BINARY:
+        return _utf8(text)
+    return _parser(data_type, time_zone)(text.strip(_TRIMMED))
+
+
+def partition_column(
+    values: pa.Array | pa.ChunkedArray, data_type: DataType, time_zone: str | None = "UTC"
+) -> pa.Array:
+    """parse_partition_value of a whole string array, each distinct text once, as an array of arrow_type(data_type).
+
+    Where `time_zone` is None, a timestamp column comes as struct<low: timestamp, high: timestamp>. Raises as
+    parse_partition_value does.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if data_type == STRING:
+        return values.cast(pa.string())
+    encoded = values.dictionary_encode()
+    distinct = [parse_partition_value(text, data_type, time_zone) for text in encoded.dictionary.to_pylist()]
+    if data_type == TIMESTAMP and time_zone is None:
+        typed = _range_array(distinct)
+    else:
+        typed = _typed_array(distinct, data_type)
+    return typed.take(encoded.indices)
+
+
+def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
+    """The text that stands for `value` in the log; null and the empty string, which is no partition value, are None.
+
+    # PROTOCOL (today), Partition Value Serialization: timestamps as ISO-8601 in UTC.
+    Raises PartitionValueError for a value that does not fit the type or that the format cannot hold.
+    """
+    if value is None or value == "":
+        return None
+    match data_type, value:
+        case _, str() if data_type == STRING:
+            return value
+        case _, bool() if data_type == BOOLEAN:
+            return "true" if value else "false"
+        case _, int() if data_type in _WIDTHS and not isinstance(value, bool):
+            return str(_in_width(value, data_type))
+        case _, float() if data_type in (FLOAT, DOUBLE):
+            return _java_float(value, data_type)
+        case DecimalType(), Decimal():
+            return format(_scaled(value, data_type, str(value)), "f")
+        case _, bytes() if data_type == BINARY:
+            return _text_of(value)
+        case _, int() if data_type == DATE:
+            return date_text(value)
+        case _, int() if data_type == TIMESTAMP:
+            return timestamp_text(value, "T", always_micros=True) + "Z"
+        case _, int() if data_type == TIMESTAMP_NTZ:
+            return timestamp_text(value, " ", always_micros=False)
+        case _:
+            raise PartitionValueError(f"{value!r} is no partition value of type {simple_string(data_type)}")
+
+
+def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value]:
+    if data_type in _WIDTHS:
+        return lambda text: _integer(text, data_type)
+    if data_type in (FLOAT, DOUBLE):
+        return lambda text: _float(text, data_type)
+    if isinstance(data_type, DecimalType):
+        return lambda text: _decimal(text, data_type)
+    if data_type == BOOLEAN:
+        return _boolean
+    if data_type == DATE:
+        return _date
+    if data_type == TIMESTAMP:
+        return lambda text: _timestamp(text, time_zone)
+    if data_type == TIMESTAMP_NTZ:
+        # Spark ignores a zone here.
+        return lambda text: _instant(_parsed(text).local_micros, text, data_type)
+    raise PartitionValueError(f"{simple_string(data_type)} is not a type that a table can be partitioned by")
+
+
+def _integer(text: str, data_type: DataType) -> int:
+    found = _INTEGER.fullmatch(text)
+    # Spark cuts decimals off, so "7.9" is 7.
+    if found is None or not (found[2] or len(found[3] or "") > 1) or len(found[2]) > 40:
+        raise _malformed(text, data_type)
+    magnitude = int(found[2] or "0")
+    return _in_width(-magnitude if found[1] == "-" else magnitude, data_type)
+
+
+def _float(text: str, data_type: DataType) -> float:
+    special = _SPECIAL_FLOATS.get(text.lower())
+    if special is not None:
+        return special
+    # Java accepts its own literals' suffixes.
+    number = text[:-1] if text[-1:] in ("d", "D", "f", "F") and len(text) > 1 else text
+    if _HEXADECIMAL.fullmatch(number):
+        value = _hexadecimal(number, text, data_type)
+    elif _DECIMAL.fullmatch(number):
+        value = float(number)
+    else:
+        raise _malformed(text, data_type)
+    return _nearest_float32(value, number) if data_type == FLOAT else value
+
+
+def _hexadecimal(number: str, text: str, data_type: DataType) -> float:
+    try:
+        return float.fromhex(number)
+    except OverflowError:
+        return -math.inf if number.startswith("-") else math.inf
+    except ValueError as error:
+        raise _malformed(text, data_type) from error
+
+
+def _nearest_float32(value: float, number: str) -> float:
+    """`number` rounded once to a float; going through the double may round a tie the wrong way."""
+    with np.errstate(over="ignore"):
+        rounded = np.float32(value)
+    if not np.isfinite(rounded) or float(rounded) == value or not _DECIMAL.fullmatch(number):
+        return float(rounded)
+    exact = Decimal(number)
+    neighbours = [np.nextafter(rounded, np.float32(d)) for d in (-np.inf, np.inf)]
+    candidates = [rounded, *(n for n in neighbours if np.isfinite(n))]
+    return float(min(candidates, key=lambda c: (abs(_EXACT.subtract(exact, Decimal(float(c)))), _float32_bits(c) & 1)))
+
+
+def _float32_bits(value: np.float32) -> int:
+    return int(struct.unpack("<I", struct.pack("<f", value))[0])
+
+
+def _decimal(text: str, data_type: DecimalType) -> Decimal:
+    if _DECIMAL.fullmatch(text) is None or len(text) > 1000:
+        raise _malformed(text, data_type)
+    return _scaled(Decimal(text), data_type, text)
+
+
+def _scaled(value: Decimal, data_type: DecimalType, text: str) -> Decimal:
+    try:
+        if value.adjusted() >= data_type.precision and value:
+            raise _malformed(text, data_type)
+        scaled = value.quantize(Decimal(1).scaleb(-data_type.scale), context=_EXACT)
+    except InvalidOperation as error:
+        raise _malformed(text, data_type) from error
+    if len(scaled.as_tuple().digits) > data_type.precision and scaled:
+        raise _malformed(text, data_type)
+    # A decimal has no negative zero.
+    return scaled if scaled else abs(scaled)
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.lower()
+    if lowered not in _TRUE and lowered not in _FALSE:
+        raise _malformed(text, BOOLEAN)
+    return lowered in _TRUE
+
+
+def _timestamp(text: str, time_zone: str | None) -> int | TimestampRange:
+    parsed = _parsed(text)
+    zone = parsed.zone or time_zone
+    if zone is None:
+        local = _instant(parsed.local_micros, text, TIMESTAMP)
+        return TimestampRange(
+            max(local - ZONE_SPREAD_MICROS, INSTANT_MIN), min(local + ZONE_SPREAD_MICROS, INSTANT_MAX)
+        )
+    try:
+        return _instant(instant_in_zone(parsed.local_micros, zone), text, TIMESTAMP)
+    except ZoneUnknown as error:
+        raise PartitionValueError(f"{text!r} is no timestamp: {error}") from error
+
+
+def _parsed(text: str) -> InstantText:
+    parsed = parse_timestamp(text)
+    if parsed is None:
+        raise _malformed(text, TIMESTAMP)
+    return parsed
+
+
+def _instant(micros: int, text: str, data_type: DataType) -> int:
+    if not INSTANT_MIN <= micros <= INSTANT_MAX:
+        raise _malformed(text, data_type)
+    return micros
+
+
+def _date(text: str) -> int:
+    days = parse_date(text)
+    if days is None:
+        raise _malformed(text, DATE)
+    return days
+
+
+def _in_width(value: int, data_type: DataType) -> int:
+    half = 1 << (_WIDTHS[data_type] - 1)
+    if not -half <= value < half:
+        raise PartitionValueError(f"{value} is beyond the range of {simple_string(data_type)}")
+    return value
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise PartitionValueError(f"{text!r} is not valid Unicode text") from error
+
+
+def _text_of(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise PartitionValueError(
+            f"{value!r} is not UTF-8, and the log has no form of such bytes that every reader agrees on"
+        ) from error
+
+
+def _malformed(text: str, data_type: DataType) -> PartitionValueError:
+    shown = text if len(text) <= 80 else text[:79] + "…"
+    return PartitionValueError(f"{shown!r} is not a value of type {simple_string(data_type)}")
+
+
+def _java_float(value: float, data_type: DataType) -> str:
+    """The text of Java's Double.toString or Float.toString, which is what Spark writes."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if data_type == FLOAT and float(np.float32(value)) != value:
+        raise PartitionValueError(f"{value!r} is not a 32-bit float")
+    exact = np.float32(value) if data_type == FLOAT else np.float64(value)
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return np.format_float_positional(exact, unique=True, trim="0")
+    mantissa, exponent = np.format_float_scientific(exact, unique=True, trim="0").split("e")
+    return f"{mantissa}E{int(exponent)}"
+
+
+def _typed_array(values: list[Value], data_type: DataType) -> pa.Array:
+    arrow = arrow_type(data_type)
+    if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
+        return pa.array(values, pa.int64()).view(arrow)
+    if data_type == DATE:
+        return pa.array(values, pa.int32()).view(arrow)
+    return pa.array(values, arrow)
+
+
+def _range_array(values: list[Any]) -> pa.Array:
+    instant = arrow_type(TIMESTAMP)
+    known = [v if isinstance(v, TimestampRange) or v is None else TimestampRange(v, v) for v in values]
+    lows = pa.array([None if v is None else v.low for v in known], pa.int64()).view(instant)
+    highs = pa.array([None if v is None else v.high for v in known], pa.int64()).view(instant)
+    nulls = pa.array([v is None for v in known], pa.bool_())
+    fields = [pa.field("low", instant), pa.field("high", instant)]
+    return pa.StructArray.from_arrays([lows, highs], fields=fields, mask=nulls)
