@@ -116,18 +116,18 @@ def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_s
     if found:
         candidates = ", ".join(display_name((*above, f.name)) for f in found)
         raise PredicateError(f"Column {name} is ambiguous: it could be {candidates}.")
-    raise PredicateError(f"There is no column {name}; {_suggestion(fields, above, part)}.")
+    raise PredicateError(f"There is no column {name}; {_suggestion(fields, above, part)}")
 
 
 def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) -> str:
     by_key = {fold_name(f.name): f.name for f in fields}
     near = difflib.get_close_matches(fold_name(part), list(by_key), n=3, cutoff=0.5)
     if near:
-        return "did you mean " + " or ".join(display_name((*above, by_key[n])) for n in near)
+        return "did you mean " + " or ".join(display_name((*above, by_key[n])) for n in near) + "?"
     if not fields:
-        return "the schema has no columns here"
+        return "the schema has no columns here."
     shown = ", ".join(display_name((*above, f.name)) for f in fields[:8])
-    return f"there are {shown}{' …' if len(fields) > 8 else ''}"
+    return f"there are {shown}{' …' if len(fields) > 8 else '.'}"
 
 
 def _leaves(

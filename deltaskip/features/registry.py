@@ -1,0 +1,216 @@
+"""The table of table features: what each is, and what this package does with a table that has it.
+
+# PROTOCOL, Table Features and Valid Feature Names in Table Features
+A new feature is one row here. README's table is `support_table()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, Protocol
+
+from deltaskip.errors import CorruptLog, UnsupportedFeature
+from deltaskip.schema.mapping import MODE_PROPERTY
+
+__all__ = [
+    "FEATURES",
+    "READER_VERSIONS",
+    "FeatureKind",
+    "Support",
+    "TableFeature",
+    "TableProtocol",
+    "check_readable",
+    "has_feature",
+    "support_table",
+]
+
+FeatureKind = Literal["reader-writer", "writer"]
+
+# "yes": done as the protocol asks. "not needed": the feature asks nothing of readers. Both others: tables are refused.
+Support = Literal["yes", "not needed", "not yet", "no"]
+
+READER_VERSIONS = (1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class TableFeature:
+    """One row: a feature's name as tables write it, whom it binds, what is supported, which plain versions imply it."""
+
+    name: str
+    kind: FeatureKind
+    reads: Support
+    writes: Support
+    legacy_reader_version: int | None = None
+    legacy_writer_version: int | None = None
+    note: str = ""
+
+
+class TableProtocol(Protocol):
+    """What the checks need of a protocol action."""
+
+    @property
+    def min_reader_version(self) -> int:
+        """The table's reader version."""
+
+    @property
+    def min_writer_version(self) -> int:
+        """The table's writer version."""
+
+    @property
+    def reader_features(self) -> tuple[str, ...] | None:
+        """The table's reader features, None where it lists none."""
+
+    @property
+    def writer_features(self) -> tuple[str, ...] | None:
+        """The table's writer features, None where it lists none."""
+
+
+def _writer(name: str, legacy_writer_version: int | None = None, note: str = "") -> TableFeature:
+    return TableFeature(name, "writer", "not needed", "not yet", None, legacy_writer_version, note)
+
+
+def _read(name: str, note: str = "") -> TableFeature:
+    return TableFeature(name, "reader-writer", "yes", "not yet", None, None, note)
+
+
+def _refused(name: str, note: str) -> TableFeature:
+    return TableFeature(name, "reader-writer", "no", "no", None, None, note)
+
+
+_CATALOG_MANAGED = "its newest commits may be known to its catalog only"
+
+_ROWS = (
+    _writer("appendOnly", 2),
+    _writer("invariants", 2),
+    _writer("columnInvariants", 2, "the draft's other name of invariants"),
+    _writer("checkConstraints", 3),
+    _writer("changeDataFeed", 4),
+    _writer("generatedColumns", 4),
+    TableFeature("columnMapping", "reader-writer", "yes", "not yet", 2, 5, "modes name and id"),
+    _writer("identityColumns", 6),
+    _writer("allowColumnDefaults"),
+    _read("deletionVectors"),
+    _writer("rowTracking"),
+    _read("timestampNtz"),
+    _read("timestampNTZ", "the draft's spelling of timestampNtz"),
+    _writer("domainMetadata"),
+    _read("v2Checkpoint"),
+    _writer("inCommitTimestamp"),
+    _read("vacuumProtocolCheck"),
+    _writer("clustering"),
+    _writer("liquid", note="an early name of clustering"),
+    _read("typeWidening"),
+    _read("typeWidening-preview"),
+    _read("variantType", "Spark 4.0 or newer reads the rows"),
+    _read("variantType-preview", "Spark 4.0 or newer reads the rows"),
+    _read("variantShredding", "Spark reads the rows; statistics of variants are not used"),
+    _read("variantShredding-preview", "Spark reads the rows; statistics of variants are not used"),
+    _writer("icebergCompatV1"),
+    _writer("icebergCompatV2"),
+    _writer("icebergCompatV3"),
+    _writer("checkpointProtection"),
+    _writer("materializePartitionColumns"),
+    _writer("collations"),
+    _writer("collations-preview"),
+    _refused("catalogManaged", _CATALOG_MANAGED),
+    _refused("catalogOwned", _CATALOG_MANAGED),
+    _refused("catalogOwned-preview", _CATALOG_MANAGED),
+    _refused("geospatial", "geometry and geography columns cannot be read"),
+)
+
+FEATURES: Mapping[str, TableFeature] = MappingProxyType({row.name: row for row in _ROWS})
+
+_CATALOG_FEATURES = ("catalogManaged", "catalogOwned", "catalogOwned-preview")
+
+
+def has_feature(protocol: TableProtocol, name: str) -> bool:
+    """Whether the protocol has the feature, by listing it or by a plain version that implies it."""
+    if name in (protocol.reader_features or ()) or name in (protocol.writer_features or ()):
+        return True
+    feature = FEATURES.get(name)
+    if feature is None:
+        return False
+    return _implied(feature.legacy_reader_version, protocol.min_reader_version, 3) or _implied(
+        feature.legacy_writer_version, protocol.min_writer_version, 7
+    )
+
+
+def check_readable(protocol: TableProtocol, properties: Mapping[str, str], table: str, version: int) -> None:
+    """Returns where version `version` of `table`, opened by its path, can be read; raises where it cannot.
+
+    # PROTOCOL, Table Features: "to read a table, readers must implement and respect all features listed in
+    # readerFeatures". Writer features and writer versions never stop a read.
+    Raises UnsupportedFeature, which lists every unsupported reader feature, and CorruptLog where the protocol action
+    contradicts itself.
+    """
+    where = f"Version {version} of {table}"
+    _check_reader_version(protocol, where)
+    listed = protocol.reader_features or ()
+    catalog = sorted({*listed, *(protocol.writer_features or ())}.intersection(_CATALOG_FEATURES))
+    if catalog:
+        raise UnsupportedFeature(
+            f"{where} is managed by a catalog (table feature {', '.join(catalog)}) and cannot be opened by its path, "
+            f"because {_CATALOG_MANAGED}{_others(listed, catalog)}; read it by name with a client of that catalog."
+        )
+    missing = _unreadable(listed)
+    if missing:
+        raise UnsupportedFeature(
+            f"{where} needs the reader feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, which deltaskip "
+            f"cannot read; read it with a client that can, or remove them with ALTER TABLE … DROP FEATURE."
+        )
+    _check_column_mapping(protocol, properties, where)
+
+
+def support_table() -> str:
+    """The registry as a Markdown table: one row a feature, in the registry's order."""
+    lines = ["| table feature | binds | read | write | note |", "|---|---|---|---|---|"]
+    for row in FEATURES.values():
+        binds = "readers and writers" if row.kind == "reader-writer" else "writers"
+        lines.append(f"| `{row.name}` | {binds} | {row.reads} | {row.writes} | {row.note} |")
+    return "\n".join(lines) + "\n"
+
+
+def _check_reader_version(protocol: TableProtocol, where: str) -> None:
+    reader, writer = protocol.min_reader_version, protocol.min_writer_version
+    if reader > max(READER_VERSIONS):
+        listed = _unreadable(protocol.reader_features or ())
+        also = f" and the reader features {', '.join(listed)}" if listed else ""
+        raise UnsupportedFeature(
+            f"{where} needs Delta reader version {reader}{also}, and deltaskip reads versions 1 to "
+            f"{max(READER_VERSIONS)}; read it with a newer client."
+        )
+    if reader < min(READER_VERSIONS):
+        raise CorruptLog(f"{where} has reader version {reader} in its protocol action, which does not exist.")
+    if reader == 3 and protocol.reader_features is None:
+        raise CorruptLog(f"{where} has reader version 3 but no readerFeatures in its protocol action.")
+    if reader == 3 and writer < 7:
+        raise CorruptLog(f"{where} has reader version 3 with writer version {writer}; the protocol asks for 7.")
+    if reader < 3 and protocol.reader_features:
+        raise CorruptLog(
+            f"{where} lists the reader features {', '.join(protocol.reader_features)} although its reader version is "
+            f"{reader} and not 3."
+        )
+
+
+def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str], where: str) -> None:
+    mode = properties.get(MODE_PROPERTY, "none").lower()
+    if mode != "none" and protocol.min_reader_version != 2 and "columnMapping" not in (protocol.reader_features or ()):
+        # Whether the files use logical or physical names cannot be known; guessing wrong reads nulls.
+        raise CorruptLog(
+            f"{where} has {MODE_PROPERTY}={mode}, but its protocol action does not have the feature columnMapping."
+        )
+
+
+def _unreadable(listed: Iterable[str]) -> list[str]:
+    return sorted({name for name in listed if name not in FEATURES or FEATURES[name].reads in ("no", "not yet")})
+
+
+def _others(listed: Iterable[str], catalog: Iterable[str]) -> str:
+    others = [name for name in _unreadable(listed) if name not in catalog]
+    return f", and it also needs the unsupported reader features {', '.join(others)}" if others else ""
+
+
+def _implied(legacy_version: int | None, table_version: int, features_version: int) -> bool:
+    return legacy_version is not None and legacy_version <= table_version < features_version
