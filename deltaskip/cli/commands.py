@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            status = _program.main(args=given, prog_name="deltaskip", standalone_mode=False)
+            status = program.main(args=given, prog_name="deltaskip", standalone_mode=False)
             sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 )
 @click.version_option(package_name="deltaskip", message="deltaskip %(version)s")
 @click.pass_context
-def _program(context: click.Context) -> None:
+def program(context: click.Context) -> None:
     """Which files of a Delta table can hold rows that match a predicate?
 
     TABLE is a folder or URI that holds a _delta_log. Nothing is ever written to it.
@@ -99,23 +99,29 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[s
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 _debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of an error.")
-_where_option = click.option("--where", metavar="SQL", help="A predicate in Spark SQL: 'id > 5 AND day IS NULL'.")
 
 
-@_program.command("files")
+def _takes_predicate(command: Command) -> Command:
+    """The options of every command that prunes."""
+    where = click.option("--where", metavar="SQL", help="A predicate in Spark SQL: 'id > 5 AND day IS NULL'.")
+    zone = click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="The session's zone.")
+    return where(zone(command))
+
+
+@program.command("files")
 @_reads_table
-@_where_option
+@_takes_predicate
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Enough files for N rows, where provable.")
 @click.option("--paths", is_flag=True, help="Print only the paths, one a line, as spark.read.parquet takes them.")
 def _files(
     table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
-    where: str | None, limit: int | None, paths: bool,
+    where: str | None, time_zone: str, limit: int | None, paths: bool,
 ) -> None:
     """List the files that can hold rows that match."""
     if paths and as_json:
         raise click.UsageError("--paths and --json exclude each other")
     opened = _open(table, version, timestamp, storage_options)
-    scan = opened.scan(where=where, limit=limit)
+    scan = opened.scan(where=where, limit=limit, time_zone=time_zone)
     if paths:
         sys.stdout.writelines(f"{path}\n" for path in scan.paths())
         return
@@ -125,24 +131,24 @@ def _files(
     write(sys.stdout, opened.version, scan.total_files(), scan.files())
 
 
-@_program.command("explain")
+@program.command("explain")
 @_reads_table
-@_where_option
+@_takes_predicate
 def _explain(
     table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
-    where: str | None,
+    where: str | None, time_zone: str,
 ) -> None:
     """Show what each part of the predicate could prove, and what it dropped."""
     from deltaskip.cli import display
 
-    explained = _open(table, version, timestamp, storage_options).scan(where=where).explain()
+    explained = _open(table, version, timestamp, storage_options).scan(where=where, time_zone=time_zone).explain()
     if as_json:
         display.print_json(explained.to_dict())
     else:
         click.echo(display.printable(str(explained), keep="\n"))
 
 
-@_program.command("inspect")
+@program.command("inspect")
 @_reads_table
 def _inspect(
     table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool
@@ -157,7 +163,7 @@ def _inspect(
         inspection.print_inspection(found)
 
 
-@_program.command("history")
+@program.command("history")
 @_reads_table
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the N newest commits.")
 def _history(
@@ -174,7 +180,7 @@ def _history(
         commits.print_history(entries)
 
 
-@_program.command("demo")
+@program.command("demo")
 @click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Make the table in DIR and keep it.")
 @_json_option
 @_debug_option

@@ -1,0 +1,244 @@
+"""Bad input: one sentence on standard error that names what is wrong, exit status 2, nothing written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ran, Run
+from tests.corpus import CorpusTable, table_params
+
+COMMANDS = ("files", "explain", "inspect", "history")
+
+
+def sentence_of(ran: Ran) -> str:
+    """The one sentence that a refused command printed."""
+    assert ran.status == 2, ran
+    assert ran.out == ""
+    assert ran.err.startswith("deltaskip: ")
+    assert ran.err.count("\n") == 1, ran.err
+    assert "internal error" not in ran.err
+    assert "Traceback" not in ran.err
+    return ran.err.removeprefix("deltaskip: ").rstrip("\n")
+
+
+def tree(root: Path) -> list[tuple[str, int, int]]:
+    """Every file and folder below the root, with size and time of change."""
+    found = [(path, path.stat()) for path in sorted(root.rglob("*"))]
+    return [(str(path), status.st_size, status.st_mtime_ns) for path, status in found]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_path_without_a_table_is_named(run: Run, tmp_path: Path, command: str) -> None:
+    missing = tmp_path / "nowhere"
+    assert str(missing) in sentence_of(run(command, missing))
+    assert not missing.exists()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_empty_folder_is_no_table_and_stays_empty(run: Run, tmp_path: Path, command: str) -> None:
+    assert str(tmp_path) in sentence_of(run(command, tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_log_folder_is_no_table(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    assert str(tmp_path) in sentence_of(run("files", tmp_path))
+    assert list((tmp_path / "_delta_log").iterdir()) == []
+
+
+def test_a_file_instead_of_a_folder_is_no_table(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "table.parquet"
+    file.write_bytes(b"PAR1")
+    assert str(file) in sentence_of(run("files", file))
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """Root may read everything: the block runs as nobody instead."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("part", ["folder", "commit"])
+def test_what_may_not_be_read_is_named(run: Run, customers: Path, own_customers: Path, part: str) -> None:
+    run("files", customers)  # everything that the command imports is loaded before privileges are dropped
+    for parent in own_customers.parents:
+        if parent.stat().st_uid == os.getuid() and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | 0o111)
+    log = own_customers / "_delta_log"
+    closed = log if part == "folder" else log / f"{0:020}.json"
+    before = closed.stat().st_mode
+    closed.chmod(0)
+    try:
+        with without_privileges():
+            ran = run("files", own_customers)
+    finally:
+        closed.chmod(before)
+    assert "ermission" in sentence_of(ran)
+    assert str(own_customers) in ran.err
+
+
+def _truncate(log: Path) -> None:
+    commit = log / f"{0:020}.json"
+    commit.write_text(commit.read_text(encoding="utf-8")[:-200], encoding="utf-8")
+
+
+def _garble(log: Path) -> None:
+    (log / f"{0:020}.json").write_bytes(b"\x00\xff\xfe not JSON")
+
+
+def _leave_a_gap(log: Path) -> None:
+    (log / f"{2:020}.json").write_text('{"commitInfo":{}}\n', encoding="utf-8")
+
+
+def _empty_the_commit(log: Path) -> None:
+    (log / f"{0:020}.json").write_bytes(b"")
+
+
+def _damage_a_checkpoint(log: Path) -> None:
+    (log / f"{0:020}.json").rename(log / f"{1:020}.json")
+    (log / f"{0:020}.checkpoint.parquet").write_bytes(b"PAR1 no Parquet PAR1")
+
+
+@pytest.mark.parametrize("damage", [_truncate, _garble, _leave_a_gap, _empty_the_commit, _damage_a_checkpoint])
+def test_a_damaged_log_is_named_and_left_alone(
+    run: Run, own_customers: Path, damage: Callable[[Path], None]
+) -> None:
+    damage(own_customers / "_delta_log")
+    before = tree(own_customers)
+    assert str(own_customers) in sentence_of(run("files", own_customers))
+    assert tree(own_customers) == before
+
+
+@pytest.mark.parametrize("where", ["id >", "id = = 5", "(id = 5", "id BETWEEN 5", "SELECT 1", "'", ""])
+def test_a_predicate_that_is_no_sql_is_refused(run: Run, customers: Path, where: str) -> None:
+    assert sentence_of(run("files", customers, "--where", where))
+
+
+@pytest.mark.parametrize(
+    ("where", "nearest"), [("nam = 'x'", "name"), ("amonut > 5", "amount"), ("DAYS IS NULL", "day")]
+)
+def test_an_unknown_column_comes_with_the_nearest_name(run: Run, customers: Path, where: str, nearest: str) -> None:
+    for command in ("files", "explain"):
+        assert nearest in sentence_of(run(command, customers, "--where", where))
+
+
+def test_a_value_that_does_not_fit_the_column_is_refused(run: Run, customers: Path) -> None:
+    assert sentence_of(run("files", customers, "--where", "day > 'yesterday'"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unsupported_feature_is_named(run: Run, own_customers: Path, command: str) -> None:
+    log = own_customers / "_delta_log" / f"{0:020}.json"
+    protocol = {
+        "protocol": {
+            "minReaderVersion": 3, "minWriterVersion": 7,
+            "readerFeatures": ["timeTravelBackwards"], "writerFeatures": ["timeTravelBackwards"],
+        }
+    }
+    lines = [line for line in log.read_text(encoding="utf-8").splitlines() if not line.startswith('{"protocol"')]
+    log.write_text("\n".join([json.dumps(protocol), *lines]), encoding="utf-8")
+    assert "timeTravelBackwards" in sentence_of(run(command, own_customers))
+
+
+@pytest.mark.parametrize("version", ["1", "99999999999999999999", "9223372036854775807"])
+def test_a_version_that_is_not_there_is_refused(run: Run, customers: Path, version: str) -> None:
+    assert version in sentence_of(run("files", customers, "--version", version))
+
+
+@pytest.mark.parametrize("version", ["-1", "latest", "1.5", ""])
+def test_a_version_that_is_no_version_is_refused(run: Run, customers: Path, version: str) -> None:
+    assert "version" in sentence_of(run("files", customers, f"--version={version}"))
+
+
+@pytest.mark.parametrize("timestamp", ["1999-01-01", "2026-13-45", "yesterday", "", "2999-01-01T00:00:00Z"])
+def test_a_timestamp_that_finds_nothing_is_refused(run: Run, customers: Path, timestamp: str) -> None:
+    assert sentence_of(run("files", customers, "--timestamp", timestamp))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--version", "0", "--timestamp", "2026-01-01"),
+        ("--json", "--paths"),
+        ("-o", "novalue"),
+        ("--limit", "-1"),
+        ("--no-such-option",),
+        ("second-table",),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(run: Run, customers: Path, arguments: tuple[str, ...]) -> None:
+    assert "deltaskip files --help" in sentence_of(run("files", customers, *arguments))
+
+
+def test_an_unknown_scheme_is_refused(run: Run) -> None:
+    assert "carrier-pigeon" in sentence_of(run("files", "carrier-pigeon://loft/table"))
+
+
+def test_a_missing_table_argument_is_refused(run: Run) -> None:
+    assert "TABLE" in sentence_of(run("files"))
+
+
+def test_an_unknown_command_is_refused(run: Run) -> None:
+    assert "fils" in sentence_of(run("fils"))
+
+
+def test_debug_adds_the_traceback(run: Run, tmp_path: Path) -> None:
+    ran = run("files", tmp_path, "--debug")
+    assert ran.status == 2
+    assert "Traceback" in ran.err
+    assert "TableNotFound" in ran.err
+    assert ran.err.splitlines()[-1].startswith("deltaskip: ")
+
+
+def test_a_fault_of_the_program_is_told_from_bad_input(
+    run: Run, customers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("deltaskip.table.DeltaTable.scan", fail)
+    ran = run("files", customers)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == "deltaskip: internal error, ZeroDivisionError: by zero; --debug shows the traceback\n"
+
+
+def test_control_characters_of_a_table_do_not_reach_the_terminal(run: Run, own_customers: Path) -> None:
+    log = own_customers / "_delta_log" / f"{0:020}.json"
+    text = log.read_text(encoding="utf-8").replace("part-00000.parquet", "part-%1B[31m.parquet", 1)
+    log.write_text(text, encoding="utf-8")
+    ran = run("files", own_customers)
+    assert ran.status == 0
+    assert "\x1b" not in ran.out
+    assert r"part-\x1b[31m.parquet" in ran.out
+
+
+@pytest.mark.parametrize("table", table_params("reject"))
+def test_tables_that_must_be_refused_are_refused_in_one_sentence(run: Run, table: CorpusTable) -> None:
+    before = tree(table.path)
+    assert table.name in sentence_of(run("files", table.path))
+    assert tree(table.path) == before
+
+
+@pytest.mark.parametrize("table", table_params("read", "snapshot-only"))
+def test_every_readable_table_can_be_listed_and_inspected(run: Run, table: CorpusTable) -> None:
+    listing = run("files", table.path, "--json")
+    assert listing.status == 0, listing.err
+    assert json.loads(listing.out)["total_files"] == table.versions[0]["num_files"]
+    found = run("inspect", table.path, "--json")
+    assert found.status == 0, found.err
+    assert json.loads(found.out)["files"] == table.versions[0]["num_files"]
+    assert run("inspect", table.path).status == 0
+    assert run("history", table.path, "--json").status == 0
