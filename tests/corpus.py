@@ -1,7 +1,7 @@
 """The real Delta tables that lie in `shared/tables` beside the repository, with what a reader must get from each.
 
-Their format is described in the README there. Everything is read lazily, so that importing this module costs nothing and
-works where the corpus is absent; ask `present()` before iterating, or use the `shared` fixture.
+Their format is described in the README there. Everything is read lazily, so that importing this module costs nothing
+and works where the corpus is absent; ask `present()` before iterating, or use the `shared` fixture.
 """
 
 import json

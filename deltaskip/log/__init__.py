@@ -1,0 +1,24 @@
+"""The log: file names, segments, checkpoints, replay, checksums, snapshots, history."""
+
+from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.checksum import ChecksumWarning
+from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
+from deltaskip.log.loading import load_snapshot, refresh
+from deltaskip.log.replay import Superseded, dv_ids
+from deltaskip.log.segment import CheckpointRef, LogSegment
+from deltaskip.log.snapshot import Snapshot
+
+__all__ = [
+    "LOG_FOLDER",
+    "CheckpointPart",
+    "CheckpointRef",
+    "ChecksumWarning",
+    "Kind",
+    "LogFile",
+    "LogSegment",
+    "Snapshot",
+    "Superseded",
+    "dv_ids",
+    "load_snapshot",
+    "refresh",
+]

@@ -1,0 +1,22 @@
+"""Storage: list, read, read ranges, on local files, pyarrow.fs and object stores."""
+
+from deltaskip.storage.interface import FileInfo, Storage
+from deltaskip.storage.local import LocalStorage
+from deltaskip.storage.location import is_local, join, parent, parse_location, uri_of
+from deltaskip.storage.opening import open_storage, storage_for
+from deltaskip.storage.remote import ArrowStorage, ObjectStorage
+
+__all__ = [
+    "ArrowStorage",
+    "FileInfo",
+    "LocalStorage",
+    "ObjectStorage",
+    "Storage",
+    "is_local",
+    "join",
+    "open_storage",
+    "parent",
+    "parse_location",
+    "storage_for",
+    "uri_of",
+]

@@ -1,0 +1,203 @@
+"""Checkpoints: classic, multi-part and V2, in Parquet or JSON, with and without sidecars.
+
+What is small (protocol, metadata, transactions, domains, the list of sidecars) is read on opening, from the row groups
+that a footer says may hold it. The file actions stay in their Parquet files, as CheckpointParts that are read column by
+column when asked for.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from deltaskip.actions import Sidecar, hadoop_path
+from deltaskip.errors import CorruptLog, StorageError
+from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
+from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind
+from deltaskip.log.replay import EMPTY, Replay, replay
+from deltaskip.log.segment import CheckpointRef
+from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.storage import Storage, join, uri_of
+
+__all__ = ["Checkpoint", "CheckpointPart", "open_checkpoint"]
+
+# A member that its action must have, so that where it is null throughout a row group, so is the action.
+_REQUIRED = {
+    "protocol": "minReaderVersion",
+    "metaData": "id",
+    "txn": "appId",
+    "domainMetadata": "domain",
+    "sidecar": "path",
+    "add": "path",
+}
+_SMALL = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
+_PARALLEL_OPENS = 16
+
+
+class CheckpointPart:
+    """A Parquet file of a checkpoint that holds adds. The footer is read once; each read opens the file anew, so that a
+    snapshot holds no file handles."""
+
+    def __init__(self, storage: Storage, root: str, version: int, path: str, metadata: pq.FileMetaData) -> None:
+        self.path = path
+        self.version = version
+        self.metadata = metadata
+        self._storage = storage
+        self._root = root
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Dotted paths of the file's Parquet leaves, in its order."""
+        schema = self.metadata.schema
+        return tuple(schema.column(i).path for i in range(len(schema)))
+
+    def read(self, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> pa.Table:
+        """One column `add`, a struct of what was asked for, a row for each row of the row groups (None: all).
+
+        columns: dotted Parquet paths, or prefixes of some, under `add`; those that the file lacks are left out, and
+        `add.path` stands in where it lacks all. Rows whose `add` is null are other actions.
+        Raises CorruptLog where the file is damaged.
+        """
+        present = [name for name in columns if self._has(name)] or ["add.path"]
+        groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
+        return self.read_columns(present, list(groups))
+
+    def read_columns(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
+        """The named Parquet columns of the row groups, whatever action they belong to."""
+        with _reading(self._root, self.version, self.path), self._storage.open_input(self.path) as source:
+            file = pq.ParquetFile(source, metadata=self.metadata, pre_buffer=self._storage.remote)
+            return file.read_row_groups(list(row_groups), columns=list(columns), use_threads=True)
+
+    def row_groups_with(self, action: str) -> list[int]:
+        """Row groups that may hold such an action: all but those whose statistics say that there is none."""
+        leaf = f"{action}.{_REQUIRED[action]}"
+        groups = range(self.metadata.num_row_groups)
+        if leaf not in self._leaf_index:
+            return list(groups) if self._has(action) else []
+        column = self._leaf_index[leaf]
+        return [group for group in groups if _may_hold(self.metadata.row_group(group).column(column))]
+
+    @cached_property
+    def _leaf_index(self) -> dict[str, int]:
+        return {path: i for i, path in enumerate(self.columns)}
+
+    def _has(self, name: str) -> bool:
+        return name in self._leaf_index or any(path.startswith(f"{name}.") for path in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """An open checkpoint: the table's state, the files that hold its adds, and the adds that JSON held."""
+
+    version: int
+    state: StateChange
+    parts: tuple[CheckpointPart, ...]
+    inline: Replay
+
+
+def open_checkpoint(storage: Storage, root: str, ref: CheckpointRef) -> Checkpoint:
+    """The checkpoint, every footer read and nothing else but the small actions.
+
+    Raises CorruptLog naming the file that is missing or damaged.
+    """
+    if ref.kind is Kind.UUID_JSON_CHECKPOINT:
+        commits = read_commits(storage, root, ref.files)
+        sidecars = [_sidecar_of(commits, action) for action in commits.others if action.name == "sidecar"]
+        state, inline = state_change(commits), _inline_adds(commits)
+        main: list[CheckpointPart] = []
+    else:
+        main = _open_parts(storage, root, ref.version, [file.path for file in ref.files])
+        small = [action for part in main for action in _small_actions(part, root)]
+        sidecars = [action for action in small if isinstance(action, Sidecar)]
+        state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
+    paths = [_sidecar_location(root, sidecar) for sidecar in sidecars]
+    parts = [*main, *_open_parts(storage, root, ref.version, paths)]
+    return Checkpoint(ref.version, state, tuple(part for part in parts if part.row_groups_with("add")), inline)
+
+
+def _open_parts(storage: Storage, root: str, version: int, paths: Sequence[str]) -> list[CheckpointPart]:
+    def open_part(path: str) -> CheckpointPart:
+        with _reading(root, version, path), storage.open_input(path) as source:
+            return CheckpointPart(storage, root, version, path, pq.read_metadata(source))
+
+    if storage.remote and len(paths) > 1:
+        with ThreadPoolExecutor(min(_PARALLEL_OPENS, len(paths))) as pool:
+            return list(pool.map(open_part, paths))
+    return [open_part(path) for path in paths]
+
+
+def _small_actions(part: CheckpointPart, root: str) -> Iterator[StateAction | Sidecar]:
+    wanted: dict[int, list[str]] = {}
+    for name in _SMALL:
+        for group in part.row_groups_with(name):
+            wanted.setdefault(group, []).append(name)
+    for group, names in sorted(wanted.items()):
+        table = part.read_columns(names, [group])
+        for name in table.column_names:
+            column = table[name]
+            for members in column.filter(pc.is_valid(column)).to_pylist():
+                yield _action(part, root, name, members)
+
+
+def _action(part: CheckpointPart, root: str, name: str, members: dict[str, Any]) -> StateAction | Sidecar:
+    if name == "domainMetadata" and isinstance(members.get("configuration"), list):
+        members["configuration"] = dict(members["configuration"])
+    try:
+        return Sidecar.from_json(members) if name == "sidecar" else STATE_ACTIONS[name].from_json(members)
+    except ValueError as error:
+        raise _corrupt(root, part.version, part.path, str(error)) from error
+
+
+def _may_hold(column: pq.ColumnChunkMetaData) -> bool:
+    statistics = column.statistics
+    if statistics is None or not statistics.has_null_count:
+        return True
+    return bool(statistics.null_count < column.num_values)
+
+
+def _sidecar_of(commits: Commits, action: Any) -> Sidecar:
+    try:
+        return Sidecar.from_json(members_of(commits, action))
+    except CorruptLog:
+        raise
+    except ValueError as error:
+        raise damaged(commits, action, str(error)) from error
+
+
+def _inline_adds(commits: Commits) -> Replay:
+    # The checkpoint is reconciled: its removes are tombstones, none of them of an add that stands beside it.
+    adds = commits.actions.filter(pc.invert(commits.actions["is_remove"]))
+    return replay(adds)
+
+
+def _sidecar_location(root: str, sidecar: Sidecar) -> str:
+    """PROTOCOL, Sidecar File Information: a bare name lies in _delta_log/_sidecars; else the path is a URI."""
+    folder = join(root, LOG_FOLDER, SIDECAR_FOLDER)
+    return hadoop_path(uri_of(root if "/" in sidecar.path else folder), sidecar.path)
+
+
+@contextmanager
+def _reading(root: str, version: int, path: str) -> Iterator[None]:
+    """Turns what goes wrong with a Parquet file of the checkpoint into CorruptLog naming it."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _corrupt(root, version, path, "it is missing") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _corrupt(root, version, path, str(error).splitlines()[0].rstrip(".")) from error
+
+
+def _corrupt(root: str, version: int, path: str, reason: str) -> CorruptLog:
+    name = path.rpartition("/")[2]
+    return CorruptLog(
+        f"The log of {root} is damaged: {name}, of the checkpoint of version {version}, cannot be used: {reason}; "
+        f"restore that file, or open a version before {version}."
+    )

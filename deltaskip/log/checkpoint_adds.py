@@ -1,0 +1,109 @@
+"""Adds of a checkpoint's Parquet files as rows of FILE_SCHEMA."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
+from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.replay import Superseded
+from deltaskip.log.struct_stats import stats_json
+
+__all__ = ["part_adds"]
+
+_LOGGED_NAMES = {
+    "path": "path",
+    "partition_values": "partitionValues",
+    "size": "size",
+    "modification_time": "modificationTime",
+    "data_change": "dataChange",
+    "stats": "stats",
+    "tags": "tags",
+    "deletion_vector": "deletionVector",
+    "base_row_id": "baseRowId",
+    "default_row_commit_version": "defaultRowCommitVersion",
+    "clustering_provider": "clusteringProvider",
+}
+_BATCH_BYTES = 256 << 20
+_DV_LOGGED_NAMES = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+
+
+def part_adds(part: CheckpointPart, superseded: Superseded, columns: Sequence[str]) -> pa.Table:
+    """The part's adds that nothing newer has superseded, in the file's order; columns: names of FILE_SCHEMA.
+
+    Statistics that are there as a struct only become their JSON text.
+    """
+    tables = [_group_adds(part, groups, superseded, columns) for groups in _batches(part)]
+    schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def _batches(part: CheckpointPart) -> Iterator[list[int]]:
+    """Row groups to read at once: no text column of a batch comes near the 2 GiB that one Arrow array holds."""
+    batch: list[int] = []
+    size = 0
+    for group in part.row_groups_with("add"):
+        group_size = part.metadata.row_group(group).total_byte_size
+        if batch and size + group_size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(group)
+        size += group_size
+    if batch:
+        yield batch
+
+
+def _group_adds(
+    part: CheckpointPart, groups: Sequence[int], superseded: Superseded, columns: Sequence[str]
+) -> pa.Table:
+    asked = [f"add.{_LOGGED_NAMES[name]}" for name in dict.fromkeys(["path", "deletion_vector", *columns])]
+    adds = _one_struct(part.read(asked, groups))
+    live = _live_rows(adds, superseded)
+    adds = adds.take(live) if len(live) < len(adds) else adds
+    arrays = [_column(adds, name) for name in columns]
+    if "stats" in columns:
+        at = list(columns).index("stats")
+        arrays[at] = _with_struct_stats(part, groups, live, arrays[at])
+    return pa.table(arrays, schema=pa.schema([FILE_SCHEMA.field(name) for name in columns]))
+
+
+def _live_rows(adds: pa.StructArray, superseded: Superseded) -> pa.Array:
+    valid = pc.is_valid(adds)
+    rows = pc.indices_nonzero(valid)
+    candidates = adds if len(rows) == len(adds) else adds.take(rows)
+    fields = _fields(candidates)
+    return rows.filter(superseded.live_mask(fields["path"].cast(pa.string()), fields.get("deletionVector")))
+
+
+def _with_struct_stats(part: CheckpointPart, groups: Sequence[int], live: pa.Array, stats: pa.Array) -> pa.Array:
+    if not stats.null_count or not any(path.startswith("add.stats_parsed.") for path in part.columns):
+        return stats
+    parsed = _one_struct(part.read(["add.stats_parsed"], groups)).take(live)
+    return pc.coalesce(stats, stats_json(_fields(parsed)["stats_parsed"]))
+
+
+def _column(adds: pa.StructArray, name: str) -> pa.Array:
+    kind = FILE_SCHEMA.field(name).type
+    values = _fields(adds).get(_LOGGED_NAMES[name])
+    if values is None:
+        return pa.nulls(len(adds), kind)
+    return _deletion_vectors(values) if name == "deletion_vector" else values.cast(kind)
+
+
+def _deletion_vectors(values: pa.StructArray) -> pa.StructArray:
+    there = _fields(values)
+    arrays = [
+        there[logged].cast(field.type) if logged in there else pa.nulls(len(values), field.type)
+        for logged, field in zip(_DV_LOGGED_NAMES, DELETION_VECTOR, strict=True)
+    ]
+    return pa.StructArray.from_arrays(arrays, fields=list(DELETION_VECTOR), mask=pc.is_null(values))
+
+
+def _fields(values: pa.StructArray) -> dict[str, pa.Array]:
+    return dict(zip((field.name for field in values.type), values.flatten(), strict=True))
+
+
+def _one_struct(table: pa.Table) -> pa.StructArray:
+    column = table["add"]
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

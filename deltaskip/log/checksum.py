@@ -1,0 +1,139 @@
+"""The version checksum `n.crc`: what a writer believed the table's state to be.
+
+It is advice. A damaged one says nothing, and a difference is a warning until someone asks for verification.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deltaskip.actions import Metadata, Protocol
+from deltaskip.log.table_state import StateChange
+
+__all__ = ["Checksum", "ChecksumWarning", "file_differences", "parse_checksum", "state_differences"]
+
+
+class ChecksumWarning(UserWarning):
+    """A version checksum is damaged, or says something else than the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """What a `.crc` says; None where it says nothing. txns: version by appId; domains: configuration by name."""
+
+    table_size_bytes: int | None
+    num_files: int | None
+    protocol: Protocol | None
+    metadata: Metadata | None
+    in_commit_timestamp: int | None
+    txns: Mapping[str, int] | None
+    domains: Mapping[str, str] | None
+
+
+def parse_checksum(data: bytes) -> Checksum:
+    """What the text says. Raises ValueError where it is damaged."""
+    try:
+        fields = json.loads(data)
+    except RecursionError as error:
+        raise ValueError("it nests too deep") from error
+    if not isinstance(fields, dict):
+        raise ValueError("it is no JSON object")
+    protocol, metadata = fields.get("protocol"), fields.get("metadata")
+    return Checksum(
+        _integer(fields, "tableSizeBytes"),
+        _integer(fields, "numFiles"),
+        Protocol.from_json(_object(protocol)) if protocol is not None else None,
+        Metadata.from_json(_object(metadata)) if metadata is not None else None,
+        _integer(fields, "inCommitTimestampOpt"),
+        _pairs(fields.get("setTransactions"), "appId", "version"),
+        _pairs(fields.get("domainMetadata"), "domain", "configuration"),
+    )
+
+
+def state_differences(checksum: Checksum, state: StateChange) -> Iterator[str]:
+    """Each point in which protocol, metadata, transactions or domains of the two differ, naming both values.
+
+    Transactions and domains that only one of them has say nothing: writers leave expired and inactive ones out.
+    """
+    if checksum.protocol is not None and state.protocol is not None:
+        yield from _protocol_differences(checksum.protocol, state.protocol)
+    if checksum.metadata is not None and state.metadata is not None:
+        yield from _metadata_differences(checksum.metadata, state.metadata)
+    for app_id, version in (checksum.txns or {}).items():
+        txn = state.txns.get(app_id)
+        if txn is not None:
+            yield from _difference(f"txn {app_id}", version, txn.version)
+    for name, configuration in (checksum.domains or {}).items():
+        domain = state.domains.get(name)
+        if domain is not None and not domain.removed:
+            yield from _difference(f"domainMetadata {name}", _json(configuration), _json(domain.configuration))
+
+
+def file_differences(checksum: Checksum, num_files: int, size_bytes: int) -> Iterator[str]:
+    """Each point in which the number and the bytes of the active files differ, naming both values."""
+    if checksum.num_files is not None:
+        yield from _difference("numFiles", checksum.num_files, num_files)
+    if checksum.table_size_bytes is not None:
+        yield from _difference("tableSizeBytes", checksum.table_size_bytes, size_bytes)
+
+
+def _protocol_differences(said: Protocol, found: Protocol) -> Iterator[str]:
+    yield from _difference("minReaderVersion", said.min_reader_version, found.min_reader_version)
+    yield from _difference("minWriterVersion", said.min_writer_version, found.min_writer_version)
+    yield from _difference("readerFeatures", _sorted(said.reader_features), _sorted(found.reader_features))
+    yield from _difference("writerFeatures", _sorted(said.writer_features), _sorted(found.writer_features))
+
+
+def _metadata_differences(said: Metadata, found: Metadata) -> Iterator[str]:
+    yield from _difference("metaData.id", said.id, found.id)
+    yield from _difference("partitionColumns", said.partition_columns, found.partition_columns)
+    yield from _difference("configuration", dict(said.configuration), dict(found.configuration))
+    if said.schema_string != found.schema_string:
+        yield from _difference("schemaString", _json(said.schema_string), _json(found.schema_string))
+
+
+def _difference(name: str, said: object, found: object) -> Iterator[str]:
+    if said != found:
+        yield f"{name} is {_short(said)} in the checksum and {_short(found)} in the log"
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 120 else f"{text[:119]}…"
+
+
+def _sorted(features: tuple[str, ...] | None) -> list[str]:
+    return sorted(features or ())
+
+
+def _json(text: str | None) -> Any:
+    """The JSON value of a text, so that white space and the order of keys make no difference; else the text."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _integer(fields: Mapping[str, Any], name: str) -> int | None:
+    value = fields.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise ValueError(f"{name} is not an integer")
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("an action of it is no object")
+    return value
+
+
+def _pairs(actions: object, key: str, value: str) -> dict[str, Any] | None:
+    if actions is None:
+        return None
+    if not isinstance(actions, list):
+        raise ValueError("an action list of it is no list")
+    members = [_object(action) for action in actions]
+    if not all(isinstance(m.get(key), str) for m in members):
+        raise ValueError(f"an action of it lacks {key}")
+    return {m[key]: m.get(value) for m in members}

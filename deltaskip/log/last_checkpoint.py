@@ -1,0 +1,101 @@
+"""`_last_checkpoint`: a hint where to begin the listing of the log, and its checksum.
+
+Nothing but the first name of a listing ever follows from it, so a hint that is missing, damaged, stale or wrong costs
+one listing more and changes no answer.
+"""
+
+import hashlib
+import json
+from typing import Any
+from urllib.parse import quote
+
+from deltaskip.errors import StorageError
+from deltaskip.storage import Storage, join
+
+__all__ = ["LAST_CHECKPOINT", "canonical_form", "checksum", "parse_hint", "read_hint"]
+
+LAST_CHECKPOINT = "_last_checkpoint"
+
+
+def read_hint(storage: Storage, log_folder: str) -> int | None:
+    """The version that `_last_checkpoint` names; None where there is no trustworthy hint."""
+    try:
+        return parse_hint(storage.read(join(log_folder, LAST_CHECKPOINT)))
+    except (FileNotFoundError, NotADirectoryError, StorageError):
+        return None
+
+
+def parse_hint(data: bytes) -> int | None:
+    """The version in the text of a `_last_checkpoint`; None where the text, or its checksum, is wrong."""
+    try:
+        fields = json.loads(data, object_pairs_hook=_without_duplicates, parse_float=_Verbatim, parse_int=_Verbatim)
+        if not isinstance(fields, dict):
+            return None
+        expected = fields.get("checksum")
+        if expected is not None and expected != checksum(fields):
+            return None
+    except (ValueError, RecursionError):
+        return None
+    version = fields.get("version")
+    if not isinstance(version, _Verbatim) or not version.isascii() or not version.isdigit() or len(version) > 19:
+        return None
+    return int(version)
+
+
+def checksum(fields: dict[str, Any]) -> str:
+    """The MD5 of the canonical form, 32 hexadecimal digits."""
+    return hashlib.md5(canonical_form(fields).encode("utf-8"), usedforsecurity=False).hexdigest()
+
+
+def canonical_form(fields: dict[str, Any]) -> str:
+    """The canonical text of a parsed `_last_checkpoint`, its top-level `checksum` left out.
+
+    PROTOCOL, Last Checkpoint File Checksum: path segments joined by "+", path and value by "=", pairs sorted by the
+    bytes of their paths and joined by ",".
+    """
+    pairs: list[tuple[bytes, str]] = []
+    _collect({name: value for name, value in fields.items() if name != "checksum"}, "", pairs)
+    pairs.sort(key=lambda pair: pair[0])
+    return ",".join(text for _, text in pairs)
+
+
+class _Verbatim(str):
+    """A number as it is written: "Numeric values (e.g. 42 or 3.14) are their own canonical form"."""
+
+    __slots__ = ()
+
+
+def _collect(value: Any, path: str, pairs: list[tuple[bytes, str]]) -> None:
+    prefix = f"{path}+" if path else ""
+    match value:
+        case dict():
+            for name, inner in value.items():
+                _collect(inner, f"{prefix}{_quoted(name)}", pairs)
+        case list():
+            for position, inner in enumerate(value):
+                _collect(inner, f"{prefix}{position}", pairs)
+        case _:
+            pairs.append((path.encode("utf-8"), f"{path}={_scalar(value)}"))
+
+
+def _scalar(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case _Verbatim() | int() | float():
+            return str(value)
+        case _:
+            return _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    return f'"{quote(text, safe="-._~")}"'
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("duplicate key")
+    return fields

@@ -1,0 +1,109 @@
+"""From a table's root to a Snapshot, and from a Snapshot to a newer one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deltaskip.errors import CorruptLog, VersionNotFound
+from deltaskip.log.checkpoint import open_checkpoint
+from deltaskip.log.commit import missing_commit
+from deltaskip.log.file_names import LOG_FOLDER, LogFile, version_prefix
+from deltaskip.log.last_checkpoint import read_hint
+from deltaskip.log.missing_table import table_not_found
+from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, cover, make_segment, read_listing
+from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.tail import parse_tail
+from deltaskip.storage import FileInfo, Storage, join
+
+__all__ = ["list_log", "load_snapshot", "refresh"]
+
+# A checksum may carry every file of the table; past this size it is not worth the time of each opening.
+_CHECKSUM_BYTES = 1 << 20
+
+
+def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Snapshot:
+    """The table's snapshot at a version, the latest when None.
+
+    Raises TableNotFound, VersionNotFound, CorruptLog naming the file at fault, UnsupportedFeature, StorageError.
+    """
+    hint = read_hint(storage, join(root, LOG_FOLDER))
+    if hint is not None and (version is None or hint <= version):
+        # Whatever is wrong with what the hint led to, the whole log has the last word.
+        try:
+            return _load(storage, read_listing(root, _list(storage, root, version_prefix(hint))), version)
+        except (CorruptLog, VersionNotFound, FileNotFoundError, NotADirectoryError):
+            pass
+    return _load(storage, list_log(storage, root), version)
+
+
+def list_log(storage: Storage, root: str) -> LogListing:
+    """The whole log, listed. Raises TableNotFound where there is none."""
+    try:
+        listing = read_listing(root, _list(storage, root, "0"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise table_not_found(storage, root) from error
+    if listing.latest is None and not listing.incomplete:
+        raise table_not_found(storage, root)
+    return listing
+
+
+def refresh(snapshot: Snapshot) -> Snapshot:
+    """The table's latest snapshot; the one given where nothing is new.
+
+    Lists the log from the snapshot's version on and reads only the commits after it. Where they do not follow it
+    without a gap, or another table lies at the path by now, the table is loaded anew. Raises as load_snapshot.
+    """
+    storage, root, old = snapshot.storage, snapshot.root, snapshot.segment
+    try:
+        listing = read_listing(root, _list(storage, root, version_prefix(snapshot.version)))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise table_not_found(storage, root) from error
+    if old.own_commit is not None and listing.commits.get(old.version) != old.own_commit:
+        return load_snapshot(storage, root)
+    latest = listing.latest
+    if latest is None or latest <= old.version:
+        return snapshot if old.own_commit is not None else load_snapshot(storage, root)
+    commits = cover(listing, old.version + 1, latest)
+    if commits is None:
+        return load_snapshot(storage, root)
+    segment = make_segment(listing, latest, old.checkpoint, (*old.commits, *commits))
+    contents, checksum = _read(storage, root, commits, segment)
+    tail = parse_tail(root, commits, contents).following(snapshot.tail)
+    return Snapshot(storage, segment, snapshot.checkpoint, tail, checksum)
+
+
+def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:
+    unusable: CorruptLog | None = None
+    for segment in candidate_segments(listing, version):
+        try:
+            checkpoint = None
+            if segment.checkpoint is not None:
+                checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint)
+        except CorruptLog as error:
+            unusable = unusable or error
+            continue
+        contents, checksum = _read(storage, segment.root, segment.commits, segment)
+        tail = parse_tail(segment.root, segment.commits, contents)
+        return Snapshot(storage, segment, checkpoint, tail, checksum)
+    assert unusable is not None, "candidate_segments yields or raises"
+    raise unusable
+
+
+def _read(
+    storage: Storage, root: str, commits: Sequence[LogFile], segment: LogSegment
+) -> tuple[list[bytes], bytes | None]:
+    """The contents of the commits, and that of the checksum where it is there and not too big."""
+    paths = [file.path for file in commits]
+    checksum = segment.checksum
+    try:
+        if checksum is None or checksum.file.size > _CHECKSUM_BYTES:
+            return storage.read_many(paths), None
+        *contents, last = storage.read_many([*paths, checksum.path])
+        return contents, last
+    except FileNotFoundError as error:
+        if checksum is not None and not storage.exists(checksum.path):
+            return _read(storage, root, commits, replace(segment, checksum=None))
+        raise missing_commit(root, error, commits) from error
+
+
+def _list(storage: Storage, root: str, start_name: str) -> list[FileInfo]:
+    return storage.list_from(join(root, LOG_FOLDER), start_name)

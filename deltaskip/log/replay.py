@@ -1,0 +1,187 @@
+"""Which logical files are live: reconciliation of adds and removes, newest wins.
+
+A logical file is a path with, or without, a deletion vector. Two rules decide, and nothing else:
+
+* An add of a path replaces every older add of that path, whatever their deletion vectors.
+* A remove of (path, dvId) ends the add of just that key, if the add stands in an *earlier* commit. Actions of one
+  commit are unordered, and a commit that removes (path, dv1) and adds (path, dv2) leaves the latter; one that removes
+  and adds the same key, which the protocol does not allow, leaves it alive.
+
+PROTOCOL, Action Reconciliation; today's protocol: at most one live add a path.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import FILE_SCHEMA, canonical_paths
+
+__all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "repeated_key", "replay"]
+
+# Stands between a path and a dvId in a key; no path holds it, since no file name can.
+_SEPARATOR = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """Logical files that a stretch of the log has replaced or removed, for asking it about files of older ones.
+
+    added: canonical paths that were added; removed: canonical paths removed without a deletion vector; removed_dv:
+    keys, path and dvId, removed with one.
+    """
+
+    added: pa.Array
+    removed: pa.Array
+    removed_dv: pa.Array
+
+    def live_mask(self, paths: pa.Array | pa.ChunkedArray, dv: pa.Array | pa.ChunkedArray | None) -> pa.BooleanArray:
+        """False where an older add of that path and deletion vector is no longer live.
+
+        paths: raw, as logged. dv: deletion vector structs with the fields of FILE_SCHEMA or of the log, or dvIds as
+        strings; None where no file has one. Raises ValueError for a path that does not decode to UTF-8.
+        """
+        raw = _one_array(paths)
+        if not (len(self.added) or len(self.removed) or len(self.removed_dv)):
+            return pa.repeat(pa.scalar(True), len(raw))
+        return self._live(canonical_paths(raw), None if dv is None else dv_ids(dv))
+
+    def _live(self, paths: pa.Array, ids: pa.Array | None) -> pa.BooleanArray:
+        if ids is None or ids.null_count == len(ids):
+            return pc.invert(pc.is_in(paths, value_set=pa.concat_arrays([self.added, self.removed])))
+        dead = pc.is_in(paths, value_set=self.added)
+        if len(self.removed):
+            dead = pc.or_(dead, pc.and_(pc.is_null(ids), pc.is_in(paths, value_set=self.removed)))
+        if len(self.removed_dv):
+            dead = pc.or_(dead, pc.is_in(_keys(paths, ids), value_set=self.removed_dv, skip_nulls=True))
+        return pc.invert(dead)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a stretch of the log leaves: its live adds (FILE_SCHEMA, in the order of the log) and what it superseded."""
+
+    adds: pa.Table
+    superseded: Superseded
+
+
+_NO_KEYS = pa.array([], pa.string())
+
+EMPTY = Replay(FILE_SCHEMA.empty_table(), Superseded(_NO_KEYS, _NO_KEYS, _NO_KEYS))
+
+
+def replay(actions: pa.Table) -> Replay:
+    """The kernel's table of adds and removes (columns commit, is_remove, then FILE_SCHEMA; oldest first), reconciled.
+
+    Raises ValueError for a path that does not decode to UTF-8.
+    """
+    if not len(actions):
+        return EMPTY
+    coded = canonical_paths(_one_array(actions["path"])).dictionary_encode()
+    path_code = coded.indices.to_numpy()
+    commit = actions["commit"].to_numpy()
+    is_remove = _one_array(actions["is_remove"]).to_numpy(zero_copy_only=False)
+    add_rows = np.flatnonzero(~is_remove)
+    remove_rows = np.flatnonzero(is_remove)
+    newest_add = np.full(len(coded.dictionary), -1, np.int64)
+    # Rows ascend, and of repeated indices the last assignment holds.
+    newest_add[path_code[add_rows]] = add_rows
+    live = np.sort(newest_add[newest_add >= 0])
+    added = coded.dictionary.take(pa.array(np.flatnonzero(newest_add >= 0)))
+    removed, removed_dv = _NO_KEYS, _NO_KEYS
+    if len(remove_rows):
+        ids = dv_ids(actions["deletion_vector"])
+        key = _key_codes(path_code, ids)
+        newest_remove = np.full(int(key.max()) + 1, -1, np.int64)
+        newest_remove[key[remove_rows]] = commit[remove_rows]
+        live = live[newest_remove[key[live]] <= commit[live]]
+        removed, removed_dv = _removed_keys(coded, ids, pa.array(remove_rows))
+    adds = actions.select(FILE_SCHEMA.names)
+    if len(live) < len(actions):
+        adds = adds.take(pa.array(live))
+    return Replay(adds.cast(FILE_SCHEMA), Superseded(added, removed, removed_dv))
+
+
+def after(older: Replay, newer: Replay) -> Replay:
+    """Two adjoining stretches of the log as one."""
+    kept = older.adds
+    if len(kept):
+        kept = kept.filter(newer.superseded.live_mask(kept["path"], kept["deletion_vector"]))
+    adds = pa.concat_tables([table for table in (kept, newer.adds) if len(table)] or [kept])
+    old, new = older.superseded, newer.superseded
+    return Replay(
+        adds,
+        Superseded(
+            _union(old.added, new.added), _union(old.removed, new.removed), _union(old.removed_dv, new.removed_dv)
+        ),
+    )
+
+
+def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The dvId of each deletion vector struct, null where there is none; string arrays pass as they are.
+
+    PROTOCOL, Deletion Vectors, uniqueId: storageType and pathOrInlineDv, then "@" and the offset where there is one.
+    """
+    array = _one_array(dv)
+    if pa.types.is_string(array.type):
+        return array
+    if array.null_count == len(array):
+        return pa.nulls(len(array), pa.string())
+    fields = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+    kind = fields.get("storage_type", fields.get("storageType"))
+    where = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
+    offset = fields.get("offset", pa.nulls(len(array), pa.int32()))
+    suffix = pc.fill_null(pc.binary_join_element_wise("@", offset.cast(pa.string()), ""), "")
+    return pc.binary_join_element_wise(kind, where, suffix, "")
+
+
+def repeated_key(actions: pa.Table) -> str | None:
+    """A path that breaks "one action a logical file, one add a path"; None where the actions are reconciled."""
+    paths = canonical_paths(_one_array(actions["path"]))
+    adds = paths.filter(pc.invert(_one_array(actions["is_remove"])))
+    keys = _keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), ""))
+    for values in (adds, keys):
+        counts = values.value_counts()
+        again = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        if len(again):
+            return str(again[0].as_py()).partition(_SEPARATOR)[0]
+    return None
+
+
+def _key_codes(path_code: Any, ids: pa.Array) -> Any:
+    """A small number for each (path, dvId)."""
+    if ids.null_count == len(ids):
+        return path_code
+    coded = ids.dictionary_encode()
+    dv_code = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
+    combined = path_code.astype(np.int64) * (len(coded.dictionary) + 1) + dv_code
+    return pa.array(combined).dictionary_encode().indices.to_numpy()
+
+
+def _removed_keys(coded: pa.DictionaryArray, ids: pa.Array, rows: pa.Array) -> tuple[pa.Array, pa.Array]:
+    paths = coded.dictionary.take(coded.indices.take(rows))
+    of_removes = ids.take(rows)
+    if of_removes.null_count == len(of_removes):
+        return paths, _NO_KEYS
+    plain = pc.is_null(of_removes)
+    with_dv = pc.invert(plain)
+    return paths.filter(plain), _keys(paths.filter(with_dv), of_removes.filter(with_dv))
+
+
+def _keys(paths: pa.Array, ids: pa.Array) -> pa.Array:
+    """Path and dvId as one string; null where there is no dvId."""
+    return pc.binary_join_element_wise(paths, ids, _SEPARATOR)
+
+
+def _union(a: pa.Array, b: pa.Array) -> pa.Array:
+    if not len(a) or not len(b):
+        return a if len(a) else b
+    return pa.concat_arrays([a, b])
+
+
+def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -1,0 +1,273 @@
+"""Which files of the log make up one version of the table."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from deltaskip.errors import CorruptLog, VersionNotFound
+from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file, version_prefix
+from deltaskip.storage import FileInfo
+
+__all__ = [
+    "CheckpointRef",
+    "LogListing",
+    "LogSegment",
+    "candidate_segments",
+    "cover",
+    "earliest_rebuildable",
+    "make_segment",
+    "read_listing",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRef:
+    """A complete checkpoint: one file, or every part of a multi-part one in order."""
+
+    version: int
+    files: tuple[LogFile, ...]
+
+    @property
+    def kind(self) -> Kind:
+        """What its files are."""
+        return self.files[0].kind
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegment:
+    """Files that make up one version: a complete checkpoint or none, and every commit after it, without gaps.
+
+    commits: ascending; a log compaction stands only where commits of its range are missing. compactions: those that
+    the listing holds, used or not. own_commit and checksum: the version's commit file and `.crc`, if they are there.
+    """
+
+    root: str
+    version: int
+    checkpoint: CheckpointRef | None
+    commits: tuple[LogFile, ...]
+    compactions: tuple[LogFile, ...] = ()
+    own_commit: LogFile | None = None
+    checksum: LogFile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogListing:
+    """One listing of the log, sorted out by kind. checkpoints: the complete ones, best first at each version."""
+
+    root: str
+    commits: Mapping[int, LogFile]
+    checkpoints: Mapping[int, tuple[CheckpointRef, ...]]
+    compactions: tuple[LogFile, ...]
+    checksums: Mapping[int, LogFile]
+    incomplete: Mapping[int, tuple[LogFile, ...]]
+
+    @property
+    def latest(self) -> int | None:
+        """The newest version that some file of the log proves; None when it proves none."""
+        versions = [*self.commits, *self.checkpoints, *(c.end for c in self.compactions)]
+        return max(versions, default=None)
+
+
+def read_listing(root: str, files: Sequence[FileInfo]) -> LogListing:
+    """The files of a `_delta_log` folder sorted out; names that are not the log's are passed over."""
+    commits: dict[int, LogFile] = {}
+    checksums: dict[int, LogFile] = {}
+    compactions: list[LogFile] = []
+    checkpoint_files: dict[int, list[LogFile]] = defaultdict(list)
+    for info in files:
+        file = parse_log_file(info)
+        if file is None:
+            continue
+        match file.kind:
+            case Kind.COMMIT:
+                commits[file.version] = file
+            case Kind.CHECKSUM:
+                checksums[file.version] = file
+            case Kind.COMPACTION:
+                compactions.append(file)
+            case _:
+                checkpoint_files[file.version].append(file)
+    complete = {version: _complete_checkpoints(version, found) for version, found in checkpoint_files.items()}
+    return LogListing(
+        root,
+        commits,
+        {version: refs for version, refs in complete.items() if refs},
+        tuple(compactions),
+        checksums,
+        {version: tuple(checkpoint_files[version]) for version, refs in complete.items() if not refs},
+    )
+
+
+def candidate_segments(listing: LogListing, wanted: int | None = None) -> Iterator[LogSegment]:
+    """Every segment that rebuilds a version (the latest when none is wanted), the best first.
+
+    The best begins at the newest complete checkpoint; the others serve where a checkpoint turns out unreadable.
+    Raises, before the first, VersionNotFound where the log never had or no longer has the version, and CorruptLog where
+    a file that must be there is missing.
+    """
+    target = _target(listing, wanted)
+    found = False
+    first_gap: CorruptLog | None = None
+    for checkpoint in [*_checkpoints_up_to(listing, target), None]:
+        start = 0 if checkpoint is None else checkpoint.version + 1
+        commits = cover(listing, start, target)
+        if commits is None:
+            if checkpoint is not None and first_gap is None:
+                first_gap = _gap(listing, start, target)
+            continue
+        found = True
+        yield make_segment(listing, target, checkpoint, commits)
+    if not found:
+        raise first_gap or _no_beginning(listing, target, wanted)
+
+
+def make_segment(
+    listing: LogListing, version: int, checkpoint: CheckpointRef | None, commits: tuple[LogFile, ...]
+) -> LogSegment:
+    """The segment of these files, with what else the listing holds for the version."""
+    own_commit, checksum = listing.commits.get(version), listing.checksums.get(version)
+    return LogSegment(listing.root, version, checkpoint, commits, listing.compactions, own_commit, checksum)
+
+
+def cover(listing: LogListing, start: int, end: int) -> tuple[LogFile, ...] | None:
+    """Commits start … end, with log compactions only where commits are missing; None where neither is there.
+
+    A compaction is used from its first version on only, and only for a range that lacks a commit: commits hold all that
+    a compaction holds, and their order besides.
+    """
+    commits = listing.commits
+    if all(version in commits for version in range(start, end + 1)):
+        return tuple(commits[version] for version in range(start, end + 1))
+    by_start: dict[int, list[LogFile]] = defaultdict(list)
+    for compaction in listing.compactions:
+        by_start[compaction.version].append(compaction)
+    # best[v]: the fewest compactions that lead from v to the end, and the first file on that way.
+    best: dict[int, tuple[int, LogFile | None]] = {end + 1: (0, None)}
+    # Only versions that a file begins at: a stray name far above the rest must not cost a walk through the numbers.
+    for version in sorted({v for v in (*commits, *by_start) if start <= v <= end}, reverse=True):
+        ways = [(best[c.end + 1][0] + 1, c) for c in by_start.get(version, ()) if c.end + 1 in best]
+        if version in commits and version + 1 in best:
+            ways.append((best[version + 1][0], commits[version]))
+        if ways:
+            best[version] = min(ways, key=lambda way: way[0])
+    files: list[LogFile] = []
+    version = start
+    while version <= end:
+        step = best.get(version, (0, None))[1]
+        if step is None:
+            return None
+        files.append(step)
+        version = (step.end if step.kind is Kind.COMPACTION else step.version) + 1
+    return tuple(files)
+
+
+def earliest_rebuildable(listing: LogListing) -> int | None:
+    """The first version that can still be rebuilt; None when none can."""
+    starts = [*listing.checkpoints]
+    if 0 in listing.commits or any(c.version == 0 for c in listing.compactions):
+        starts.append(0 if 0 in listing.commits else min(c.end for c in listing.compactions if c.version == 0))
+    return min(starts, default=None)
+
+
+_PREFERENCE = {
+    Kind.CLASSIC_CHECKPOINT: 0,
+    Kind.UUID_PARQUET_CHECKPOINT: 1,
+    Kind.CHECKPOINT_PART: 2,
+    Kind.UUID_JSON_CHECKPOINT: 3,
+}
+
+
+def _complete_checkpoints(version: int, files: Sequence[LogFile]) -> tuple[CheckpointRef, ...]:
+    """PROTOCOL, Checkpoints: "readers must only use a complete checkpoint, wherein all fragments are present"."""
+    refs = [CheckpointRef(version, (file,)) for file in files if file.kind is not Kind.CHECKPOINT_PART]
+    parts: dict[int, dict[int, LogFile]] = defaultdict(dict)
+    for file in files:
+        if file.kind is Kind.CHECKPOINT_PART:
+            parts[file.parts][file.part] = file
+    refs += [
+        CheckpointRef(version, tuple(found[part] for part in range(1, count + 1)))
+        for count, found in parts.items()
+        if len(found) == count
+    ]
+    return tuple(sorted(refs, key=lambda ref: _PREFERENCE[ref.kind]))
+
+
+def _checkpoints_up_to(listing: LogListing, target: int) -> list[CheckpointRef]:
+    versions = sorted((v for v in listing.checkpoints if v <= target), reverse=True)
+    return [ref for version in versions for ref in listing.checkpoints[version]]
+
+
+def _target(listing: LogListing, wanted: int | None) -> int:
+    latest = listing.latest
+    if latest is None:
+        raise CorruptLog(_empty_message(listing))
+    if wanted is None:
+        return latest
+    earliest = earliest_rebuildable(listing)
+    if wanted < 0 or wanted > latest or earliest is None or wanted < earliest:
+        raise VersionNotFound(_range_message(listing, wanted, earliest, latest))
+    return wanted
+
+
+def _gap(listing: LogListing, start: int, end: int) -> CorruptLog:
+    absent = _missing(listing, start, end)
+    uncovered = (v for v in absent if not any(c.version <= v <= c.end for c in listing.compactions))
+    missing = next(uncovered, absent[0])
+    return CorruptLog(
+        f"The log of {listing.root} is damaged: {commit_name(missing)} (version {missing}) is missing, so version "
+        f"{end} cannot be rebuilt; restore that file, or open a version before {missing}."
+    )
+
+
+def _missing(listing: LogListing, start: int, end: int) -> list[int]:
+    """The first missing commit of each gap in start … end."""
+    there = sorted(v for v in listing.commits if start <= v <= end)
+    expected = [start, *(v + 1 for v in there)]
+    return [v for v in expected if v <= end and v not in listing.commits]
+
+
+def _no_beginning(listing: LogListing, target: int, wanted: int | None) -> CorruptLog | VersionNotFound:
+    """Why nothing leads to the target although no checkpoint lies before it."""
+    if 0 in listing.commits or any(c.version == 0 for c in listing.compactions):
+        return _gap(listing, 0, target)
+    partial = max((v for v in listing.incomplete if v <= target), default=None)
+    if partial is not None:
+        return CorruptLog(
+            f"The log of {listing.root} is damaged: the checkpoint of version {partial} lacks "
+            f"{_missing_part(listing.incomplete[partial])}, and the commits from {commit_name(0)} on are gone, so "
+            f"version {target} cannot be rebuilt; restore the missing file."
+        )
+    latest = listing.latest
+    earliest = earliest_rebuildable(listing)
+    if wanted is not None and earliest is not None and latest is not None:
+        return VersionNotFound(_range_message(listing, wanted, earliest, latest))
+    return CorruptLog(
+        f"The log of {listing.root} is damaged: {commit_name(0)} (version 0) is missing and there is no complete "
+        f"checkpoint, so version {target} cannot be rebuilt; restore the missing files."
+    )
+
+
+def _missing_part(files: Sequence[LogFile]) -> str:
+    parts = max(files, key=lambda file: file.file.modified_ms).parts
+    there = {file.part for file in files if file.parts == parts}
+    missing = next(part for part in range(1, parts + 1) if part not in there)
+    return f"{version_prefix(files[0].version)}.checkpoint.{missing:010d}.{parts:010d}.parquet"
+
+
+def _range_message(listing: LogListing, wanted: int, earliest: int | None, latest: int) -> str:
+    if earliest is None:
+        return f"{listing.root} has no version {wanted} that can be rebuilt: the log's first commits are gone."
+    return (
+        f"{listing.root} has no version {wanted}: versions {earliest} to {latest} can be opened"
+        f"{'; earlier commits have been cleaned up' if 0 <= wanted < earliest else ''}."
+    )
+
+
+def _empty_message(listing: LogListing) -> str:
+    if listing.incomplete:
+        version = max(listing.incomplete)
+        return (
+            f"The log of {listing.root} is damaged: it holds no commit, and the checkpoint of version {version} lacks "
+            f"{_missing_part(listing.incomplete[version])}; restore the missing file."
+        )
+    return f"The log of {listing.root} holds no commit and no checkpoint."

@@ -1,0 +1,190 @@
+"""One version of a table, as its log tells it."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
+from deltaskip.errors import CorruptLog
+from deltaskip.features.registry import check_readable
+from deltaskip.log.checkpoint import Checkpoint, CheckpointPart
+from deltaskip.log.checkpoint_adds import part_adds
+from deltaskip.log.checksum import Checksum, ChecksumWarning, file_differences, parse_checksum, state_differences
+from deltaskip.log.commit import commit_info, read_commits
+from deltaskip.log.replay import EMPTY, Replay, Superseded, after
+from deltaskip.log.segment import LogSegment
+from deltaskip.log.table_state import StateChange, overlay
+from deltaskip.log.tail import Tail
+from deltaskip.schema import MappingMode, StructType, mapping_mode, parse_schema
+from deltaskip.storage import Storage, uri_of
+
+__all__ = ["ICT_ENABLED", "Snapshot"]
+
+_T = TypeVar("_T")
+
+ICT_ENABLED = "delta.enableInCommitTimestamps"
+
+
+class Snapshot:
+    """One version of a table. Made by load_snapshot and refresh.
+
+    Its state was read on loading; its files are replayed, and its checkpoint's columns read, when asked for.
+    root is the table's location in `storage`, table_root its absolute, percent-encoded URI.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        segment: LogSegment,
+        checkpoint: Checkpoint | None,
+        tail: Tail,
+        checksum: bytes | None = None,
+    ) -> None:
+        """Raises CorruptLog where protocol or metaData is missing, UnsupportedFeature where the table needs one."""
+        self.storage = storage
+        self.segment = segment
+        self.version = segment.version
+        self.root = segment.root
+        self.table_root = uri_of(segment.root)
+        self.checkpoint = checkpoint
+        self.tail = tail
+        self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
+        self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
+        self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)
+        check_readable(self.protocol, self.metadata.configuration, self.root, self.version)
+        self._checksum = self._parse_checksum(checksum)
+        if self._checksum is not None:
+            for difference in state_differences(self._checksum, self._state):
+                self._warn(f"{difference}; the log was followed")
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.root!r}, version={self.version})"
+
+    @property
+    def state(self) -> StateChange:
+        """Protocol, metadata, transactions and domains, tombstones of domains included."""
+        return self._state
+
+    @property
+    def txns(self) -> Mapping[str, Txn]:
+        """How far each application has written, by its id."""
+        return self._state.txns
+
+    @cached_property
+    def domains(self) -> Mapping[str, DomainMetadata]:
+        """The metadata domains that are there, by name."""
+        return {name: domain for name, domain in self._state.domains.items() if not domain.removed}
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties (metaData.configuration)."""
+        return self.metadata.configuration
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Logical names of the partition columns."""
+        return self.metadata.partition_columns
+
+    @cached_property
+    def schema(self) -> StructType:
+        """The table's schema, logical names; no columns where the log has no schemaString. Raises SchemaError."""
+        text = self.metadata.schema_string
+        return parse_schema(text) if text is not None else StructType(())
+
+    @cached_property
+    def mapping_mode(self) -> MappingMode:
+        """How data files, statistics and partition values name the columns."""
+        return mapping_mode(self.protocol, self.properties)
+
+    @cached_property
+    def in_commit_timestamp(self) -> int | None:
+        """The version's commit time in milliseconds since the epoch, where the table keeps in-commit timestamps."""
+        if self.properties.get(ICT_ENABLED, "false").lower() != "true":
+            return None
+        info = self.tail.info
+        if info is None and self.segment.own_commit is not None:
+            # The version's checkpoint stands in for its commit, and checkpoints keep no provenance.
+            commits = read_commits(self.storage, self.root, [self.segment.own_commit], ["path"])
+            info = commit_info(commits, 0)
+        if info is not None:
+            return info.in_commit_timestamp
+        return None if self._checksum is None else self._checksum.in_commit_timestamp
+
+    @cached_property
+    def commit_adds(self) -> pa.Table:
+        """Live adds that stand in commits newer than the checkpoint or in a JSON checkpoint (FILE_SCHEMA)."""
+        return self._files.adds
+
+    @property
+    def superseded(self) -> Superseded:
+        """What the commits newer than the checkpoint replaced or removed of `checkpoint_parts`."""
+        return self.tail.files.superseded
+
+    @property
+    def checkpoint_parts(self) -> tuple[CheckpointPart, ...]:
+        """Parquet files of the checkpoint that hold adds; a row is live where `superseded` says so."""
+        return () if self.checkpoint is None else self.checkpoint.parts
+
+    def adds(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Every active file, a row each, in the order of the log; columns: names of FILE_SCHEMA, None for all.
+
+        Statistics that a checkpoint holds as a struct only are rendered as JSON text. Raises CorruptLog where a file of
+        the checkpoint is damaged.
+        """
+        names = FILE_SCHEMA.names if columns is None else list(columns)
+        try:
+            tables = [part_adds(part, self.superseded, names) for part in self.checkpoint_parts]
+        except ValueError as error:
+            if isinstance(error, CorruptLog):
+                raise
+            raise CorruptLog(f"The checkpoint of version {self.version} of {self.root} is damaged: {error}.") from error
+        return pa.concat_tables([*tables, self.commit_adds.select(names)])
+
+    def verify(self) -> None:
+        """Hold the snapshot, with the number and bytes of its files, against the version's `.crc`, if there is one.
+
+        Raises CorruptLog naming both values of the first difference.
+        """
+        if self._checksum is None:
+            return
+        sizes = self.adds(["size"])["size"]
+        found = [
+            *state_differences(self._checksum, self._state),
+            *file_differences(self._checksum, len(sizes), pc.sum(sizes).as_py() or 0),
+        ]
+        if found:
+            raise CorruptLog(
+                f"Version {self.version} of {self.root} differs from its version checksum: {found[0]}; a commit or a "
+                f"checkpoint of the log was changed after it was written."
+            )
+
+    @cached_property
+    def _files(self) -> Replay:
+        inline = EMPTY if self.checkpoint is None else self.checkpoint.inline
+        return after(inline, self.tail.files)
+
+    def _parse_checksum(self, data: bytes | None) -> Checksum | None:
+        if data is None:
+            return None
+        try:
+            return parse_checksum(data)
+        except ValueError as error:
+            self._warn(f"it is damaged and was ignored: {error}")
+            return None
+
+    def _warn(self, message: str) -> None:
+        name = self.segment.checksum.file.name if self.segment.checksum is not None else ".crc"
+        warnings.warn(f"{self.root}: version checksum {name}: {message}.", ChecksumWarning, stacklevel=4)
+
+
+def _required(action: _T | None, name: str, segment: LogSegment) -> _T:
+    if action is None:
+        raise CorruptLog(
+            f"The log of {segment.root} is damaged: up to version {segment.version} it has no {name} action; restore "
+            f"the commit or checkpoint that held it."
+        )
+    return action

@@ -1,0 +1,74 @@
+"""Struct statistics of a checkpoint as the JSON text that `add.stats` would hold."""
+
+import json
+import math
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["stats_json"]
+
+# Every character that a JSON string must escape, but for the quote and the backslash.
+_CONTROL = r"[\x00-\x1f]"
+
+
+def stats_json(stats: pa.StructArray) -> pa.Array:
+    """One JSON text an element, null where the struct is null.
+
+    Keys whose value is null are left out, as writers do. Dates and timestamps are ISO 8601 with every digit they have,
+    decimals and doubles JSON numbers, doubles that JSON has no number for the strings "NaN", "Infinity", "-Infinity".
+    """
+    return _text(stats)
+
+
+def _text(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return _object(values)
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return values.cast(pa.string())
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return pa.array([None if v is None else _double(v) for v in values.to_pylist()], pa.string())
+    if pa.types.is_timestamp(kind):
+        text = pc.strftime(values.cast(pa.timestamp("us", kind.tz)), "%Y-%m-%dT%H:%M:%S")
+        return _wrapped('"', text, 'Z"' if kind.tz else '"')
+    if pa.types.is_date(kind):
+        return _wrapped('"', values.cast(pa.date32()).cast(pa.string()), '"')
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _string(values.cast(pa.string()))
+    # Binary and nested values have no statistics that anyone compares.
+    return pa.nulls(len(values), pa.string())
+
+
+def _object(values: pa.StructArray) -> pa.Array:
+    members = []
+    for field, child in zip(values.type, values.flatten(), strict=True):
+        members.append(_wrapped(f"{json.dumps(field.name, ensure_ascii=False)}:", _text(child), ""))
+    if members:
+        inner = pc.binary_join_element_wise(*members, ",", null_handling="skip")
+    else:
+        inner = pa.repeat(pa.scalar(""), len(values))
+    return pc.if_else(pc.is_valid(values), _wrapped("{", inner, "}"), pa.scalar(None, pa.string()))
+
+
+def _wrapped(before: str, text: pa.Array, after: str) -> pa.Array:
+    return pc.binary_join_element_wise(before, text, after, "")
+
+
+def _string(values: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
+        return pa.array(
+            [None if v is None else json.dumps(v, ensure_ascii=False) for v in values.to_pylist()], pa.string()
+        )
+    escaped = pc.replace_substring(pc.replace_substring(values, "\\", "\\\\"), '"', '\\"')
+    return _wrapped('"', escaped, '"')
+
+
+def _double(value: float) -> str:
+    if math.isfinite(value):
+        return repr(value)
+    if math.isnan(value):
+        return '"NaN"'
+    return '"Infinity"' if value > 0 else '"-Infinity"'

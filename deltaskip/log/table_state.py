@@ -1,0 +1,59 @@
+"""The table's state but for its files: protocol, metadata, transaction identifiers and domains."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from deltaskip.actions import DomainMetadata, Metadata, Protocol, Txn
+
+__all__ = ["STATE_ACTIONS", "StateAction", "StateChange", "overlay", "state_of"]
+
+StateAction = Protocol | Metadata | Txn | DomainMetadata
+
+STATE_ACTIONS: dict[str, type[StateAction]] = {
+    "protocol": Protocol,
+    "metaData": Metadata,
+    "txn": Txn,
+    "domainMetadata": DomainMetadata,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """The newest actions of a stretch of the log, None or absent where it has none. Domains keep their tombstones."""
+
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    txns: Mapping[str, Txn] = field(default_factory=dict)
+    domains: Mapping[str, DomainMetadata] = field(default_factory=dict)
+
+
+def state_of(actions: Iterable[StateAction]) -> StateChange:
+    """What the actions, oldest first, come to.
+
+    PROTOCOL, Action Reconciliation: the latest protocol, metaData, txn of an appId and domainMetadata of a domain win.
+    """
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    txns: dict[str, Txn] = {}
+    domains: dict[str, DomainMetadata] = {}
+    for action in actions:
+        match action:
+            case Protocol():
+                protocol = action
+            case Metadata():
+                metadata = action
+            case Txn():
+                txns[action.app_id] = action
+            case DomainMetadata():
+                domains[action.domain] = action
+    return StateChange(protocol, metadata, txns, domains)
+
+
+def overlay(older: StateChange, newer: StateChange) -> StateChange:
+    """Two stretches of the log as one: what the newer says wins."""
+    return StateChange(
+        newer.protocol or older.protocol,
+        newer.metadata or older.metadata,
+        {**older.txns, **newer.txns},
+        {**older.domains, **newer.domains},
+    )

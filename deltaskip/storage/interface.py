@@ -1,0 +1,69 @@
+"""What a storage does, whichever it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+__all__ = ["FileInfo", "Storage"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One file of a listing: its name in the folder, its location, size in bytes and milliseconds since the epoch."""
+
+    name: str
+    path: str
+    size: int
+    modified_ms: int
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """Reads one file system by location (see `storage.location`).
+
+    A file or folder that is not there raises FileNotFoundError; every other failure raises StorageError naming the
+    location.
+    """
+
+    @property
+    def base(self) -> str:
+        """Start of every location that this storage serves: "" for local files, else `scheme://authority`."""
+        ...
+
+    @property
+    def remote(self) -> bool:
+        """Whether a request costs a round trip, so that reads are worth joining and running side by side."""
+        ...
+
+    def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
+        """Files directly in the folder with names >= start_name (by code point), sorted by name.
+
+        Object stores have no folders: there, one that is missing is an empty list.
+        """
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The whole file."""
+        ...
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`; fewer where the file ends before."""
+        ...
+
+    def read_many(self, paths: Sequence[str]) -> list[bytes]:
+        """The whole files, in the order asked for; side by side where the storage is remote."""
+        ...
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """The file for random access; the caller closes it."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file, or a folder (on object stores: with something in it)."""
+        ...
+
+    def size(self, path: str) -> int:
+        """Size of the file in bytes."""
+        ...

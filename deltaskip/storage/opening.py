@@ -1,0 +1,81 @@
+"""Which storage serves a location."""
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from deltaskip.errors import StorageError
+from deltaskip.storage.interface import Storage
+from deltaskip.storage.local import LocalStorage
+from deltaskip.storage.location import is_local, parse_location, scheme_of, split_authority
+from deltaskip.storage.remote import ArrowStorage, ObjectStorage
+
+__all__ = ["open_storage", "storage_for"]
+
+_ARROW_SCHEMES = {"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss"}
+_OBJECT_SCHEMES = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https", "memory"}
+
+
+def open_storage(
+    table: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None
+) -> tuple[Storage, str]:
+    """The storage of a table and the table's root location in it.
+
+    table: a path, a `file:` URI, or a remote URI (`s3://`, `gs://`, `abfss://`, `hdfs://` …). storage_options: named as
+    in obstore (`aws_region`, `azure_storage_account_key` …). Nothing is read yet.
+    Raises StorageError for a scheme that nothing here serves.
+    """
+    root = parse_location(table)
+    return storage_for(root, storage_options), root
+
+
+def storage_for(
+    location: str, storage_options: Mapping[str, str] | None = None, near: Storage | None = None
+) -> Storage:
+    """The storage that serves a location; `near` itself where it does, so that its connections are used again."""
+    if is_local(location):
+        return near if isinstance(near, LocalStorage) else LocalStorage()
+    base, _ = split_authority(location)
+    if near is not None and near.base == base:
+        return near
+    scheme = scheme_of(location) or ""
+    if storage_options is None and isinstance(near, ObjectStorage) and scheme_of(near.base + "/") == scheme:
+        storage_options = near.options
+    if scheme in _OBJECT_SCHEMES and find_spec("obstore") is not None:
+        return _object_storage(base, storage_options)
+    if storage_options:
+        raise StorageError(f"Opening {location} with storage_options needs obstore: pip install 'deltaskip[cloud]'.")
+    if scheme in _ARROW_SCHEMES:
+        return _arrow_storage(base, scheme)
+    if scheme in _OBJECT_SCHEMES:
+        raise StorageError(f"Opening {location} needs obstore: pip install 'deltaskip[cloud]'.")
+    known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *_OBJECT_SCHEMES}))
+    raise StorageError(f"Nothing here reads the scheme {scheme!r} of {location}: use a local path or one of {known}.")
+
+
+def _object_storage(base: str, options: Mapping[str, str] | None) -> Storage:
+    from obstore.exceptions import BaseError
+    from obstore.store import from_url
+
+    try:
+        store = from_url(base, config=dict(options)) if options else from_url(base)
+    except (BaseError, ValueError, TypeError, OSError) as error:
+        raise StorageError(f"Cannot open {base}: {error}. Check storage_options.") from error
+    return ObjectStorage(store, base, options)
+
+
+def _arrow_storage(base: str, scheme: str) -> Storage:
+    target = "s3" + base[len("s3a") :] if scheme == "s3a" else base
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    try:
+        if target.startswith("s3") and region:
+            endpoint = os.environ.get("AWS_ENDPOINT_URL")
+            files: pafs.FileSystem = pafs.S3FileSystem(region=region, endpoint_override=endpoint)
+            return ArrowStorage(files, target.partition("://")[2], base)
+        files, prefix = pafs.FileSystem.from_uri(target + "/")
+    except (OSError, pa.ArrowException, ValueError) as error:
+        raise StorageError(f"Cannot open {base}: {error}") from error
+    return ArrowStorage(files, prefix, base)

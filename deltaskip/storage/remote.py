@@ -1,0 +1,202 @@
+"""Remote file systems: pyarrow.fs, and object stores through obstore (the `cloud` extra)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from deltaskip.errors import StorageError
+from deltaskip.storage.interface import FileInfo, Storage
+from deltaskip.storage.location import join
+
+__all__ = ["ArrowStorage", "ObjectStorage"]
+
+# Enough to hide a round trip of some tens of milliseconds; stores throttle single clients well above this.
+_PARALLEL_READS = 32
+
+
+class ArrowStorage:
+    """A file system of pyarrow.fs. A location `base/key` is the file system's path `prefix/key`."""
+
+    __slots__ = ("_files", "_prefix", "base")
+    remote = True
+
+    def __init__(self, files: pafs.FileSystem, prefix: str, base: str) -> None:
+        self._files = files
+        self._prefix = prefix.rstrip("/")
+        self.base = base
+
+    def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
+        """Files directly in the folder with names >= start_name, sorted by name."""
+        with _naming(directory):
+            selector = pafs.FileSelector(self._path(directory), allow_not_found=False)
+            infos = self._files.get_file_info(selector)
+        found = [
+            FileInfo(i.base_name, join(directory, i.base_name), i.size or 0, (i.mtime_ns or 0) // 1_000_000)
+            for i in infos
+            if i.type == pafs.FileType.File and i.base_name >= start_name
+        ]
+        return sorted(found, key=lambda info: info.name)
+
+    def read(self, path: str) -> bytes:
+        """The whole file."""
+        with _naming(path), self._files.open_input_stream(self._path(path), compression=None) as stream:
+            return bytes(stream.read())
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`; fewer where the file ends before."""
+        with _naming(path), self._files.open_input_file(self._path(path)) as file:
+            length = max(0, min(length, file.size() - offset))
+            return bytes(file.read_at(length, offset)) if length else b""
+
+    def read_many(self, paths: Sequence[str]) -> list[bytes]:
+        """The whole files, in the order asked for, side by side."""
+        return _read_side_by_side(self, paths)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """The file for random access; the caller closes it."""
+        with _naming(path):
+            return self._files.open_input_file(self._path(path))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file or folder."""
+        with _naming(path):
+            return bool(self._files.get_file_info(self._path(path)).type != pafs.FileType.NotFound)
+
+    def size(self, path: str) -> int:
+        """Size of the file in bytes."""
+        with _naming(path):
+            info = self._files.get_file_info(self._path(path))
+        if info.type != pafs.FileType.File:
+            raise FileNotFoundError(path)
+        return int(info.size)
+
+    def _path(self, location: str) -> str:
+        return f"{self._prefix}/{location[len(self.base) :].lstrip('/')}"
+
+
+class ObjectStorage:
+    """An object store of obstore. A location `base/key` is the store's key `key`."""
+
+    __slots__ = ("_store", "base", "options")
+    remote = True
+
+    def __init__(self, store: Any, base: str, options: Mapping[str, str] | None = None) -> None:
+        self._store = store
+        self.base = base
+        self.options = options
+
+    def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
+        """Files directly in the folder with names >= start_name, sorted by name; none where there is no such folder."""
+        import obstore
+
+        with _naming(directory):
+            objects = obstore.list_with_delimiter(self._store, self._key(directory) or None)["objects"]
+        found = []
+        for item in objects:
+            name = item["path"].rpartition("/")[2]
+            if name >= start_name:
+                modified_ms = int(item["last_modified"].timestamp() * 1000)
+                found.append(FileInfo(name, join(directory, name), item["size"], modified_ms))
+        return sorted(found, key=lambda info: info.name)
+
+    def read(self, path: str) -> bytes:
+        """The whole file."""
+        import obstore
+
+        with _naming(path):
+            return bytes(obstore.get(self._store, self._key(path)).bytes())
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`; fewer where the file ends before."""
+        import obstore
+
+        if length <= 0:
+            return b""
+        try:
+            with _naming(path):
+                return bytes(obstore.get_range(self._store, self._key(path), start=offset, length=length))
+        except StorageError:
+            rest = self.size(path) - offset
+            if rest >= length:
+                raise
+            return self.read_range(path, offset, rest)
+
+    def read_many(self, paths: Sequence[str]) -> list[bytes]:
+        """The whole files, in the order asked for, side by side."""
+        return _read_side_by_side(self, paths)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """The file for random access; the caller closes it."""
+        import obstore
+
+        with _naming(path):
+            return pa.PythonFile(obstore.open_reader(self._store, self._key(path)), mode="r")
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such an object, or any below it."""
+        import obstore
+
+        try:
+            self.size(path)
+        except FileNotFoundError:
+            with _naming(path):
+                listed = obstore.list_with_delimiter(self._store, self._key(path) or None)
+            return bool(listed["objects"] or listed["common_prefixes"])
+        return True
+
+    def size(self, path: str) -> int:
+        """Size of the object in bytes."""
+        import obstore
+
+        with _naming(path):
+            return int(obstore.head(self._store, self._key(path))["size"])
+
+    def _key(self, location: str) -> str:
+        return location[len(self.base) :].lstrip("/")
+
+
+def _read_side_by_side(storage: Storage, paths: Sequence[str]) -> list[bytes]:
+    if len(paths) < 2:
+        return [storage.read(path) for path in paths]
+    with ThreadPoolExecutor(min(_PARALLEL_READS, len(paths))) as pool:
+        return list(pool.map(storage.read, paths))
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Turn what a backend raises into FileNotFoundError or StorageError, both naming the location."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except FileNotFoundError as error:
+        raise FileNotFoundError(path) from error
+    except PermissionError as error:
+        raise _refused(path, error) from error
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"Cannot read {path}: {_first_line(error)}.") from error
+    except Exception as error:
+        match type(error).__module__.partition(".")[0], type(error).__name__:
+            case "obstore", "NotFoundError":
+                raise FileNotFoundError(path) from error
+            case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
+                raise _refused(path, error) from error
+            case "obstore", _:
+                raise StorageError(f"Cannot read {path}: {_first_line(error)}.") from error
+            case _:
+                raise
+
+
+def _refused(path: str, error: Exception) -> StorageError:
+    return StorageError(
+        f"No permission to read {path} ({_first_line(error)}): check the credentials in storage_options."
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
