@@ -1,0 +1,39 @@
+"""The keep lane, one byte a row: 1 keep, 0 drop; and the checks of columns that make one."""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from deltaskip.kernels.arrow cimport PrimitiveView
+
+
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #define DS_WIDE __attribute__((target_clones("avx2", "default"))) void
+    #else
+    #define DS_WIDE void
+    #endif
+    """
+    # A function returning this is compiled twice where the compiler can, and the loader takes the one that fits the machine:
+    # baseline x86-64 cannot compare 64-bit integers in vectors, which makes such loops four times slower.
+    ctypedef void wide_void "DS_WIDE"
+
+
+cdef class Lane:
+    """Owns `n` bytes. Any byte but 0 keeps, so a stray value can only keep too much."""
+    cdef uint8_t* keep
+    cdef int64_t n
+
+
+cdef inline bint is_valid(const uint8_t* validity, int64_t position) noexcept nogil:
+    """Bit `position` of a bitmap; a NULL bitmap has all bits set."""
+    return validity == NULL or (validity[position >> 3] >> (position & 7)) & 1
+
+
+cdef Lane new_lane(int64_t n)
+cdef void expand_bits(const uint8_t* bitmap, int64_t offset, int64_t n, uint8_t* lane) noexcept nogil
+cdef void keep_missing(const uint8_t* validity, int64_t offset, int64_t n, uint8_t* keep) noexcept nogil
+cdef int integer_width(PrimitiveView view) except -1
+cdef int pair_width(PrimitiveView a, PrimitiveView b) except -1
+cdef int same_length(int64_t a, int64_t b) except -1
+cdef int no_nulls(const uint8_t* validity, int64_t offset, int64_t n) except -1
+cdef object wrong_format(str wanted, bytes given)

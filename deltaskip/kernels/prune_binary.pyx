@@ -1,0 +1,249 @@
+"""Comparisons of binary and string statistics: unsigned bytes, where a prefix is below what it begins.
+
+Most values are told apart by their first eight bytes, compared as one number without a branch on the outcome;
+only where those are equal are all bytes compared.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport INT64_MAX, UINT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy, memset
+
+from deltaskip.kernels.arrow cimport BinaryView, binary_view, check
+from deltaskip.kernels.lane cimport Lane, is_valid, keep_missing, new_lane, no_nulls, same_length
+
+cdef struct Strings:
+    const int32_t* offsets32
+    const int64_t* offsets64
+    const uint8_t* data
+    int64_t last
+
+cdef extern from *:
+    uint64_t byteswap64 "__builtin_bswap64"(uint64_t word) noexcept nogil
+
+
+def compare_binary(object values, str op not None, bytes literal not None):
+    """The lane of `value op literal` over strings or binary: unsigned bytes, a prefix is below what it begins.
+
+    Raises TypeError on another format, ValueError on another operator.
+    """
+    cdef BinaryView view = binary_view(values)
+    cdef uint8_t[3] kept
+    _kept_orders(op, kept)
+    cdef Lane lane = new_lane(view.length)
+    cdef Strings strings = _strings(view)
+    cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(literal)
+    cdef int64_t size = PyBytes_GET_SIZE(literal)
+    with nogil:
+        _compare_strings(strings, view.length, text, size, kept, lane.keep)
+        keep_missing(view.validity, view.offset, view.length, lane.keep)
+    return lane
+
+
+def max_may_reach(object values, bytes literal not None, int64_t cut_from, bint strict=False):
+    """The lane of upper bounds that let some value be >= `literal` (> with `strict`), when writers may have cut bounds.
+
+    A bound of `cut_from` bytes or more may be only the beginning of the true maximum, so it is kept wherever the
+    literal begins with it. `cut_from` must be the fewest bytes at which any writer cuts: a limit counted in code
+    points or UTF-16 units is reached with at least as many bytes; a cut moved back to a character's start, with fewer.
+    Raises TypeError on another format.
+    """
+    cdef BinaryView view = binary_view(values)
+    cdef Lane lane = new_lane(view.length)
+    cdef Strings strings = _strings(view)
+    cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(literal)
+    cdef int64_t size = PyBytes_GET_SIZE(literal)
+    cdef uint8_t[3] kept
+    kept[0], kept[1], kept[2] = 0, not strict, 1
+    with nogil:
+        _compare_strings(strings, view.length, text, size, kept, lane.keep)
+        _keep_cut_prefixes(strings, view.length, text, size, cut_from, lane.keep)
+        keep_missing(view.validity, view.offset, view.length, lane.keep)
+    return lane
+
+
+def in_range_binary(object mins, object maxs, object points, object cut_from=None):
+    """The lane of rows with some point p, min <= p <= max, in the order of compare_binary.
+
+    mins, maxs, points: string or binary, any offsets; points ascending, without nulls. A null bound bounds nothing on its
+    side. With `cut_from` a max of so many bytes or more is met by every point that begins with it (see max_may_reach).
+    Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
+    """
+    cdef BinaryView low = binary_view(mins)
+    cdef BinaryView high = binary_view(maxs)
+    cdef BinaryView view = binary_view(points)
+    cdef int64_t cut = INT64_MAX if cut_from is None else cut_from
+    same_length(low.length, high.length)
+    no_nulls(view.validity, view.offset, view.length)
+    cdef Lane lane = new_lane(low.length)
+    cdef Strings p = _strings(view)
+    cdef bint ordered
+    cdef int code = 0
+    with nogil:
+        ordered = _strings_ascending(p, view.length)
+        if ordered:
+            code = _strings_in_range(low, high, p, view.length, cut, lane.keep)
+    check(code)
+    if not ordered:
+        raise ValueError("the points are not ascending")
+    return lane
+
+
+cdef int _kept_orders(str op, uint8_t* kept) except -1:
+    """What a value below, equal to and above the literal gives."""
+    if op not in ("lt", "le", "gt", "ge", "eq", "ne"):
+        raise ValueError(f"no operator {op!r}; there are lt, le, gt, ge, eq, ne")
+    kept[0] = op in ("lt", "le", "ne")
+    kept[1] = op in ("le", "ge", "eq")
+    kept[2] = op in ("gt", "ge", "ne")
+    return 0
+
+
+cdef Strings _strings(BinaryView view) noexcept nogil:
+    cdef Strings strings = Strings(view.offsets32, view.offsets64, view.data, 0)
+    if view.length > 0:
+        strings.last = _at(strings, view.length)
+    return strings
+
+
+cdef inline int64_t _at(Strings s, int64_t i) noexcept nogil:
+    return s.offsets32[i] if s.offsets64 == NULL else s.offsets64[i]
+
+
+cdef inline int _order(const uint8_t* a, int64_t a_size, const uint8_t* b, int64_t b_size) noexcept nogil:
+    """-1, 0 or 1 as `a` is below, equal to or above `b`."""
+    cdef int64_t shared = a_size if a_size < b_size else b_size
+    cdef int order = memcmp(a, b, shared) if shared > 0 else 0
+    if order == 0:
+        return (a_size > b_size) - (a_size < b_size)
+    return (order > 0) - (order < 0)
+
+
+cdef inline uint64_t _head(const uint8_t* text, int64_t size, bint readable) noexcept nogil:
+    """The first eight bytes as a number that orders as they do, zeros behind a shorter text.
+
+    readable: eight bytes may be read at `text` whatever its size.
+    """
+    cdef uint64_t word = 0
+    if size <= 0:
+        return 0
+    if size >= 8:
+        memcpy(&word, text, 8)
+        return byteswap64(word)
+    if readable:
+        memcpy(&word, text, 8)
+        return (byteswap64(word) >> (64 - 8 * size)) << (64 - 8 * size)
+    memcpy(&word, text, size)
+    return byteswap64(word)
+
+
+cdef void _compare_strings(
+    Strings s, int64_t n, const uint8_t* literal, int64_t size, const uint8_t* kept, uint8_t* keep
+) noexcept nogil:
+    """keep[i] = kept[0], [1] or [2] as value i is below, equal to or above the literal."""
+    cdef int64_t i, end, start = 0
+    cdef uint64_t value_head, head = _head(literal, size, False)
+    # One word and a shift: as a table or a condition the compiler makes it a branch that random values mispredict.
+    cdef uint32_t by_order = kept[0] | <uint32_t>kept[1] << 8 | <uint32_t>kept[2] << 16
+    if n > 0:
+        start = _at(s, 0)
+    for i in range(n):
+        end = _at(s, i + 1)
+        value_head = _head(s.data + start, end - start, start + 8 <= s.last)
+        if value_head != head:
+            keep[i] = <uint8_t>(by_order >> (<int>(value_head > head) << 4))
+        else:
+            keep[i] = kept[1 + _order(s.data + start, end - start, literal, size)]
+        start = end
+
+
+cdef void _keep_cut_prefixes(
+    Strings s, int64_t n, const uint8_t* literal, int64_t size, int64_t cut_from, uint8_t* keep
+) noexcept nogil:
+    cdef int64_t i, start, length
+    for i in range(n):
+        start = _at(s, i)
+        length = _at(s, i + 1) - start
+        if cut_from <= length <= size and (length == 0 or memcmp(s.data + start, literal, length) == 0):
+            keep[i] = 1
+
+
+cdef bint _strings_ascending(Strings points, int64_t n) noexcept nogil:
+    cdef int64_t i, a, b
+    for i in range(1, n):
+        a, b = _at(points, i - 1), _at(points, i)
+        if _order(points.data + a, b - a, points.data + b, _at(points, i + 1) - b) > 0:
+            return False
+    return True
+
+
+cdef inline int64_t _first_head(const uint64_t* heads, int64_t n, uint64_t head) noexcept nogil:
+    """The first head that is not below `head`, or `n`; without a branch on the outcome."""
+    cdef int64_t half, base = 0, left = n
+    while left > 1:
+        half = left >> 1
+        base += half if heads[base + half - 1] < head else 0
+        left -= half
+    return base + (heads[base] < head)
+
+
+cdef int64_t _first_string(
+    Strings points, const uint64_t* heads, int64_t n, const uint8_t* low, int64_t low_size, uint64_t head
+) noexcept nogil:
+    """The first point that is not below `low`, or `n`; bytes are compared only among points of the same head."""
+    cdef int64_t middle, start, right, left = _first_head(heads, n, head)
+    if left == n or heads[left] != head:
+        return left
+    right = n if head == UINT64_MAX else _first_head(heads, n, head + 1)
+    while left < right:
+        middle = left + ((right - left) >> 1)
+        start = _at(points, middle)
+        if _order(points.data + start, _at(points, middle + 1) - start, low, low_size) < 0:
+            left = middle + 1
+        else:
+            right = middle
+    return left
+
+
+cdef int _strings_in_range(
+    BinaryView mins, BinaryView maxs, Strings points, int64_t size, int64_t cut_from, uint8_t* keep
+) noexcept nogil:
+    """0, or -1 when memory is out. Only the first point at or above min can be the witness: a later one within max, or
+    beginning with it, implies it."""
+    cdef Strings low = _strings(mins)
+    cdef Strings high = _strings(maxs)
+    cdef int64_t i, first, start, length, point, point_size
+    cdef uint64_t* heads
+    if size == 0:
+        memset(keep, 0, mins.length)
+        return 0
+    heads = <uint64_t*>malloc(8 * size)
+    if heads == NULL:
+        return -1
+    for i in range(size):
+        start = _at(points, i)
+        heads[i] = _head(points.data + start, _at(points, i + 1) - start, False)
+    for i in range(mins.length):
+        first = 0
+        if is_valid(mins.validity, mins.offset + i):
+            start = _at(low, i)
+            length = _at(low, i + 1) - start
+            first = _first_string(
+                points, heads, size, low.data + start, length, _head(low.data + start, length, start + 8 <= low.last)
+            )
+        if first == size:
+            keep[i] = 0
+            continue
+        if not is_valid(maxs.validity, maxs.offset + i):
+            keep[i] = 1
+            continue
+        start = _at(high, i)
+        length = _at(high, i + 1) - start
+        point = _at(points, first)
+        point_size = _at(points, first + 1) - point
+        keep[i] = _order(points.data + point, point_size, high.data + start, length) <= 0 or (
+            cut_from <= length <= point_size
+            and (length == 0 or memcmp(points.data + point, high.data + start, length) == 0)
+        )
+    free(heads)
+    return 0
