@@ -54,7 +54,7 @@ _ARROW: dict[DataType, pa.DataType] = {
 
 # Unsigned integers go to the narrowest signed type that holds all their values.
 _DELTA: dict[pa.DataType, DataType] = {
-    **{arrow: delta for delta, arrow in _ARROW.items()},
+    **{arrow: delta for delta, arrow in _ARROW.items() if delta != VARIANT},
     pa.uint8(): SHORT,
     pa.uint16(): INTEGER,
     pa.uint32(): LONG,
@@ -106,8 +106,9 @@ def arrow_schema(struct: StructType) -> pa.Schema:
 def from_arrow(schema: pa.Schema) -> StructType:
     """The Delta schema that holds Arrow rows of `schema`; Arrow metadata is dropped.
 
-    Timestamps of any unit become microseconds, with a zone timestamp and without one timestamp_ntz. Raises SchemaError
-    for a type that Delta has no place for (time of day, durations, unions …).
+    Timestamps of any unit become microseconds, with a zone timestamp and without one timestamp_ntz; a struct of two
+    binaries stays a struct, since nothing tells it from a variant. Raises SchemaError for a type that Delta has no
+    place for (time of day, durations, unions …).
     """
     return StructType(tuple(_from_field(f) for f in schema))
 

@@ -1,0 +1,104 @@
+import json
+
+import pytest
+
+from deltaskip.actions import Protocol
+from deltaskip.errors import SchemaError
+from deltaskip.schema import (
+    STRING,
+    ArrayType,
+    MapType,
+    StructField,
+    StructType,
+    collation_of,
+    field_id,
+    leaves,
+    mapping_mode,
+    parse_schema,
+    physical_name,
+    physical_schema,
+    resolve,
+    simple_string,
+)
+from tests import corpus
+
+NAME = {"delta.columnMapping.mode": "name"}
+
+
+def mapped(name, type, physical, **metadata):
+    return StructField(name, type, metadata={"delta.columnMapping.physicalName": physical, **metadata})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mode"),
+    [
+        (Protocol(2, 5), "name"),
+        (Protocol(2, 7, None, ("columnMapping",)), "name"),
+        (Protocol(3, 7, ("columnMapping",), ("columnMapping",)), "name"),
+        (Protocol(3, 7, ("deletionVectors",), ("columnMapping",)), "none"),
+        (Protocol(1, 7, None, ("columnMapping",)), "none"),
+        (Protocol(1, 2), "none"),
+    ],
+)
+def test_the_mode_is_honoured_only_where_the_protocol_has_the_feature(protocol, mode):
+    assert mapping_mode(protocol, NAME) == mode
+
+
+def test_without_the_property_there_is_no_mapping():
+    assert mapping_mode(Protocol(2, 5), {}) == "none"
+
+
+def test_an_unknown_mode_is_refused():
+    with pytest.raises(SchemaError, match=r"delta\.columnMapping\.mode is 'both'"):
+        mapping_mode(Protocol(2, 5), {"delta.columnMapping.mode": "both"})
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+@pytest.mark.parametrize("metadata", [{}, {"delta.columnMapping.physicalName": ""}])
+def test_a_missing_physical_name_is_refused_with_the_column(mode, metadata):
+    with pytest.raises(SchemaError, match="'amount'"):
+        physical_name(StructField("amount", STRING, metadata=metadata), mode)
+
+
+def test_without_mapping_the_physical_name_in_the_metadata_is_ignored():
+    assert physical_name(mapped("a", STRING, "col-1"), "none") == "a"
+
+
+def test_field_ids_are_integers_or_absent():
+    assert field_id(StructField("a", STRING, metadata={"delta.columnMapping.id": 4})) == 4
+    assert field_id(StructField("a", STRING)) is None
+    with pytest.raises(SchemaError, match="'a'"):
+        field_id(StructField("a", STRING, metadata={"delta.columnMapping.id": "4"}))
+
+
+def test_the_physical_schema_renames_at_every_depth_and_rekeys_collations():
+    inner = StructType((mapped("x", STRING, "col-x", __COLLATIONS={"x": "icu.UNICODE"}),))
+    schema = StructType(
+        (
+            mapped("m", MapType(STRING, ArrayType(inner)), "col-m", __COLLATIONS={"m.key": "icu.de"}),
+            mapped("s", inner, "col-s"),
+        )
+    )
+    physical = physical_schema(schema, "name")
+    assert simple_string(physical) == (
+        "struct<col-m:map<string collate de,array<struct<col-x:string collate UNICODE>>>,"
+        "col-s:struct<col-x:string collate UNICODE>>"
+    )
+    assert physical_schema(schema, "none") is schema
+
+
+def test_a_collation_survives_the_physical_schema():
+    schema = StructType((mapped("a", STRING, "col-1", __COLLATIONS={"a": "icu.UNICODE_CI"}),))
+    assert collation_of(resolve(physical_schema(schema, "name"), ["col-1"])) == "icu.UNICODE_CI"
+
+
+@pytest.mark.parametrize(("table", "version"), corpus.version_params())
+def test_partition_values_of_the_corpus_are_keyed_by_physical_names(table, version):
+    if version["schema"] is None:
+        pytest.skip("the table has no columns")
+    schema = parse_schema(json.dumps(version["schema"]))
+    mode = mapping_mode(Protocol.from_json(version["protocol"]), version["properties"])
+    expected = {resolve(schema, [name], mode).physical[0] for name in version["partition_columns"]}
+    assert all(set(file["partition_values"]) == expected for file in version["files"])
+    physical = physical_schema(schema, mode)
+    assert [leaf.logical for leaf in leaves(physical)] == [leaf.physical for leaf in leaves(schema, mode)]
