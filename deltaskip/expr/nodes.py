@@ -1,8 +1,8 @@
 """Predicate nodes: what a WHERE clause is made of, before and after binding.
 
-Literals carry the package's value domain: None, bool, int, float (the widened double), Decimal at the type's scale, str,
-bytes, date = days since 1970-01-01, timestamp = microseconds since the epoch in UTC, timestamp_ntz = microseconds of local
-time.
+Literals carry the package's value domain: None, bool, int, float (the widened double), Decimal at the type's scale,
+str, bytes, date = days since 1970-01-01, timestamp = microseconds since the epoch in UTC, timestamp_ntz = microseconds
+of local time.
 Nodes are immutable and hashable; passes are functions that `match` on them.
 """
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ARITHMETIC",
     "COMPARISONS",
+    "MAX_DEPTH",
     "And",
     "Call",
     "Case",
@@ -37,11 +38,14 @@ __all__ = [
     "StartsWith",
     "children_of",
     "columns_of",
+    "deeper_than",
     "transform",
     "walk",
 ]
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
+# Deeper trees would exhaust the stack of the recursive passes; they are kept whole as Opaque.
+MAX_DEPTH = 100
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 
 
@@ -121,7 +125,7 @@ class IsNull(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """`child IN (values)`: TRUE on a match, else NULL if the child or a value is NULL, else FALSE (FALSE for no values)."""
+    """`child IN (values)`: TRUE on a match, else NULL if the child or a value is NULL, else FALSE; no values: FALSE."""
 
     child: Node
     values: tuple[Node, ...]
@@ -257,6 +261,16 @@ def walk(node: Node) -> Iterator[Node]:
         current = pending.pop()
         yield current
         pending.extend(reversed(children_of(current)))
+
+
+def deeper_than(node: Node, limit: int) -> bool:
+    """Whether the tree has more than `limit` levels."""
+    level = [node]
+    for _ in range(limit):
+        level = [child for parent in level for child in children_of(parent)]
+        if not level:
+            return False
+    return True
 
 
 def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:

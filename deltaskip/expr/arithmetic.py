@@ -1,0 +1,205 @@
+"""`+ - * / % div`, negation and rounding with ANSI overflow errors, on values of the domain.
+
+# Spark 4.1, arithmetic.scala, Decimal.scala
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from fractions import Fraction
+
+from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.floats import to_float
+from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
+
+__all__ = [
+    "absolute",
+    "arithmetic",
+    "arithmetic_type",
+    "checked_integral",
+    "negated",
+    "rounded",
+    "to_decimal",
+    "whole",
+]
+
+# Enough digits for every exact sum or product of two decimals of 38.
+_EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
+# Spark multiplies in a context of 39 digits and divides to 39 places before it rounds to the result's scale.
+_SPARK = Context(prec=39, rounding=ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
+_DIVISION_SCALE = 39
+
+
+def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None:
+    """The result type of `left op right`, both already coerced; None where there is no such operation."""
+    if op == "div":
+        fits = (left == right == LONG) or (isinstance(left, DecimalType) and isinstance(right, DecimalType))
+        return LONG if fits else None
+    if isinstance(left, DecimalType) and isinstance(right, DecimalType):
+        return _decimal_type(op, left, right)
+    if left != right or not (left in INTEGRAL_BITS or left in (FLOAT, DOUBLE)):
+        return None
+    return left if op != "/" or left == DOUBLE else None
+
+
+def arithmetic(op: str, left: object, right: object, type_: DataType | None) -> object:
+    """The value of `left op right` of result type `type_`, neither NULL. Raises EvaluationError as ANSI does."""
+    if op in ("/", "%", "div") and right == 0:
+        raise EvaluationError("Division by zero.")
+    match left, right:
+        case (Decimal(), Decimal()):
+            return _decimal(op, left, right, type_)
+        case (float(), float()):
+            value = _floating(op, left, right)
+            return to_float(value) if type_ == FLOAT else value
+        case (int(), int()):
+            return checked_integral(_integral(op, left, right), type_)
+    raise EvaluationError(f"No arithmetic for {left!r} {op} {right!r}.")
+
+
+def negated(value: object, type_: DataType | None) -> object:
+    """`-value`."""
+    match value:
+        case int():
+            return checked_integral(-value, type_)
+        case Decimal():
+            return value.copy_negate() if value else value
+        case float():
+            return -value
+    raise EvaluationError(f"No negative of {value!r}.")
+
+
+def absolute(value: object, type_: DataType | None) -> object:
+    """`abs(value)`."""
+    match value:
+        case int():
+            return checked_integral(abs(value), type_)
+        case Decimal():
+            return value.copy_abs()
+        case float():
+            return math.fabs(value)
+    raise EvaluationError(f"No absolute value of {value!r}.")
+
+
+def whole(value: object, up: bool, type_: DataType | None) -> object:
+    """`floor(value)`, or `ceil(value)` where `up`; a double saturates at the ends of bigint as Java casts do."""
+    match value:
+        case int():
+            return value
+        case Decimal():
+            return to_decimal(value, type_, ROUND_CEILING if up else ROUND_FLOOR)
+        case float():
+            if math.isnan(value):
+                return 0
+            limit = 2.0**63
+            if abs(value) >= limit:
+                return 2**63 - 1 if value > 0 else -(2**63)
+            return math.ceil(value) if up else math.floor(value)
+    raise EvaluationError(f"No whole number for {value!r}.")
+
+
+def rounded(value: object, scale: int, type_: DataType | None) -> object:
+    """`round(value, scale)`, half up."""
+    match value:
+        case int():
+            if scale >= 0:
+                return value
+            unit = 10**-scale
+            half_up = (abs(value) + unit // 2) // unit * unit
+            return checked_integral(half_up if value >= 0 else -half_up, type_)
+        case Decimal():
+            moved = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
+            return to_decimal(moved, type_)
+    raise EvaluationError("Rounded floating point numbers depend on the Java version.")
+
+
+def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> Decimal:
+    """`value` at the scale of `type_`. Raises EvaluationError where it has too many digits."""
+    if not isinstance(type_, DecimalType):
+        raise EvaluationError(f"{type_} is no decimal.")
+    try:
+        moved = value.quantize(Decimal(1).scaleb(-type_.scale), rounding, _EXACT)
+    except InvalidOperation as error:
+        raise EvaluationError(f"{value} is out of the range of decimal({type_.precision},{type_.scale}).") from error
+    if moved and moved.adjusted() + 1 > type_.precision - type_.scale:
+        raise EvaluationError(f"{value} is out of the range of decimal({type_.precision},{type_.scale}).")
+    return moved if moved else moved.copy_abs()
+
+
+def checked_integral(value: int, type_: DataType | None) -> int:
+    """`value` if it fits the integral type. Raises EvaluationError otherwise."""
+    bits = None if type_ is None else INTEGRAL_BITS.get(type_)
+    if bits is None or not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        raise EvaluationError(f"{value} is out of the range of {type_}.")
+    return value
+
+
+def _decimal_type(op: str, left: DecimalType, right: DecimalType) -> DecimalType | None:
+    p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
+    match op:
+        case "+" | "-":
+            scale = max(s1, s2)
+            return adjusted_decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
+        case "*":
+            return adjusted_decimal(p1 + p2 + 1, s1 + s2)
+        case "/":
+            scale = max(6, s1 + p2 + 1)
+            return adjusted_decimal(p1 - s1 + s2 + scale, scale)
+        case "%":
+            scale = max(s1, s2)
+            return adjusted_decimal(min(p1 - s1, p2 - s2) + scale, scale)
+    return None
+
+
+def _decimal(op: str, left: Decimal, right: Decimal, type_: DataType | None) -> object:
+    match op:
+        case "+":
+            return to_decimal(_EXACT.add(left, right), type_)
+        case "-":
+            return to_decimal(_EXACT.subtract(left, right), type_)
+        case "*":
+            return to_decimal(_SPARK.multiply(left, right), type_)
+        case "/":
+            return to_decimal(_quotient(left, right), type_)
+        case "%":
+            return to_decimal(_EXACT.remainder(left, right), type_)
+    quotient = _EXACT.divide_int(left, right)
+    return checked_integral(int(quotient.to_integral_value(ROUND_DOWN)), LONG)
+
+
+def _quotient(left: Decimal, right: Decimal) -> Decimal:
+    """`left / right` to 39 places, half up."""
+    exact = Fraction(left) / Fraction(right) * 10**_DIVISION_SCALE
+    units = (2 * abs(exact.numerator) + exact.denominator) // (2 * exact.denominator)
+    return _EXACT.scaleb(Decimal(units if exact >= 0 else -units), -_DIVISION_SCALE)
+
+
+def _floating(op: str, left: float, right: float) -> float:
+    match op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right
+    if math.isinf(left) or math.isnan(left) or math.isnan(right):
+        return math.nan
+    return math.fmod(left, right)
+
+
+def _integral(op: str, left: int, right: int) -> int:
+    match op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+    # Java truncates towards zero; the remainder takes the sign of the dividend.
+    quotient = abs(left) // abs(right)
+    quotient = quotient if (left < 0) == (right < 0) else -quotient
+    return quotient if op == "div" else left - quotient * right

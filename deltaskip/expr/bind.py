@@ -1,0 +1,294 @@
+"""Binding: names to fields, Spark's implicit casts made explicit, constants folded.
+
+# Spark 4.1, Analyzer with AnsiTypeCoercion
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr.coerce import (
+    ATOMIC,
+    INTEGRAL_BITS,
+    cast_to,
+    castable,
+    common_type,
+    comparison_type,
+    implicit_cast,
+    type_of,
+)
+from deltaskip.expr.collated import comparison_collation
+from deltaskip.expr.datetimes import zone_of
+from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.nodes import (
+    MAX_DEPTH,
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    FieldRef,
+    In,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    StartsWith,
+    children_of,
+    columns_of,
+    deeper_than,
+    transform,
+)
+from deltaskip.expr.typenames import sql_name
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.resolve import InsideCollection, collation_of, display_name, fold_name, resolve
+from deltaskip.schema.types import BINARY, BOOLEAN, LONG, STRING, VOID, DataType, DecimalType, StructType
+
+__all__ = ["bind", "bind_expression"]
+
+# A column that Spark adds to every file scan; it is in no schema.
+_METADATA_COLUMN = "_metadata"
+
+
+def bind(
+    node: Node,
+    schema: StructType,
+    partition_columns: Collection[str] = (),
+    mode: MappingMode = "none",
+    time_zone: str = "UTC",
+) -> Node:
+    """The predicate with its columns resolved to FieldRefs, typed as Spark types it, and constants folded.
+
+    `partition_columns` are logical names; `time_zone` is the session's. A constant whose evaluation raises stays as it
+    is: Spark raises only where it evaluates it. What cannot be typed stays untyped, and proves nothing.
+    Raises PredicateError for unknown and ambiguous columns, types that do not meet, and what is not boolean.
+    """
+    bound = bind_expression(node, schema, partition_columns, mode, time_zone)
+    return _fold(_as_boolean(bound, "A predicate"), time_zone)
+
+
+def bind_expression(
+    node: Node,
+    schema: StructType,
+    partition_columns: Collection[str] = (),
+    mode: MappingMode = "none",
+    time_zone: str = "UTC",
+) -> Node:
+    """`bind` for an expression of any type, such as a generation expression."""
+    try:
+        zone_of(time_zone)
+    except LookupError as error:
+        raise PredicateError(str(error)) from error
+    if deeper_than(node, MAX_DEPTH):
+        return Opaque("an expression nested too deeply", columns_of(node))
+    scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode)
+    return _fold(_typed(node, scope), time_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where names are looked up."""
+
+    schema: StructType
+    partition_columns: frozenset[str]
+    mode: MappingMode
+
+
+def _typed(node: Node, scope: _Scope) -> Node:
+    """`node` with every name resolved and every operand coerced, from the leaves up."""
+    if isinstance(node, Column):
+        return _resolved(node, scope)
+    node = transform(node, lambda child: _typed(child, scope))
+    match node:
+        case Compare(op, left, right):
+            return _comparison(op, left, right)
+        case And(children):
+            return And(tuple(_as_boolean(child, "An operand of AND") for child in children))
+        case Or(children):
+            return Or(tuple(_as_boolean(child, "An operand of OR") for child in children))
+        case Not(child):
+            return Not(_as_boolean(child, "The operand of NOT"))
+        case In(child, values):
+            return _membership(child, values)
+        case Like(child, pattern, escape, case_insensitive):
+            return Like(_as_text(child), _as_text(pattern), escape, case_insensitive)
+        case StartsWith(child, prefix):
+            if type_of(child) == type_of(prefix) == BINARY:
+                return node
+            return StartsWith(_as_text(child), _as_text(prefix))
+        case Cast():
+            return _cast(node)
+        case Collate(child, collation):
+            return Collate(_as_text(child), collation)
+        case Case(branches, otherwise):
+            return _case(branches, otherwise)
+        case Call():
+            return _call(node)
+        case Opaque(sql, columns):
+            return Opaque(sql, tuple(_resolved_parts(parts, scope) for parts in columns))
+        case _:
+            return node
+
+
+def _resolved(column: Column, scope: _Scope) -> Node:
+    try:
+        found = resolve(scope.schema, column.parts, scope.mode)
+    except InsideCollection:
+        return Opaque(display_name(column.parts), (column.parts,))
+    except PredicateError:
+        if fold_name(column.parts[0]) == _METADATA_COLUMN:
+            return Opaque(display_name(column.parts), (column.parts,))
+        raise
+    return FieldRef(
+        found.logical,
+        found.physical,
+        found.type,
+        found.nullable,
+        len(found.logical) == 1 and fold_name(found.logical[0]) in scope.partition_columns,
+        collation_of(found),
+    )
+
+
+def _resolved_parts(parts: tuple[str, ...], scope: _Scope) -> tuple[str, ...]:
+    try:
+        return resolve(scope.schema, parts, scope.mode).logical
+    except PredicateError:
+        return parts
+
+
+def _comparison(op: str, left: Node, right: Node) -> Node:
+    reduced = _integer_beside_decimal(op, left, right)
+    if reduced is not None:
+        return reduced
+    left_type, right_type = type_of(left), type_of(right)
+    if left_type is None or right_type is None:
+        return Compare(op, left, right)
+    met = comparison_type(left_type, right_type)
+    if met is None:
+        if not (_is_atomic(left_type) and _is_atomic(right_type)):
+            return Compare(op, left, right)
+        raise PredicateError(
+            f"{sql_name(left_type)} {op} {sql_name(right_type)} is no comparison in Spark SQL (DATATYPE_MISMATCH); "
+            f"cast one side."
+        )
+    if met == STRING:
+        comparison_collation(left, right)
+    return Compare(op, cast_to(left, met), cast_to(right, met))
+
+
+def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
+    """Spark's reduction of an inequality between an integer and a decimal literal; None where it does not apply.
+
+    A literal beyond bigint makes the comparison TRUE or FALSE even for NULL: `i < 1e30BD` is TRUE where i is NULL.
+    """
+    if op not in ("<", "<=", ">", ">="):
+        return None
+    if _is_decimal_literal(left) and type_of(right) in INTEGRAL_BITS:
+        mirrored = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}[op]
+        return _integer_beside_decimal(mirrored, right, left)
+    if not (_is_decimal_literal(right) and type_of(left) in INTEGRAL_BITS):
+        return None
+    value = right.value if isinstance(right, Literal) else None
+    if not isinstance(value, Decimal):
+        return None
+    if not -(2**63) <= value <= 2**63 - 1:
+        return Literal((value > 0) == (op in ("<", "<=")), BOOLEAN)
+    rounding = ROUND_FLOOR if op in (">", "<=") else ROUND_CEILING
+    return Compare(op, cast_to(left, LONG), Literal(int(value.to_integral_value(rounding)), LONG))
+
+
+def _is_decimal_literal(node: Node) -> bool:
+    return isinstance(node, Literal) and isinstance(node.type, DecimalType) and node.value is not None
+
+
+def _is_atomic(type_: DataType) -> bool:
+    return type_ in ATOMIC or isinstance(type_, DecimalType)
+
+
+def _membership(child: Node, values: tuple[Node, ...]) -> Node:
+    types = {type_of(child): None} | dict.fromkeys(type_of(value) for value in values)
+    known = [type_ for type_ in types if type_ is not None]
+    if len(known) < len(types) or not all(_is_atomic(type_) or type_ == VOID for type_ in known):
+        return In(child, values)
+    met = common_type([type_ for node in (child, *values) if (type_ := type_of(node)) is not None])
+    if met is None:
+        names = ", ".join(sql_name(type_) for type_ in known)
+        raise PredicateError(f"The types {names} do not meet in one IN (DATATYPE_MISMATCH); cast the values.")
+    if met == STRING:
+        comparison_collation(child, *(value for value in values if not isinstance(value, Literal)))
+    return In(cast_to(child, met), tuple(cast_to(value, met) for value in values))
+
+
+def _cast(node: Cast) -> Node:
+    source = type_of(node.child)
+    if source is None:
+        return node
+    if _is_atomic(source) and not castable(source, node.type):
+        raise PredicateError(
+            f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
+        )
+    if source != node.type:
+        return node
+    # A cast to STRING takes the collation away.
+    collated = source == STRING and comparison_collation(node.child) is not None
+    return Collate(node.child, "UTF8_BINARY") if collated else node.child
+
+
+def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None) -> Node:
+    tested = tuple((_as_boolean(condition, "A condition of CASE"), value) for condition, value in branches)
+    values = [value for _, value in tested] + ([] if otherwise is None else [otherwise])
+    types = [type_ for value in values if (type_ := type_of(value)) is not None]
+    met = common_type(types) if len(types) == len(values) else None
+    if met is None:
+        return Case(tested, otherwise)
+    cast = tuple((condition, cast_to(value, met)) for condition, value in tested)
+    return Case(cast, None if otherwise is None else cast_to(otherwise, met))
+
+
+def _call(node: Call) -> Node:
+    function = FUNCTIONS.get(node.name)
+    if function is None or any(type_of(arg) is None for arg in node.args):
+        return Call(node.name, node.args)
+    found = function.signature(node.args)
+    return Call(node.name, node.args) if found is None else Call(node.name, found[0], found[1])
+
+
+def _as_boolean(node: Node, what: str) -> Node:
+    type_ = type_of(node)
+    if type_ is None or type_ == BOOLEAN:
+        return node
+    if type_ == VOID or (type_ == STRING and what != "A predicate"):
+        return cast_to(node, BOOLEAN)
+    raise PredicateError(f"{what} must be BOOLEAN, not {sql_name(type_)}; compare it with something.")
+
+
+def _as_text(node: Node) -> Node:
+    """`node` as the string that LIKE and STARTSWITH want; untouched where its type is not known."""
+    cast = implicit_cast(node, STRING)
+    return node if cast is None else cast
+
+
+def _fold(node: Node, time_zone: str) -> Node:
+    """`node` with every constant part replaced by its value."""
+    if isinstance(node, Literal | FieldRef | Opaque):
+        return node
+    node = transform(node, lambda child: _fold(child, time_zone))
+    type_ = type_of(node)
+    children = children_of(node)
+    if type_ is None or not all(isinstance(child, Literal) for child in children):
+        return node
+    if isinstance(node, Call) and node.name not in FUNCTIONS:
+        return node
+    try:
+        return Literal(evaluate(node, {}, time_zone), type_)
+    except (EvaluationError, PredicateError):
+        return node

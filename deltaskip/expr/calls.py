@@ -1,0 +1,83 @@
+"""Functions of Spark that are other nodes by another name: `nvl`, `if`, `to_date`, `isnull`, `int(x)` …
+
+# Spark 4.1, FunctionRegistry: aliases and RuntimeReplaceable expressions
+"""
+
+from __future__ import annotations
+
+from deltaskip.expr.nodes import Call, Case, Cast, Compare, IsNull, Like, Literal, Node, Not, StartsWith
+from deltaskip.expr.typenames import TYPE_NAMES
+from deltaskip.schema.types import DATE, STRING, TIMESTAMP, VOID, DecimalType
+
+__all__ = ["call"]
+
+_ALIASES = {
+    "nvl": "coalesce",
+    "ifnull": "coalesce",
+    "ucase": "upper",
+    "lcase": "lower",
+    "substr": "substring",
+    "len": "length",
+    "char_length": "length",
+    "character_length": "length",
+    "day": "dayofmonth",
+    "dateadd": "date_add",
+    "date_diff": "datediff",
+    "ceiling": "ceil",
+    "mod": "%",
+    "week": "weekofyear",
+}
+
+# Functions named like types are casts.
+_CAST_NAMES = frozenset(
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+        "decimal",
+    ]
+)
+
+
+def call(name: str, args: tuple[Node, ...]) -> Node:
+    """The node of a function call; `name` in lower case. Calls with a wrong number of arguments stay calls."""
+    match name, args:
+        case ("startswith", (text, prefix)):
+            return StartsWith(text, prefix)
+        case ("like", (text, pattern)):
+            return Like(text, pattern)
+        case ("ilike", (text, pattern)):
+            return Like(text, pattern, case_insensitive=True)
+        case ("isnull", (child,)):
+            return IsNull(child)
+        case ("isnotnull", (child,)):
+            return Not(IsNull(child))
+        case ("equal_null", (left, right)):
+            return Compare("<=>", left, right)
+        case ("if", (condition, value, otherwise)):
+            return Case(((condition, value),), otherwise)
+        case ("nullif", (left, right)):
+            return Case(((Compare("=", left, right), Literal(None, VOID)),), left)
+        case ("nvl2", (tested, value, otherwise)):
+            return Case(((Not(IsNull(tested)), value),), otherwise)
+        case ("to_date", (child,)):
+            return Cast(child, DATE)
+        case ("to_timestamp", (child,)):
+            return Cast(child, TIMESTAMP)
+        case ("decimal", (child,)):
+            return Cast(child, DecimalType(10, 0))
+        case (_, (child,)) if name in _CAST_NAMES:
+            return Cast(child, TYPE_NAMES[name])
+        case ("extract", (child, Literal(str() as field, type_))) if type_ == STRING:
+            return call(field, (child,))
+        case ("positive", (child,)):
+            return Call("positive", (child,))
+    return Call(_ALIASES.get(name, name), args)

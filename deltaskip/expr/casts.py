@@ -1,0 +1,262 @@
+"""CAST between primitive types on values of the domain, under Spark's ANSI rules.
+
+# Spark 4.1, Cast.scala with EvalMode.ANSI
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import ROUND_DOWN, Context, Decimal
+
+from deltaskip.expr.arithmetic import checked_integral, to_decimal
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.datetimes import (
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    Zone,
+    format_date,
+    format_timestamp,
+    instant_of,
+    local_of,
+    parse_date,
+    parse_timestamp,
+    parse_timestamp_ntz,
+)
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.floats import float_text, nearest_double, nearest_float, to_float
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
+
+__all__ = ["cast_value"]
+
+_BLANK = "".join(map(chr, range(0x21))) + "\x7f"
+_JAVA_BLANK = "".join(map(chr, range(0x21)))
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOATING = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SPECIAL_FLOATS = {
+    "inf": math.inf,
+    "+inf": math.inf,
+    "infinity": math.inf,
+    "+infinity": math.inf,
+    "-inf": -math.inf,
+    "-infinity": -math.inf,
+    "nan": math.nan,
+}
+_TRUE_TEXTS = frozenset(("t", "true", "y", "yes", "1"))
+_FALSE_TEXTS = frozenset(("f", "false", "n", "no", "0"))
+_LONG_LIMIT = 2.0**63
+
+
+def cast_value(value: object, source: DataType, target: DataType, zone: Zone) -> object:
+    """`value` of type `source` as `target`; NULL stays NULL. `zone` is the session's.
+
+    Raises EvaluationError where ANSI Spark raises, and where the result depends on the version of Java.
+    """
+    if value is None or source == target:
+        return value
+    if target == STRING:
+        return _to_string(value, source, zone)
+    if source == STRING and isinstance(value, str):
+        return _from_string(value, target, zone)
+    if target == BOOLEAN:
+        return value != 0
+    if target in INTEGRAL_BITS:
+        return _to_integral(value, source, target)
+    if target in (FLOAT, DOUBLE):
+        return _to_floating(value, source, target)
+    if isinstance(target, DecimalType):
+        return _to_decimal(value, source, target)
+    return _to_datetime(value, source, target, zone)
+
+
+def _to_string(value: object, source: DataType, zone: Zone) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() if source == DATE:
+            return format_date(value)
+        case int() if source == TIMESTAMP:
+            return format_timestamp(local_of(value, zone))
+        case int() if source == TIMESTAMP_NTZ:
+            return format_timestamp(value)
+        case int():
+            return str(value)
+        case Decimal():
+            return format(value, "f")
+        case float():
+            text = float_text(value, source == FLOAT)
+            if text is None:
+                raise EvaluationError(f"The text of {value!r} depends on the Java version.")
+            return text
+        case bytes():
+            try:
+                return value.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise EvaluationError("The binary value is not UTF-8.") from error
+    raise EvaluationError(f"No text for {value!r}.")
+
+
+def _from_string(text: str, target: DataType, zone: Zone) -> object:
+    value: object = None
+    if target == BINARY:
+        return text.encode("utf-8")
+    if target == BOOLEAN:
+        word = text.strip(_BLANK).lower()
+        value = True if word in _TRUE_TEXTS else False if word in _FALSE_TEXTS else None
+    elif target in INTEGRAL_BITS:
+        digits = text.strip(_BLANK)
+        value = checked_integral(int(digits), target) if _INTEGER.fullmatch(digits) else None
+    elif target in (FLOAT, DOUBLE):
+        value = _parse_floating(text, target)
+    elif isinstance(target, DecimalType):
+        digits = text.strip(_BLANK)
+        value = _parse_decimal(digits, target) if _FLOATING.fullmatch(digits) else None
+    elif target == DATE:
+        value = parse_date(text)
+    elif target == TIMESTAMP_NTZ:
+        value = parse_timestamp_ntz(text)
+    elif target == TIMESTAMP:
+        try:
+            value = parse_timestamp(text, zone)
+        except LookupError as error:
+            raise EvaluationError(f"{text!r} means a time of today.") from error
+    if value is None:
+        raise EvaluationError(f"{text!r} cannot be cast to {target}.")
+    return value
+
+
+def _parse_floating(text: str, target: DataType) -> float | None:
+    trimmed = text.strip(_JAVA_BLANK)
+    special = _SPECIAL_FLOATS.get(trimmed.lower())
+    if special is not None:
+        return special
+    if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
+        # Hexadecimal floating point and the suffixes f and d are Java's own.
+        if re.search(r"[xXdDfF]", trimmed):
+            raise EvaluationError(f"{text!r} as a number is left to Spark.")
+        return None
+    if trimmed[-1] in "fFdD":
+        raise EvaluationError(f"{text!r} as a number is left to Spark.")
+    exact = _bounded_decimal(trimmed)
+    value = nearest_float(exact) if target == FLOAT else nearest_double(exact)
+    return math.copysign(value, -1.0) if trimmed.startswith("-") else value
+
+
+def _bounded_decimal(text: str) -> Decimal:
+    """The exact decimal of `text`; exponents beyond a double's reach become ones just beyond it."""
+    mantissa, _, exponent = text.lower().partition("e")
+    power = max(-5_000, min(5_000, int(exponent or 0)))
+    return Decimal(f"{mantissa}e{power}")
+
+
+def _parse_decimal(text: str, target: DecimalType) -> Decimal:
+    _, _, exponent = text.lower().partition("e")
+    if exponent and abs(int(exponent)) > 5_000:
+        raise EvaluationError(f"{text!r} cannot be cast to {target}.")
+    return to_decimal(Decimal(text), target)
+
+
+def _to_integral(value: object, source: DataType, target: DataType) -> int:
+    match value:
+        case bool():
+            return int(value)
+        case int() if source == TIMESTAMP:
+            return checked_integral(value // MICROS_PER_SECOND, target)
+        case int():
+            return checked_integral(value, target)
+        case Decimal():
+            return checked_integral(int(value.to_integral_value(ROUND_DOWN)), target)
+        case float():
+            return _truncated(value, target)
+    raise EvaluationError(f"{value!r} cannot be cast to {target}.")
+
+
+def _truncated(value: float, target: DataType) -> int:
+    if math.isnan(value) or math.isinf(value):
+        raise EvaluationError(f"{value!r} is out of the range of {target}.")
+    if target == LONG and math.floor(value) == _LONG_LIMIT:
+        # Java compares with 2^63 - 1 as a double, which is 2^63, and saturates.
+        return 2**63 - 1
+    limit = 1 << (INTEGRAL_BITS[target] - 1)
+    if not (math.floor(value) <= limit - 1 and math.ceil(value) >= -limit):
+        raise EvaluationError(f"{value!r} is out of the range of {target}.")
+    return math.trunc(value)
+
+
+def _to_floating(value: object, source: DataType, target: DataType) -> float:
+    match value:
+        case bool():
+            return float(value)
+        case int() if source == TIMESTAMP:
+            seconds = value / MICROS_PER_SECOND
+            return to_float(seconds) if target == FLOAT else seconds
+        case int():
+            return nearest_float(value) if target == FLOAT else float(value)
+        case Decimal():
+            return nearest_float(value) if target == FLOAT else float(value)
+        case float():
+            return to_float(value) if target == FLOAT else value
+    raise EvaluationError(f"{value!r} cannot be cast to {target}.")
+
+
+def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal:
+    match value:
+        case int() if source == TIMESTAMP:
+            # Spark goes through a double here.
+            return to_decimal(_shortest(value / MICROS_PER_SECOND), target)
+        case bool() | int():
+            return to_decimal(Decimal(int(value)), target)
+        case Decimal():
+            return to_decimal(value, target)
+        case float():
+            return to_decimal(_shortest(value), target)
+    raise EvaluationError(f"{value!r} cannot be cast to {target}.")
+
+
+def _shortest(value: float) -> Decimal:
+    """The decimal of a double's shortest text, as scala.BigDecimal takes it."""
+    if math.isnan(value) or math.isinf(value):
+        raise EvaluationError(f"{value!r} cannot be a decimal.")
+    return Context(prec=40).create_decimal(repr(value))
+
+
+def _to_datetime(value: object, source: DataType, target: DataType, zone: Zone) -> int:
+    if target == TIMESTAMP and source not in (DATE, TIMESTAMP_NTZ):
+        return _timestamp_of_number(value)
+    if not isinstance(value, int):
+        raise EvaluationError(f"{value!r} cannot be cast to {target}.")
+    if source == DATE:
+        local = value * MICROS_PER_DAY
+        return _long(instant_of(local, zone) if target == TIMESTAMP else local)
+    if source == TIMESTAMP:
+        local = local_of(value, zone)
+        return local // MICROS_PER_DAY if target == DATE else local
+    return value // MICROS_PER_DAY if target == DATE else _long(instant_of(value, zone))
+
+
+def _timestamp_of_number(value: object) -> int:
+    match value:
+        case bool():
+            return int(value)
+        case int():
+            # TimeUnit.SECONDS.toMicros saturates.
+            return max(-(2**63), min(2**63 - 1, value * MICROS_PER_SECOND))
+    raise EvaluationError(f"{value!r} as a timestamp is left to Spark.")
+
+
+def _long(micros: int) -> int:
+    if not -(2**63) <= micros < 2**63:
+        raise EvaluationError("The timestamp is out of range.")
+    return micros

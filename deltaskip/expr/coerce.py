@@ -1,0 +1,210 @@
+"""Type coercion of Spark's ANSI mode: which type two operands meet in, and the casts that take them there.
+
+# Spark 4.1, AnsiTypeCoercion, DecimalPrecisionTypeCoercion, DecimalType
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+)
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    DecimalType,
+)
+
+__all__ = [
+    "ATOMIC",
+    "DATETIMES",
+    "INTEGRAL_BITS",
+    "adjusted_decimal",
+    "cast_to",
+    "castable",
+    "common_type",
+    "comparison_type",
+    "decimal_of",
+    "implicit_cast",
+    "is_numeric",
+    "literal_decimal",
+    "type_of",
+    "wider_type",
+]
+
+INTEGRAL_BITS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
+DATETIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+ATOMIC = (*INTEGRAL_BITS, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY, *DATETIMES)
+
+_PRECEDENCE: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE)
+_INTEGRAL_DIGITS: dict[DataType, int] = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 20}
+_MAX_PRECISION = 38
+_MIN_ADJUSTED_SCALE = 6
+
+
+def type_of(node: Node) -> DataType | None:
+    """The type of a bound node's value, None where it is not known."""
+    match node:
+        case Literal(_, type_) | FieldRef(_, _, type_) | Cast(_, type_) | Call(_, _, type_):
+            return type_
+        case Compare() | And() | Or() | Not() | IsNull() | In() | Like() | StartsWith():
+            return BOOLEAN
+        case Case(branches, otherwise):
+            types = {type_of(value) for _, value in branches} | ({type_of(otherwise)} if otherwise else set())
+            return types.pop() if len(types) == 1 else None
+        case Collate():
+            return STRING
+        case _:
+            return None
+
+
+def is_numeric(type_: DataType | None) -> bool:
+    """Whether `type_` is integral, floating or decimal."""
+    return type_ in _PRECEDENCE or isinstance(type_, DecimalType)
+
+
+def cast_to(node: Node, type_: DataType) -> Node:
+    """`node` as `type_`: itself, a NULL of that type, or a Cast."""
+    if type_of(node) == type_:
+        return node
+    if isinstance(node, Literal) and node.value is None:
+        return Literal(None, type_)
+    return Cast(node, type_)
+
+
+def castable(source: DataType, target: DataType) -> bool:
+    """Whether ANSI Spark admits CAST(source AS target) at all."""
+    if source == target or source == VOID or target == STRING or source == STRING:
+        return True
+    if is_numeric(source):
+        return is_numeric(target) or target in (BOOLEAN, TIMESTAMP)
+    if source == BOOLEAN:
+        return is_numeric(target) or target == TIMESTAMP
+    if source == TIMESTAMP:
+        return is_numeric(target) or target in DATETIMES
+    return source in DATETIMES and target in DATETIMES
+
+
+def wider_type(left: DataType, right: DataType) -> DataType | None:
+    """The type in which values of both meet in IN, COALESCE, CASE and IF; None where there is none."""
+    tightest = _tightest(left, right)
+    if tightest is not None:
+        return tightest
+    if isinstance(left, DecimalType) or isinstance(right, DecimalType):
+        if left in (FLOAT, DOUBLE) or right in (FLOAT, DOUBLE):
+            return DOUBLE
+        first, second = decimal_of(left), decimal_of(right)
+        if first is not None and second is not None:
+            return _wider_decimal(first, second)
+    return _promoted_string(left, right)
+
+
+def common_type(types: Sequence[DataType]) -> DataType | None:
+    """`wider_type` over all of `types`, from the left."""
+    found: DataType | None = VOID
+    for type_ in types:
+        found = None if found is None else wider_type(found, type_)
+    return found
+
+
+def comparison_type(left: DataType, right: DataType) -> DataType | None:
+    """The type in which Spark compares two operands; None is its DATATYPE_MISMATCH."""
+    return wider_type(left, right)
+
+
+def decimal_of(type_: DataType) -> DecimalType | None:
+    """The decimal that holds every value of an integral or decimal type."""
+    if isinstance(type_, DecimalType):
+        return type_
+    digits = _INTEGRAL_DIGITS.get(type_)
+    return None if digits is None else DecimalType(digits, 0)
+
+
+def literal_decimal(value: int) -> DecimalType:
+    """The narrowest decimal of an integral literal, which Spark uses beside decimals in arithmetic."""
+    return DecimalType(len(str(abs(value))), 0)
+
+
+def adjusted_decimal(precision: int, scale: int) -> DecimalType:
+    """The result type of decimal arithmetic: beyond 38 digits the scale gives way, down to 6."""
+    if precision <= _MAX_PRECISION:
+        return DecimalType(precision, scale)
+    whole = precision - scale
+    return DecimalType(_MAX_PRECISION, max(_MAX_PRECISION - whole, min(scale, _MIN_ADJUSTED_SCALE)))
+
+
+def implicit_cast(node: Node, target: DataType) -> Node | None:
+    """`node` as the parameter type `target` of a function, or None where Spark does not cast by itself."""
+    source = type_of(node)
+    if source is None:
+        return None
+    if source == target or source == VOID:
+        return cast_to(node, target)
+    allowed = (
+        (target == STRING and (source in ATOMIC or isinstance(source, DecimalType)))
+        or (target in DATETIMES and source in (STRING, *DATETIMES))
+        or (target == DOUBLE and (is_numeric(source) or source == STRING))
+        or (target in INTEGRAL_BITS and (source in INTEGRAL_BITS or source == STRING))
+        or (target == BOOLEAN and source == STRING)
+    )
+    return cast_to(node, target) if allowed else None
+
+
+def _tightest(left: DataType, right: DataType) -> DataType | None:
+    if left == right or right == VOID:
+        return left
+    if left == VOID:
+        return right
+    if left in _PRECEDENCE and right in _PRECEDENCE:
+        widest = _PRECEDENCE[max(_PRECEDENCE.index(left), _PRECEDENCE.index(right))]
+        # An integer beside a float: a float could not hold it.
+        return DOUBLE if widest == FLOAT else widest
+    if left in DATETIMES and right in DATETIMES:
+        return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
+    return None
+
+
+def _promoted_string(left: DataType, right: DataType) -> DataType | None:
+    if STRING not in (left, right):
+        return None
+    other = right if left == STRING else left
+    if other in INTEGRAL_BITS:
+        return LONG
+    if other in (FLOAT, DOUBLE) or isinstance(other, DecimalType):
+        return DOUBLE
+    return other if other in ATOMIC else None
+
+
+def _wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:
+    """Holds both; beyond 38 digits the digits before the point are kept (`boundedPreferIntegralDigits`)."""
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    excess = max(0, whole + scale - _MAX_PRECISION)
+    return DecimalType(min(whole + scale, _MAX_PRECISION), max(0, scale - excess))

@@ -1,0 +1,175 @@
+"""Functions on dates and timestamps: fields, truncation, arithmetic of days and months.
+
+# Spark 4.1, DateTimeUtils.scala
+"""
+
+from __future__ import annotations
+
+import re
+
+from deltaskip.expr.datetimes import (
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    Zone,
+    civil_from_days,
+    days_from_civil,
+    days_in_month,
+    instant_of,
+    local_of,
+)
+from deltaskip.expr.failures import EvaluationError
+
+__all__ = [
+    "DATE_FIELDS",
+    "TIME_FIELDS",
+    "add_days",
+    "add_months",
+    "date_field",
+    "formatted",
+    "last_day",
+    "time_field",
+    "truncated_date",
+    "truncated_timestamp",
+]
+
+DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear")
+TIME_FIELDS = ("hour", "minute", "second")
+
+_UNITS = {
+    "YEAR": "year",
+    "YYYY": "year",
+    "YY": "year",
+    "QUARTER": "quarter",
+    "MONTH": "month",
+    "MM": "month",
+    "MON": "month",
+    "WEEK": "week",
+}
+_TIME_UNITS = {
+    "DAY": MICROS_PER_DAY,
+    "DD": MICROS_PER_DAY,
+    "HOUR": 3600 * MICROS_PER_SECOND,
+    "MINUTE": 60 * MICROS_PER_SECOND,
+}
+_INSTANT_UNITS = {"SECOND": MICROS_PER_SECOND, "MILLISECOND": 1000, "MICROSECOND": 1}
+_FORMAT = re.compile(r"yyyy|MM|dd|HH|mm|ss|[-/:. ]|'T'")
+
+
+def date_field(name: str, days: int) -> int:
+    """One of DATE_FIELDS of a date."""
+    year, month, day = civil_from_days(days)
+    match name:
+        case "year":
+            return year
+        case "quarter":
+            return (month + 2) // 3
+        case "month":
+            return month
+        case "dayofmonth":
+            return day
+        case "weekday":
+            return (days + 3) % 7
+        case "dayofweek":
+            return (days + 4) % 7 + 1
+        case "dayofyear":
+            return days - days_from_civil(year, 1, 1) + 1
+        case "weekofyear":
+            return _iso_week(days)
+    raise EvaluationError(f"{name} is no field of a date.")
+
+
+def time_field(name: str, local: int) -> int:
+    """One of TIME_FIELDS of local microseconds."""
+    seconds = local % MICROS_PER_DAY // MICROS_PER_SECOND
+    match name:
+        case "hour":
+            return seconds // 3600
+        case "minute":
+            return seconds // 60 % 60
+        case "second":
+            return seconds % 60
+    raise EvaluationError(f"{name} is no field of a time.")
+
+
+def truncated_date(days: int, unit: str) -> int | None:
+    """`trunc(date, unit)`; NULL for a unit that Spark does not know."""
+    year, month, _ = civil_from_days(days)
+    match _UNITS.get(unit.upper()):
+        case "year":
+            return days_from_civil(year, 1, 1)
+        case "quarter":
+            return days_from_civil(year, (month - 1) // 3 * 3 + 1, 1)
+        case "month":
+            return days_from_civil(year, month, 1)
+        case "week":
+            return days - (days + 3) % 7
+    return None
+
+
+def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
+    """`date_trunc(unit, timestamp)` in `zone`; NULL for a unit that Spark does not know."""
+    name = unit.upper()
+    if name in _INSTANT_UNITS:
+        return micros - micros % _INSTANT_UNITS[name]
+    local = local_of(micros, zone)
+    if name in _TIME_UNITS:
+        truncated = local - local % _TIME_UNITS[name]
+        # In the repeated hour of a clock change the offset stays what it was.
+        kept = truncated - (local - micros)
+        return kept if local_of(kept, zone) == truncated else instant_of(truncated, zone)
+    days = truncated_date(local // MICROS_PER_DAY, name)
+    return None if days is None else instant_of(days * MICROS_PER_DAY, zone)
+
+
+def last_day(days: int) -> int:
+    """The last day of the date's month."""
+    year, month, _ = civil_from_days(days)
+    return days_from_civil(year, month, days_in_month(year, month))
+
+
+def add_months(days: int, months: int) -> int:
+    """`add_months(date, months)`: a day that the month lacks becomes its last."""
+    year, month, day = civil_from_days(days)
+    carried, month_index = divmod(month - 1 + months, 12)
+    year, month = year + carried, month_index + 1
+    return _checked_days(days_from_civil(year, month, min(day, days_in_month(year, month))))
+
+
+def add_days(days: int, count: int) -> int:
+    """`date_add(date, count)`."""
+    return _checked_days(days + count)
+
+
+def formatted(local: int, pattern: str) -> str:
+    """`date_format` of local microseconds for patterns of yyyy MM dd HH mm ss and separators.
+
+    Raises EvaluationError for other patterns and for years that do not have four digits.
+    """
+    pieces = _FORMAT.findall(pattern)
+    days, micros = divmod(local, MICROS_PER_DAY)
+    year, month, day = civil_from_days(days)
+    if "".join(pieces) != pattern or not 0 <= year <= 9999:
+        raise EvaluationError(f"The pattern {pattern!r} is left to Spark.")
+    seconds = micros // MICROS_PER_SECOND
+    fields = {
+        "yyyy": f"{year:04d}",
+        "MM": f"{month:02d}",
+        "dd": f"{day:02d}",
+        "HH": f"{seconds // 3600:02d}",
+        "mm": f"{seconds // 60 % 60:02d}",
+        "ss": f"{seconds % 60:02d}",
+        "'T'": "T",
+    }
+    return "".join(fields.get(piece, piece) for piece in pieces)
+
+
+def _iso_week(days: int) -> int:
+    thursday = days - (days + 3) % 7 + 3
+    year, _, _ = civil_from_days(thursday)
+    return (thursday - days_from_civil(year, 1, 1)) // 7 + 1
+
+
+def _checked_days(days: int) -> int:
+    if not -(2**31) <= days < 2**31:
+        raise EvaluationError("The date is out of range.")
+    return days

@@ -1,0 +1,244 @@
+"""The value of a bound expression for one row: Spark's ANSI semantics, row by row. The oracle of everything that prunes.
+
+Evaluation is as lazy as Spark's: AND and OR stop at FALSE and TRUE, a NULL operand spares the other one's errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from deltaskip.expr.casts import cast_value
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.collated import comparison_collation
+from deltaskip.expr.datetimes import Zone, zone_of
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.floats import compare_floats
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    StartsWith,
+    walk,
+)
+from deltaskip.expr.strings import cased, compare_strings, like
+
+__all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate"]
+
+# Logical path of a column → its value in the value domain.
+Row = Mapping[tuple[str, ...], object]
+# Collation as written, two strings → negative, zero or positive; LookupError or EvaluationError where it is not there.
+Order = Callable[[str, str, str], int]
+
+
+def evaluate(node: Node, row: Row, time_zone: str = "UTC", order: Order | None = None) -> object:
+    """The value of `node`, bound by `bind`, for `row`; None is NULL.
+
+    `order` compares strings under collations other than UTF8_BINARY.
+    Raises EvaluationError where Spark raises in ANSI mode, where a column is not in `row`, and where the answer cannot
+    be told: an untyped call, an Opaque node, a collation without `order`.
+    """
+    return _Evaluation(row, zone_of(time_zone), order).value(node)
+
+
+def deterministic(node: Node) -> bool:
+    """Whether `node` depends on nothing but its columns. Unknown functions and Opaque nodes are taken not to."""
+    return all(
+        not isinstance(part, Opaque) and (not isinstance(part, Call) or part.name in FUNCTIONS) for part in walk(node)
+    )
+
+
+def compare_values(left: object, right: object) -> int:
+    """-1, 0 or 1 in Spark's order of two values of one type: bytes unsigned, strings by UTF-8, NaN greatest."""
+    match left, right:
+        case (float(), float()):
+            return compare_floats(left, right)
+        case (str(), str()):
+            return compare_strings(left, right)
+        case (bytes(), bytes()):
+            return (left > right) - (left < right)
+        case (int(), int()):
+            return (left > right) - (left < right)
+        case (Decimal(), Decimal()):
+            return (left > right) - (left < right)
+    raise EvaluationError(f"{left!r} and {right!r} cannot be compared.")
+
+
+class _Evaluation:
+    """One row, with the zone and the order of collated strings that all of its expressions share."""
+
+    __slots__ = ("order", "row", "zone")
+
+    def __init__(self, row: Row, zone: Zone, order: Order | None) -> None:
+        self.row = row
+        self.zone = zone
+        self.order = order
+
+    def value(self, node: Node) -> object:
+        """Value of any node."""
+        match node:
+            case Literal(value):
+                return value
+            case FieldRef(logical):
+                if logical not in self.row:
+                    raise EvaluationError(f"The row has no column {'.'.join(logical)}.")
+                return self.row[logical]
+            case And(children):
+                return self.connective(children, False)
+            case Or(children):
+                return self.connective(children, True)
+            case Not(child):
+                value = self.value(child)
+                return None if value is None else not value
+            case IsNull(child):
+                return self.value(child) is None
+            case Compare():
+                return self.comparison(node)
+            case In():
+                return self.membership(node)
+            case Like() | StartsWith():
+                return self.pattern(node)
+            case Cast():
+                return self.cast(node)
+            case Collate(child):
+                return self.value(child)
+            case Case(branches, otherwise):
+                for condition, value in branches:
+                    if self.value(condition) is True:
+                        return self.value(value)
+                return None if otherwise is None else self.value(otherwise)
+            case Call():
+                return self.call(node)
+            case Column(parts):
+                raise EvaluationError(f"The column {'.'.join(parts)} is not bound.")
+            case _:
+                raise EvaluationError("The expression is left to Spark.")
+
+    def connective(self, children: tuple[Node, ...], decisive: bool) -> object:
+        """AND (FALSE is decisive) or OR (TRUE is)."""
+        unknown = False
+        for child in children:
+            value = self.value(child)
+            if value is decisive:
+                return decisive
+            unknown = unknown or value is None
+        return None if unknown else not decisive
+
+    def comparison(self, node: Compare) -> object:
+        left = self.value(node.left)
+        if node.op == "<=>":
+            right = self.value(node.right)
+            if left is None or right is None:
+                return left is None and right is None
+            return self.compared(node, left, right) == 0
+        right = None if left is None else self.value(node.right)
+        if left is None or right is None:
+            return None
+        sign = self.compared(node, left, right)
+        match node.op:
+            case "=":
+                return sign == 0
+            case "!=":
+                return sign != 0
+            case "<":
+                return sign < 0
+            case "<=":
+                return sign <= 0
+            case ">":
+                return sign > 0
+            case _:
+                return sign >= 0
+
+    def compared(self, node: Compare, left: object, right: object) -> int:
+        return self.ordered(comparison_collation(node.left, node.right), left, right)
+
+    def ordered(self, collation: str | None, left: object, right: object) -> int:
+        if collation is None or not isinstance(left, str) or not isinstance(right, str):
+            return compare_values(left, right)
+        if self.order is None:
+            raise EvaluationError(f"The collation {collation} is not available.")
+        try:
+            return self.order(collation, left, right)
+        except LookupError as error:
+            raise EvaluationError(f"The collation {collation} is not available.") from error
+
+    def membership(self, node: In) -> object:
+        child = self.value(node.child)
+        if child is None:
+            return None if node.values else False
+        collation = comparison_collation(node.child, *node.values) if isinstance(child, str) else None
+        unknown = False
+        for candidate in node.values:
+            value = self.value(candidate)
+            if value is None:
+                unknown = True
+            elif self.ordered(collation, child, value) == 0:
+                return True
+        return None if unknown else False
+
+    def pattern(self, node: Like | StartsWith) -> object:
+        other = node.pattern if isinstance(node, Like) else node.prefix
+        text = self.value(node.child)
+        given = None if text is None else self.value(other)
+        if text is None or given is None:
+            return None
+        if isinstance(text, bytes) and isinstance(given, bytes):
+            return text.startswith(given)
+        collation = comparison_collation(node.child, other)
+        if collation is not None or not isinstance(text, str) or not isinstance(given, str):
+            raise EvaluationError(f"Patterns under the collation {collation} are left to Spark.")
+        if isinstance(node, StartsWith):
+            return text.startswith(given)
+        if node.case_insensitive:
+            text, given = cased(text, False), cased(given, False)
+        return like(text, given, node.escape)
+
+    def cast(self, node: Cast) -> object:
+        value = self.value(node.child)
+        source = type_of(node.child)
+        if source is None:
+            raise EvaluationError("The type of the cast's operand is not known.")
+        if not node.safe:
+            return cast_value(value, source, node.type, self.zone)
+        try:
+            return cast_value(value, source, node.type, self.zone)
+        except EvaluationError as error:
+            if "left to Spark" in str(error) or "depends on" in str(error):
+                raise
+            return None
+
+    def call(self, node: Call) -> object:
+        function = FUNCTIONS.get(node.name)
+        if function is None or node.type is None:
+            raise EvaluationError(f"The function {node.name} is left to Spark.")
+        if node.name == "coalesce":
+            for arg in node.args:
+                value = self.value(arg)
+                if value is not None:
+                    return value
+            return None
+        if function.binary_only and comparison_collation(*node.args) is not None:
+            raise EvaluationError(f"The function {node.name} under a collation is left to Spark.")
+        # Division looks at the divisor first: a NULL there spares the dividend's errors.
+        backwards = node.name in ("/", "%", "div")
+        values: list[object] = []
+        for arg in reversed(node.args) if backwards else node.args:
+            value = self.value(arg)
+            if value is None and function.null_in_null_out:
+                return None
+            values.append(value)
+        return function.compute(tuple(reversed(values)) if backwards else tuple(values), node, self.zone)

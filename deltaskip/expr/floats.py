@@ -1,0 +1,66 @@
+"""Floating point as Java does it: rounding to 32 bits, order with NaN, and the texts of doubles and floats."""
+
+from __future__ import annotations
+
+import math
+import struct
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+__all__ = ["compare_floats", "float_text", "nearest_double", "nearest_float", "to_float"]
+
+_FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
+
+
+def to_float(value: float) -> float:
+    """`value` rounded to 32 bits, widened again; beyond the range of a float it is infinite."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def nearest_float(value: Decimal | int) -> float:
+    """The float nearest to an exact value (ties to even), widened: no rounding through a double on the way."""
+    double = nearest_double(value)
+    if math.isinf(double) or abs(double) > _FLOAT_MAX:
+        return to_float(double)
+    guess = np.float32(double)
+    exact = Fraction(value)
+    around = (guess, np.nextafter(guess, np.float32(-np.inf)), np.nextafter(guess, np.float32(np.inf)))
+    finite = [c for c in around if np.isfinite(c)]
+    best = min(finite, key=lambda c: (abs(Fraction(float(c)) - exact), int(c.view(np.int32)) & 1))
+    return math.copysign(float(best), double)
+
+
+def nearest_double(value: Decimal | int) -> float:
+    """The double nearest to an exact value, infinite beyond the range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def compare_floats(left: float, right: float) -> int:
+    """-1, 0 or 1 in Spark's order: -0.0 = 0.0, NaN = NaN, NaN above everything."""
+    if math.isnan(left) or math.isnan(right):
+        return int(math.isnan(left)) - int(math.isnan(right))
+    return (left > right) - (left < right)
+
+
+def float_text(value: float, single: bool) -> str | None:
+    """The text of CAST(value AS STRING), or None where it depends on the Java version.
+
+    Java before 19 sometimes writes more digits than needed (JDK-4511638); texts with few digits near 1 never vary.
+    """
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
+    shortest = Decimal(str(np.float32(value)) if single else repr(value))
+    if not Decimal("0.001") <= abs(shortest) < 10**7 or len(shortest.as_tuple().digits) > (6 if single else 15):
+        return None
+    text = format(shortest.normalize(), "f")
+    return text if "." in text else text + ".0"

@@ -1,0 +1,348 @@
+"""The functions that deltaskip can evaluate: one row each, with the types they take and give.
+
+Only deterministic functions stand here; a call that finds no row, or no types, stays untyped and proves nothing.
+
+# Spark 4.1, FunctionRegistry and the inputTypes of its expressions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from deltaskip.expr import dates, strings
+from deltaskip.expr.arithmetic import absolute, arithmetic, arithmetic_type, negated, rounded, whole
+from deltaskip.expr.coerce import (
+    INTEGRAL_BITS,
+    adjusted_decimal,
+    cast_to,
+    common_type,
+    decimal_of,
+    implicit_cast,
+    is_numeric,
+    literal_decimal,
+    type_of,
+    wider_type,
+)
+from deltaskip.expr.datetimes import MICROS_PER_SECOND, Zone, local_of
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.floats import compare_floats
+from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    DecimalType,
+)
+
+__all__ = ["FUNCTIONS", "Function", "Signature"]
+
+# Coerced arguments and the result's type, or None where Spark would refuse them or no rule is known.
+Signature = Callable[[tuple[Node, ...]], tuple[tuple[Node, ...], DataType] | None]
+# Values of the arguments, the typed call, the session's zone. Values have the types that the signature gave.
+Compute = Callable[[tuple[Any, ...], Call, Zone], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """How to type and compute a call.
+
+    `null_in_null_out`: any NULL argument makes the result NULL, so that `compute` never sees one.
+    `binary_only`: the result depends on the collation of the arguments, and `compute` knows UTF8_BINARY only.
+    """
+
+    signature: Signature
+    compute: Compute
+    null_in_null_out: bool = True
+    binary_only: bool = False
+
+
+def _takes(result: DataType, *parameters: DataType) -> Signature:
+    def signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+        if len(args) != len(parameters):
+            return None
+        cast = [implicit_cast(arg, parameter) for arg, parameter in zip(args, parameters, strict=True)]
+        found = tuple(arg for arg in cast if arg is not None)
+        return (found, result) if len(found) == len(args) else None
+
+    return signature
+
+
+def _text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
+    """A string or binary, then `rest`; the result is of the first one's type if `result` is None."""
+
+    def signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+        first = BINARY if args and type_of(args[0]) == BINARY else STRING
+        return _takes(result or first, first, *rest)(args)
+
+    return signature
+
+
+def _arithmetic_signature(op: str) -> Signature:
+    def signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+        if len(args) != 2:
+            return None
+        coerced = _arithmetic_operands(op, *args)
+        if coerced is None:
+            return None
+        left, right = (type_of(operand) for operand in coerced)
+        result = None if left is None or right is None else arithmetic_type(op, left, right)
+        return None if result is None else (coerced, result)
+
+    return signature
+
+
+def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node] | None:
+    types = (type_of(left), type_of(right))
+    if types[0] is None or types[1] is None or types == (STRING, STRING) or types == (VOID, VOID):
+        return None
+    if STRING in types:
+        met = wider_type(types[0], types[1])
+    elif isinstance(types[0], DecimalType) or isinstance(types[1], DecimalType):
+        return _decimal_operands(left, right)
+    else:
+        met = wider_type(types[0], types[1])
+    if met is None or not is_numeric(met):
+        return None
+    if op == "/" and not isinstance(met, DecimalType):
+        met = DOUBLE
+    if op == "div" and met in INTEGRAL_BITS:
+        met = LONG
+    return cast_to(left, met), cast_to(right, met)
+
+
+def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
+    """Operands of which one is a decimal: each keeps its own precision, or both become double."""
+    types = (type_of(left), type_of(right))
+    if FLOAT in types or DOUBLE in types:
+        return cast_to(left, DOUBLE), cast_to(right, DOUBLE)
+    operands = []
+    for operand, type_, other in ((left, types[0], types[1]), (right, types[1], types[0])):
+        if isinstance(operand, Literal) and isinstance(operand.value, int) and type_ in INTEGRAL_BITS:
+            target: DataType | None = literal_decimal(operand.value)
+        else:
+            target = other if type_ == VOID else None if type_ is None else decimal_of(type_)
+        if target is None:
+            return None
+        operands.append(cast_to(operand, target))
+    return operands[0], operands[1]
+
+
+def _additive_signature(op: str) -> Signature:
+    """`+` and `-`: dates move by days beside what numbers do."""
+    plain = _arithmetic_signature(op)
+
+    def signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+        types = [type_of(arg) for arg in args]
+        small = (BYTE, SHORT, INTEGER)
+        if types[0] == DATE and types[1] in small:
+            return (args[0], cast_to(args[1], INTEGER)), DATE
+        if op == "+" and types[1] == DATE and types[0] in small:
+            return (cast_to(args[0], INTEGER), args[1]), DATE
+        return plain(args)
+
+    return signature
+
+
+def _compute_arithmetic(op: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if call.type == DATE:
+        days, count = args if type_of(call.args[0]) == DATE else reversed(args)
+        return dates.add_days(days, count if op == "+" else -count)
+    return arithmetic(op, args[0], args[1], call.type)
+
+
+def _same_number(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    """One number, the result of its type; a string counts as a double."""
+    if len(args) != 1:
+        return None
+    type_ = type_of(args[0])
+    if type_ in (STRING, VOID):
+        return (cast_to(args[0], DOUBLE),), DOUBLE
+    return (args, type_) if type_ is not None and is_numeric(type_) else None
+
+
+def _whole_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    """`floor` and `ceil` of one argument: bigint, or a decimal without places."""
+    type_ = type_of(args[0]) if len(args) == 1 else None
+    if type_ == LONG:
+        return args, LONG
+    if isinstance(type_, DecimalType):
+        return args, adjusted_decimal(type_.precision - type_.scale + 1, 0)
+    cast = None if type_ is None else implicit_cast(args[0], DOUBLE)
+    return None if cast is None else ((cast,), LONG)
+
+
+def _round_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    scale = args[1].value if len(args) == 2 and isinstance(args[1], Literal) else 0
+    if len(args) not in (1, 2) or not isinstance(scale, int) or (len(args) == 2 and not isinstance(args[1], Literal)):
+        return None
+    places = Literal(scale, INTEGER)
+    match type_of(args[0]):
+        case DecimalType(precision, own):
+            digits = precision - own + 1
+            if scale < 0:
+                return (args[0], places), DecimalType(min(max(digits, -scale + 1), 38), 0)
+            return (args[0], places), DecimalType(min(digits + min(own, scale), 38), min(own, scale))
+        case type_ if type_ in INTEGRAL_BITS and type_ is not None:
+            return (args[0], places), type_
+    return None
+
+
+def _coalesce_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    types = [type_of(arg) for arg in args]
+    known = [type_ for type_ in types if type_ is not None]
+    met = common_type(known) if known and len(known) == len(types) else None
+    return None if met is None else (tuple(cast_to(arg, met) for arg in args), met)
+
+
+def _concat_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    target = BINARY if args and all(type_of(arg) == BINARY for arg in args) else STRING
+    return _takes(target, *[target] * len(args))(args)
+
+
+def _time_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    """A timestamp of either kind, not cast; anything else becomes a timestamp."""
+    if len(args) == 1 and type_of(args[0]) == TIMESTAMP_NTZ:
+        return args, INTEGER
+    return _takes(INTEGER, TIMESTAMP)(args)
+
+
+def _days_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    if len(args) == 2 and type_of(args[1]) == LONG:
+        return None
+    return _takes(DATE, DATE, INTEGER)(args)
+
+
+def _seconds_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    if len(args) == 1 and type_of(args[0]) in (DATE, TIMESTAMP):
+        return _takes(LONG, TIMESTAMP)(args)
+    return None
+
+
+def _pmod_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+    found = _arithmetic_signature("%")(args)
+    return found if found is not None and found[1] in INTEGRAL_BITS else None
+
+
+def _pmod(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    if args[1] == 0:
+        raise EvaluationError("Division by zero.")
+    remainder: Any = arithmetic("%", args[0], args[1], call.type)
+    return arithmetic("%", remainder + args[1], args[1], call.type) if remainder < 0 else remainder
+
+
+def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
+
+
+def _replace(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    return args[0].replace(args[1], args[2]) if args[1] else args[0]
+
+
+def _no_binary(signature: Signature) -> Signature:
+    """Binary operands have their own variants of these functions, which are not here."""
+
+    def checked(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+        return None if any(type_of(arg) == BINARY for arg in args) else signature(args)
+
+    return checked
+
+
+def _text(result: DataType, count: int, compute: Callable[..., object]) -> Function:
+    """A function of `count` strings whose answer a collation may change."""
+    signature = _no_binary(_takes(result, *[STRING] * count))
+    return Function(signature, lambda args, call, zone: compute(*args), binary_only=True)
+
+
+def _trim(at_start: bool, at_end: bool) -> Function:
+    return _text(STRING, 1, lambda text: strings.trimmed(text, " ", at_start, at_end))
+
+
+def _date_field(name: str) -> Function:
+    return Function(_takes(INTEGER, DATE), lambda args, call, zone: dates.date_field(name, args[0]))
+
+
+def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    local = args[0] if type_of(call.args[0]) == TIMESTAMP_NTZ else local_of(args[0], zone)
+    return dates.time_field(name, local)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    **{
+        op: Function(
+            (_additive_signature if op in "+-" else _arithmetic_signature)(op), partial(_compute_arithmetic, op)
+        )
+        for op in ARITHMETIC
+    },
+    "negative": Function(_same_number, lambda args, call, zone: negated(args[0], call.type)),
+    "positive": Function(_same_number, lambda args, call, zone: args[0]),
+    "abs": Function(_same_number, lambda args, call, zone: absolute(args[0], call.type)),
+    "floor": Function(_whole_signature, lambda args, call, zone: whole(args[0], False, call.type)),
+    "ceil": Function(_whole_signature, lambda args, call, zone: whole(args[0], True, call.type)),
+    "round": Function(_round_signature, lambda args, call, zone: rounded(args[0], args[1], call.type)),
+    "pmod": Function(_pmod_signature, _pmod),
+    "sign": Function(_takes(DOUBLE, DOUBLE), _sign),
+    "signum": Function(_takes(DOUBLE, DOUBLE), _sign),
+    "isnan": Function(
+        _takes(BOOLEAN, DOUBLE), lambda args, call, zone: args[0] is not None and args[0] != args[0], False
+    ),
+    # Evaluated lazily where it is called; the first argument that is not NULL.
+    "coalesce": Function(
+        _coalesce_signature, lambda args, call, zone: next((a for a in args if a is not None), None), False
+    ),
+    "upper": _text(STRING, 1, lambda text: strings.cased(text, True)),
+    "lower": _text(STRING, 1, lambda text: strings.cased(text, False)),
+    "trim": _trim(True, True),
+    "btrim": _trim(True, True),
+    "ltrim": _trim(True, False),
+    "rtrim": _trim(False, True),
+    "contains": _text(BOOLEAN, 2, lambda text, part: part in text),
+    "endswith": _text(BOOLEAN, 2, lambda text, part: text.endswith(part)),
+    "instr": _text(INTEGER, 2, lambda text, part: strings.locate(part, text)),
+    "locate": _text(INTEGER, 2, strings.locate),
+    "position": _text(INTEGER, 2, strings.locate),
+    "replace": Function(_no_binary(_takes(STRING, STRING, STRING, STRING)), _replace, binary_only=True),
+    "reverse": Function(_no_binary(_takes(STRING, STRING)), lambda args, call, zone: args[0][::-1]),
+    "length": Function(_text_or_bytes(INTEGER), lambda args, call, zone: len(args[0])),
+    "octet_length": Function(
+        _text_or_bytes(INTEGER),
+        lambda args, call, zone: len(args[0].encode() if isinstance(args[0], str) else args[0]),
+    ),
+    "substring": Function(
+        lambda args: _text_or_bytes(None, *[INTEGER] * (len(args) - 1))(args) if len(args) in (2, 3) else None,
+        lambda args, call, zone: strings.substring(args[0], args[1], args[2] if len(args) == 3 else 2**31 - 1),
+    ),
+    "left": Function(_text_or_bytes(None, INTEGER), lambda args, call, zone: strings.left(args[0], args[1])),
+    "right": Function(_takes(STRING, STRING, INTEGER), lambda args, call, zone: strings.right(args[0], args[1])),
+    "concat": Function(_concat_signature, lambda args, call, zone: (b"" if call.type == BINARY else "").join(args)),
+    **{name: _date_field(name) for name in dates.DATE_FIELDS},
+    **{name: Function(_time_signature, partial(_compute_time_field, name)) for name in dates.TIME_FIELDS},
+    "last_day": Function(_takes(DATE, DATE), lambda args, call, zone: dates.last_day(args[0])),
+    "date_add": Function(_days_signature, lambda args, call, zone: dates.add_days(args[0], args[1])),
+    "date_sub": Function(_days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1])),
+    "add_months": Function(_takes(DATE, DATE, INTEGER), lambda args, call, zone: dates.add_months(args[0], args[1])),
+    "datediff": Function(_takes(INTEGER, DATE, DATE), lambda args, call, zone: args[0] - args[1]),
+    "trunc": Function(_takes(DATE, DATE, STRING), lambda args, call, zone: dates.truncated_date(args[0], args[1])),
+    "date_trunc": Function(
+        _takes(TIMESTAMP, STRING, TIMESTAMP),
+        lambda args, call, zone: dates.truncated_timestamp(args[0], args[1], zone),
+    ),
+    "date_format": Function(
+        _takes(STRING, TIMESTAMP, STRING),
+        lambda args, call, zone: dates.formatted(local_of(args[0], zone), args[1]),
+    ),
+    "unix_timestamp": Function(_seconds_signature, lambda args, call, zone: args[0] // MICROS_PER_SECOND),
+}

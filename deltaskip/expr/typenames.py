@@ -1,0 +1,93 @@
+"""Names of types in SQL: `CAST(x AS decimal(10,2))`, `col.cast("bigint")`."""
+
+from __future__ import annotations
+
+import re
+
+from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructType,
+    UnknownType,
+)
+
+__all__ = ["DECIMAL_NAMES", "TYPE_NAMES", "sql_name", "type_named"]
+
+DECIMAL_NAMES = ("decimal", "dec", "numeric")
+
+TYPE_NAMES: dict[str, DataType] = {
+    "boolean": BOOLEAN,
+    "tinyint": BYTE,
+    "byte": BYTE,
+    "smallint": SHORT,
+    "short": SHORT,
+    "int": INTEGER,
+    "integer": INTEGER,
+    "bigint": LONG,
+    "long": LONG,
+    "float": FLOAT,
+    "real": FLOAT,
+    "double": DOUBLE,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ltz": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP_NTZ,
+    "string": STRING,
+    "binary": BINARY,
+    "variant": VARIANT,
+    "void": VOID,
+}
+
+_SQL_NAMES = {"long": "BIGINT", "integer": "INT", "short": "SMALLINT", "byte": "TINYINT"}
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
+
+
+def type_named(text: str) -> DataType:
+    """The primitive or decimal type of a Spark SQL type name. Raises PredicateError for any other text."""
+    name = text.strip().lower()
+    if name in TYPE_NAMES:
+        return TYPE_NAMES[name]
+    match = _DECIMAL.fullmatch(name)
+    if match is None:
+        raise PredicateError(f"{text!r} is no primitive type of Spark SQL, such as bigint or decimal(10,2).")
+    try:
+        return DecimalType(int(match.group(1) or 10), int(match.group(2) or 0))
+    except SchemaError as error:
+        raise PredicateError(str(error)) from error
+
+
+def sql_name(type_: DataType | None) -> str:
+    """What Spark's messages call the type."""
+    match type_:
+        case PrimitiveType(name):
+            return _SQL_NAMES.get(name, name.upper())
+        case DecimalType(precision, scale):
+            return f"DECIMAL({precision},{scale})"
+        case ArrayType():
+            return "ARRAY"
+        case MapType():
+            return "MAP"
+        case StructType():
+            return "STRUCT"
+        case UnknownType():
+            return type_.name.upper()
+        case _:
+            return "an unknown type"
