@@ -226,7 +226,12 @@ def _nearest_float32(value: float, number: str) -> float:
     exact = Decimal(number)
     neighbours = [np.nextafter(rounded, np.float32(d)) for d in (-np.inf, np.inf)]
     candidates = [rounded, *(n for n in neighbours if np.isfinite(n))]
-    return float(min(candidates, key=lambda c: (abs(_EXACT.subtract(exact, Decimal(float(c)))), _float32_bits(c) & 1)))
+
+    def distance(candidate: np.float32) -> tuple[Decimal, int]:
+        # Of two floats equally near, the one with the even last bit.
+        return _EXACT.subtract(exact, Decimal(float(candidate))).copy_abs(), _float32_bits(candidate) & 1
+
+    return float(min(candidates, key=distance))
 
 
 def _float32_bits(value: np.float32) -> int:
@@ -249,7 +254,7 @@ def _scaled(value: Decimal, data_type: DecimalType, text: str) -> Decimal:
     if len(scaled.as_tuple().digits) > data_type.precision and scaled:
         raise _malformed(text, data_type)
     # A decimal has no negative zero.
-    return scaled if scaled else abs(scaled)
+    return scaled if scaled else scaled.copy_abs()
 
 
 def _boolean(text: str) -> bool:

@@ -202,7 +202,7 @@ def test_damaged_lines_are_refused(line, message):
 
 
 def without_nulls(value):
-    """`value` without null members of the action and of its deletion vector; nulls in maps of strings mean something."""
+    """`value` without null members of the action and of its deletion vector; a null in a map of strings stays."""
     return {
         name: without_nulls(member) if name == "deletionVector" else member
         for name, member in value.items()

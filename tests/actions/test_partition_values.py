@@ -336,7 +336,7 @@ TYPED_VALUES = st.one_of(
     *(st.tuples(st.just(t), st.integers(-(2 ** (w - 1)), 2 ** (w - 1) - 1)) for t, w in ((BYTE, 8), (LONG, 64))),
     st.tuples(st.just(DOUBLE), st.floats(allow_nan=False)),
     st.tuples(st.just(FLOAT), st.floats(allow_nan=False, width=32)),
-    DECIMALS.map(lambda pair: (pair[0], Decimal(pair[1]).scaleb(-pair[0].scale))),
+    DECIMALS.map(lambda pair: (pair[0], Decimal(f"{pair[1]}e-{pair[0].scale}"))),
     st.tuples(st.just(DATE), st.integers(-(2**31), 2**31 - 1)),
     st.tuples(st.sampled_from([TIMESTAMP, TIMESTAMP_NTZ]), st.integers(-(2**63), 2**63 - 1)),
     st.tuples(st.just(STRING), st.text(st.characters(exclude_categories=("Cs",)), min_size=1)),
