@@ -128,12 +128,12 @@ def write_with_pyarrow(root: Path) -> None:
 
 
 def write_with_spark(spark: SparkSession, root: Path) -> None:
-    """Writes the same rows with `DataFrameWriter.parquet`: a task a file."""
+    """Writes the same rows with `DataFrameWriter.parquet`: a task for half a day, a file for each surname in it."""
     per_day = ROWS_PER_FILE * FILES_PER_DAY
     surnames = ", ".join(f"'{name}'" for name in SURNAMES)
     surname = f"element_at(array({surnames}), 1 + cast(id % {per_day} div {ROWS_PER_FILE} AS int))"
     first_second = int(FIRST_INSTANT.timestamp())
-    frame = spark.range(0, FILES * ROWS_PER_FILE, 1, FILES).selectExpr(
+    frame = spark.range(0, FILES * ROWS_PER_FILE, 1, FILES * 2 // FILES_PER_DAY).selectExpr(
         "id",
         f"concat({surname}, ' ', lpad(cast(id % {ROWS_PER_FILE} AS string), 4, '0')) AS name",
         "cast((id * 37) % 100000 AS double) / 100 AS amount",
@@ -142,7 +142,7 @@ def write_with_spark(spark: SparkSession, root: Path) -> None:
     )
     # INT96, Spark's default for timestamps, has no statistics in the footer.
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    frame.write.partitionBy("day").parquet(str(root))
+    frame.write.option("maxRecordsPerFile", ROWS_PER_FILE).partitionBy("day").parquet(str(root))
 
 
 def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Outcome:
