@@ -82,18 +82,21 @@ def hadoop_path(table_root_uri: str, raw: str) -> str:
     return path if _is_local(scheme, authority) else f"{scheme}://{authority}{path}"
 
 
-def decode_paths(raw: pa.Array) -> pa.Array:
+def decode_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """decode_path of each of a string array's values."""
+    raw = _contiguous(raw)
     return _changed(raw, pc.match_substring(raw, "%"), decode_path)
 
 
-def canonical_paths(raw: pa.Array) -> pa.Array:
+def canonical_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """canonical_path of each of a string array's values."""
+    raw = _contiguous(raw)
     return _changed(raw, pc.match_substring_regex(raw, _ODD), canonical_path)
 
 
-def absolute_uris(table_root_uri: str, raw: pa.Array) -> pa.Array:
+def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """absolute_uri of each of a string array's values."""
+    raw = _contiguous(raw)
     plain = pc.match_substring_regex(raw, r"^[A-Za-z0-9_.=/\-]*$")
     odd = pc.or_(pc.invert(plain), pc.match_substring_regex(raw, _ODD))
     root = absolute_uri(table_root_uri, "x")[:-1]
@@ -139,6 +142,10 @@ def _normalized(path: str) -> str:
         elif segment not in ("", "."):
             kept.append(segment)
     return ("/" if path.startswith("/") else "") + "/".join(kept)
+
+
+def _contiguous(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return raw.combine_chunks() if isinstance(raw, pa.ChunkedArray) else raw
 
 
 def _changed(raw: pa.Array, mask: pa.Array, change: Callable[[str], str]) -> pa.Array:

@@ -134,6 +134,13 @@ def test_vectorised_forms_agree_with_the_plain_ones(paths):
         assert absolute_uris(root, array).to_pylist() == [None if p is None else absolute_uri(root, p) for p in paths]
 
 
+def test_vectorised_forms_take_chunked_arrays():
+    chunked = pa.chunked_array([["a", "b%20c"], [None]], pa.string())
+    assert decode_paths(chunked).to_pylist() == ["a", "b c", None]
+    assert canonical_paths(chunked).to_pylist() == ["a", "b c", None]
+    assert absolute_uris("/t", chunked).to_pylist() == ["file:///t/a", "file:///t/b%20c", None]
+
+
 @given(PATHS)
 def test_a_key_is_its_own_key_once_encoded_again(raw):
     key = canonical_path(raw)
