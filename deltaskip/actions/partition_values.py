@@ -224,7 +224,8 @@ def _nearest_float32(value: float, number: str) -> float:
     if not np.isfinite(rounded) or float(rounded) == value or not _DECIMAL.fullmatch(number):
         return float(rounded)
     exact = Decimal(number)
-    neighbours = [np.nextafter(rounded, np.float32(d)) for d in (-np.inf, np.inf)]
+    with np.errstate(all="ignore"):
+        neighbours = [np.nextafter(rounded, np.float32(d)) for d in (-np.inf, np.inf)]
     candidates = [rounded, *(n for n in neighbours if np.isfinite(n))]
 
     def distance(candidate: np.float32) -> tuple[Decimal, int]:
