@@ -3,6 +3,7 @@
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.checksum import ChecksumWarning
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
+from deltaskip.log.history import HistoryEntry, history, version_at_timestamp
 from deltaskip.log.loading import load_snapshot, refresh
 from deltaskip.log.replay import Superseded, dv_ids
 from deltaskip.log.segment import CheckpointRef, LogSegment
@@ -13,12 +14,15 @@ __all__ = [
     "CheckpointPart",
     "CheckpointRef",
     "ChecksumWarning",
+    "HistoryEntry",
     "Kind",
     "LogFile",
     "LogSegment",
     "Snapshot",
     "Superseded",
     "dv_ids",
+    "history",
     "load_snapshot",
     "refresh",
+    "version_at_timestamp",
 ]

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
-from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind
+from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
@@ -199,5 +199,5 @@ def _corrupt(root: str, version: int, path: str, reason: str) -> CorruptLog:
     name = path.rpartition("/")[2]
     return CorruptLog(
         f"The log of {root} is damaged: {name}, of the checkpoint of version {version}, cannot be used: {reason}; "
-        f"restore that file, or open a version before {version}."
+        f"{restore_or_go_back(version)}."
     )

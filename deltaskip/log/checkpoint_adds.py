@@ -10,9 +10,9 @@ from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.log.struct_stats import stats_json
 
-__all__ = ["part_adds"]
+__all__ = ["LOGGED_NAMES", "add_column", "part_adds"]
 
-_LOGGED_NAMES = {
+LOGGED_NAMES = {
     "path": "path",
     "partition_values": "partitionValues",
     "size": "size",
@@ -57,11 +57,11 @@ def _batches(part: CheckpointPart) -> Iterator[list[int]]:
 def _group_adds(
     part: CheckpointPart, groups: Sequence[int], superseded: Superseded, columns: Sequence[str]
 ) -> pa.Table:
-    asked = [f"add.{_LOGGED_NAMES[name]}" for name in dict.fromkeys(["path", "deletion_vector", *columns])]
+    asked = [f"add.{LOGGED_NAMES[name]}" for name in dict.fromkeys(["path", "deletion_vector", *columns])]
     adds = _one_struct(part.read(asked, groups))
     live = _live_rows(adds, superseded)
     adds = adds.take(live) if len(live) < len(adds) else adds
-    arrays = [_column(adds, name) for name in columns]
+    arrays = [add_column(adds, name) for name in columns]
     if "stats" in columns:
         at = list(columns).index("stats")
         arrays[at] = _with_struct_stats(part, groups, live, arrays[at])
@@ -83,9 +83,10 @@ def _with_struct_stats(part: CheckpointPart, groups: Sequence[int], live: pa.Arr
     return pc.coalesce(stats, stats_json(_fields(parsed)["stats_parsed"]))
 
 
-def _column(adds: pa.StructArray, name: str) -> pa.Array:
+def add_column(adds: pa.StructArray, name: str) -> pa.Array:
+    """The column `name` of FILE_SCHEMA out of the log's `add` structs; nulls where they lack it."""
     kind = FILE_SCHEMA.field(name).type
-    values = _fields(adds).get(_LOGGED_NAMES[name])
+    values = _fields(adds).get(LOGGED_NAMES[name])
     if values is None:
         return pa.nulls(len(adds), kind)
     return _deletion_vectors(values) if name == "deletion_vector" else values.cast(kind)

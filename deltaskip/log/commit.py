@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog
 from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, parse_commits
-from deltaskip.log.file_names import LogFile
+from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.storage import Storage
 
@@ -150,5 +150,5 @@ _KNOWN = frozenset({"protocol", "metaData", "txn", "domainMetadata", "commitInfo
 def _damaged(root: str, file: LogFile, line: int, reason: str) -> str:
     return (
         f"The log of {root} is damaged: {file.file.name} (version {file.version}), line {line}: {reason.rstrip('.')}; "
-        f"restore that file, or open a version before {file.version}."
+        f"{restore_or_go_back(file.version)}."
     )

@@ -5,7 +5,7 @@ from enum import Enum
 
 from deltaskip.storage import FileInfo
 
-__all__ = ["LOG_FOLDER", "SIDECAR_FOLDER", "Kind", "LogFile", "commit_name", "parse_log_file", "version_prefix"]
+__all__ = ["LOG_FOLDER", "SIDECAR_FOLDER", "Kind", "LogFile", "commit_name", "parse_log_file", "restore_or_go_back", "version_prefix"]
 
 LOG_FOLDER = "_delta_log"
 SIDECAR_FOLDER = "_sidecars"
@@ -51,6 +51,11 @@ def version_prefix(version: int) -> str:
 def commit_name(version: int) -> str:
     """The name of a version's commit file."""
     return f"{version_prefix(version)}.json"
+
+
+def restore_or_go_back(version: int) -> str:
+    """What to do about a damaged file of that version, as the end of a sentence."""
+    return "restore that file" if version == 0 else f"restore that file, or open a version before {version}"
 
 
 def parse_log_file(file: FileInfo) -> LogFile | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltaskip.errors import CorruptLog, VersionNotFound
-from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file, version_prefix
+from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file, restore_or_go_back, version_prefix
 from deltaskip.storage import FileInfo
 
 __all__ = [
@@ -215,7 +215,7 @@ def _gap(listing: LogListing, start: int, end: int) -> CorruptLog:
     missing = next(uncovered, absent[0])
     return CorruptLog(
         f"The log of {listing.root} is damaged: {commit_name(missing)} (version {missing}) is missing, so version "
-        f"{end} cannot be rebuilt; restore that file, or open a version before {missing}."
+        f"{end} cannot be rebuilt; {restore_or_go_back(missing)}."
     )
 
 

@@ -43,13 +43,13 @@ def _text(values: pa.Array) -> pa.Array:
 
 
 def _object(values: pa.StructArray) -> pa.Array:
-    members = []
-    for field, child in zip(values.type, values.flatten(), strict=True):
-        members.append(_wrapped(f"{json.dumps(field.name, ensure_ascii=False)}:", _text(child), ""))
-    if members:
-        inner = pc.binary_join_element_wise(*members, ",", null_handling="skip")
-    else:
-        inner = pa.repeat(pa.scalar(""), len(values))
+    """Each member with a comma before it, or nothing where it is null; then the first comma goes."""
+    members = [
+        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child), ""), "")
+        for field, child in zip(values.type, values.flatten(), strict=True)
+    ]
+    empty = pa.repeat(pa.scalar(""), len(values))
+    inner = pc.utf8_slice_codeunits(pc.binary_join_element_wise(empty, *members, ""), 1)
     return pc.if_else(pc.is_valid(values), _wrapped("{", inner, "}"), pa.scalar(None, pa.string()))
 
 

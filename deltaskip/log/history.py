@@ -1,0 +1,178 @@
+"""When each version was committed, by whom and how, and which version a time belongs to."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from deltaskip.actions import CommitInfo
+from deltaskip.errors import CorruptLog, VersionNotFound
+from deltaskip.log.commit import commit_info, read_commits
+from deltaskip.log.file_names import LogFile
+from deltaskip.log.loading import list_log, load_snapshot
+from deltaskip.log.segment import LogListing, earliest_rebuildable
+from deltaskip.log.snapshot import ICT_ENABLED
+from deltaskip.storage import Storage
+
+__all__ = ["HistoryEntry", "history", "version_at_timestamp"]
+
+_ICT_VERSION = "delta.inCommitTimestampEnablementVersion"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One commit. timestamp_ms: milliseconds since the epoch; info: all that the writer said, empty where nothing."""
+
+    version: int
+    timestamp_ms: int
+    operation: str | None
+    operation_parameters: Mapping[str, Any]
+    operation_metrics: Mapping[str, Any]
+    user_id: str | None
+    user_name: str | None
+    engine_info: str | None
+    info: CommitInfo
+
+
+def history(storage: Storage, root: str, limit: int | None = None) -> list[HistoryEntry]:
+    """The commits that the log still holds, newest first, `limit` of them at most.
+
+    A commit's time is its in-commit timestamp from the version on that enabled them, before that the file's
+    modification time, moved where needed so that times never descend. Raises as load_snapshot.
+    """
+    listing = list_log(storage, root)
+    versions = sorted(listing.commits)
+    times = _file_times(listing, versions)
+    ict_from = _ict_from(storage, root)
+    chosen = versions[::-1][:limit]
+    infos = _read_infos(storage, root, [listing.commits[version] for version in chosen])
+    entries = []
+    first_ict: int | None = None
+    for version, info in zip(chosen, infos, strict=True):
+        if ict_from is not None and version >= ict_from:
+            time = first_ict = _in_commit_time(root, listing.commits[version], info)
+        else:
+            time = _before(times[version], first_ict)
+        entries.append(_entry(version, time, info))
+    return entries
+
+
+def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
+    """The latest version that was committed at or before the time, in milliseconds since the epoch.
+
+    Raises VersionNotFound for a time before the first version that can be rebuilt, and for one after the last commit;
+    the message names that version and its time.
+    """
+    listing = list_log(storage, root)
+    earliest = earliest_rebuildable(listing)
+    versions = [] if earliest is None else [version for version in sorted(listing.commits) if version >= earliest]
+    if not versions:
+        raise VersionNotFound(f"{root} has no commit left to tell the time of a version: open it by version instead.")
+    time_of = _time_of(storage, root, listing, versions)
+    latest, newest = versions[-1], time_of(versions[-1])
+    if timestamp_ms > newest:
+        raise VersionNotFound(
+            f"{root} has no commit as late as {_shown(timestamp_ms)}: version {latest}, the latest, is of "
+            f"{_shown(newest)}; open it without a timestamp, or with one up to then."
+        )
+    position = bisect_right(versions, timestamp_ms, key=time_of)
+    if position == 0:
+        raise VersionNotFound(
+            f"{root} has no version as early as {_shown(timestamp_ms)}: version {versions[0]}, the earliest that can "
+            f"be opened, is of {_shown(time_of(versions[0]))}."
+        )
+    return versions[position - 1]
+
+
+def _time_of(storage: Storage, root: str, listing: LogListing, versions: Sequence[int]) -> Callable[[int], int]:
+    """The time of each version; in-commit timestamps are read when asked for."""
+    times = _file_times(listing, versions)
+    ict_from = _ict_from(storage, root)
+    if ict_from is None or ict_from > versions[-1]:
+        return times.__getitem__
+    read: dict[int, int] = {}
+
+    def in_commit_time(version: int) -> int:
+        if version not in read:
+            file = listing.commits[version]
+            read[version] = _in_commit_time(root, file, _read_infos(storage, root, [file])[0])
+        return read[version]
+
+    first = next(version for version in versions if version >= ict_from)
+    return lambda version: (
+        in_commit_time(version) if version >= ict_from else _before(times[version], in_commit_time(first))
+    )
+
+
+def _before(file_time: int, first_ict: int | None) -> int:
+    """Modification times of commits before the first in-commit timestamp need not be before it: copies are younger."""
+    return file_time if first_ict is None else min(file_time, first_ict - 1)
+
+
+def _file_times(listing: LogListing, versions: Sequence[int]) -> dict[int, int]:
+    """Modification times, each at least a millisecond after the one before."""
+    times: dict[int, int] = {}
+    last: int | None = None
+    for version in versions:
+        time = listing.commits[version].file.modified_ms
+        last = time if last is None or time > last else last + 1
+        times[version] = last
+    return times
+
+
+def _ict_from(storage: Storage, root: str) -> int | None:
+    """The first version whose time is its in-commit timestamp; None where the table has none."""
+    properties = load_snapshot(storage, root).properties
+    if properties.get(ICT_ENABLED, "false").lower() != "true":
+        return None
+    text = properties.get(_ICT_VERSION, "0")
+    if not (text.isascii() and text.isdigit()):
+        raise CorruptLog(f"The property {_ICT_VERSION} of {root} is {text!r}, which is no version.")
+    return int(text)
+
+
+def _read_infos(storage: Storage, root: str, files: Sequence[LogFile]) -> list[CommitInfo | None]:
+    commits = read_commits(storage, root, files, ["path"])
+    return [commit_info(commits, ordinal) for ordinal in range(len(files))]
+
+
+def _in_commit_time(root: str, file: LogFile, info: CommitInfo | None) -> int:
+    time = None if info is None else info.in_commit_timestamp
+    if time is None:
+        raise CorruptLog(
+            f"The log of {root} is damaged: {file.file.name} (version {file.version}) has no inCommitTimestamp, "
+            f"although the table keeps in-commit timestamps; open the table by version instead."
+        )
+    return time
+
+
+def _entry(version: int, timestamp_ms: int, info: CommitInfo | None) -> HistoryEntry:
+    info = info or CommitInfo({})
+    return HistoryEntry(
+        version,
+        timestamp_ms,
+        info.operation,
+        _mapping(info.members.get("operationParameters")),
+        _mapping(info.members.get("operationMetrics")),
+        _text(info.members.get("userId")),
+        _text(info.members.get("userName")),
+        info.engine_info,
+        info,
+    )
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _shown(timestamp_ms: int) -> str:
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return f"{timestamp_ms} ms since 1970"
+    return moment.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", " UTC")
