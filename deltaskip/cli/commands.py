@@ -11,7 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -224,9 +224,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _show_warning(
-    message: Warning | str, _category: type[Warning], _filename: str, _lineno: int, _file: Any = None, _line: Any = None
-) -> None:
+def _show_warning(message: Warning | str, *_where: object, **_more: object) -> None:
     click.echo(f"deltaskip: warning: {_one_line(str(message))}", err=True)
 
 

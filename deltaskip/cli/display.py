@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
             return str(value)
 
 
-def json_values(array: pa.Array) -> list[Any]:
+def json_values(array: pa.Array) -> Sequence[Any]:
     """The array's elements as values that JSON can hold.
 
     Dates and timestamps become ISO 8601 text through Arrow, because Python's own cannot hold every one of them;
@@ -50,9 +50,9 @@ def json_values(array: pa.Array) -> list[Any]:
     kind = array.type
     if pa.types.is_timestamp(kind):
         text = pc.replace_substring(array.cast(pa.timestamp(kind.unit)).cast(pa.string()), " ", "T")
-        return (pc.binary_join_element_wise(text, "Z", "") if kind.tz else text).to_pylist()
+        return list((pc.binary_join_element_wise(text, "Z", "") if kind.tz else text).to_pylist())
     if pa.types.is_date(kind) or pa.types.is_decimal(kind):
-        return array.cast(pa.string()).to_pylist()
+        return list(array.cast(pa.string()).to_pylist())
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
         columns = [json_values(pc.struct_field(array, [i])) for i in range(kind.num_fields)]
@@ -62,7 +62,7 @@ def json_values(array: pa.Array) -> list[Any]:
     return [plain(value) for value in array.to_pylist()]
 
 
-def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
+def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
     """Prints a table; `columns` are (heading, "left" or "right"). A pipe gets lines as long as they need to be."""
     from rich.console import Console
     from rich.table import Table
@@ -71,7 +71,7 @@ def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[S
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_PIPE_WIDTH)
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
     for heading, side in columns:
         table.add_column(heading.upper(), justify="right" if side == "right" else "left", overflow="fold")
     for row in rows:

@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from deltaskip.cli.display import counted, human_bytes, print_table, printable
 from deltaskip.schema import Resolved, display_name, leaves, simple_string
-from deltaskip.stats import NUM_RECORDS, FileStats, StatField, StatLeaf
+from deltaskip.stats.batch import FileStats
+from deltaskip.stats.layout import NUM_RECORDS, StatField, StatLeaf
 
 if TYPE_CHECKING:
     from deltaskip.log import LogSegment
@@ -117,7 +118,7 @@ def print_inspection(found: Inspection) -> None:
     ]
     if rows:
         headings = [("column", "left"), ("type", "left"), ("min and max", "left"), ("null count", "left")]
-        print_table("", headings, rows)
+        print_table(headings, rows)
 
 
 class _Tally:

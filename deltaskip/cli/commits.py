@@ -1,0 +1,52 @@
+"""The commits of a table, gathered and printed for `deltaskip history`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from deltaskip.cli.display import json_values, plain, print_table
+
+if TYPE_CHECKING:
+    from deltaskip.log import HistoryEntry
+    from deltaskip.table import DeltaTable
+
+
+def history(table: DeltaTable, limit: int | None) -> list[dict[str, Any]]:
+    """Commits up to the table's version that the log still holds, newest first, as JSON can hold them."""
+    entries = table.history(limit)
+    if entries and entries[0].version > table.version:
+        entries = [entry for entry in table.history() if entry.version <= table.version][:limit]
+    times = json_values(pa.array([entry.timestamp_ms for entry in entries], pa.timestamp("ms", "UTC")))
+    return [_entry(entry, time) for entry, time in zip(entries, times, strict=True)]
+
+
+def print_history(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Prints the commits for people."""
+    rows = [
+        (
+            str(entry["version"]),
+            entry["timestamp"],
+            entry["operation"] or "?",
+            ", ".join(f"{key}={value}" for key, value in entry["operation_parameters"].items()),
+            entry["engine_info"] or "",
+        )
+        for entry in entries
+    ]
+    headings = ["time", "operation", "parameters", "engine"]
+    print_table([("version", "right"), *((heading, "left") for heading in headings)], rows)
+
+
+def _entry(entry: HistoryEntry, time: str) -> dict[str, Any]:
+    return {
+        "version": entry.version,
+        "timestamp": time,
+        "operation": entry.operation,
+        "operation_parameters": plain(entry.operation_parameters),
+        "operation_metrics": plain(entry.operation_metrics),
+        "user_id": entry.user_id,
+        "user_name": entry.user_name,
+        "engine_info": entry.engine_info,
+    }
