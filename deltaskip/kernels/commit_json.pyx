@@ -1,0 +1,502 @@
+"""Newline-delimited JSON commits straight to Arrow columns.
+
+A line is walked once. What it says of a file goes to one row of `FileRows`; of another action only its place is noted.
+"""
+
+import pyarrow as pa
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+
+from deltaskip.kernels.arrow cimport ByteBuffer, check
+from deltaskip.kernels.file_rows cimport (
+    CLUSTERING_PROVIDER, BASE_ROW_ID, DATA_CHANGE, DEFAULT_ROW_COMMIT_VERSION, DELETION_TIMESTAMP, DELETION_VECTOR,
+    DV_CARDINALITY, DV_OFFSET, DV_PATH, DV_SIZE, DV_STORAGE_TYPE, FIRST_LONG, FIRST_MAP, MODIFICATION_TIME,
+    PARTITION_VALUES, PATH, SIZE, STATS, STRINGS, TAGS, UNKNOWN, FileRows, TextMap, to_batch,
+)
+from deltaskip.kernels.file_rows import FIELD_OF_COLUMN
+from deltaskip.kernels.json_cursor cimport (
+    SYNTAX, Cursor, Text, append_text, expect, fail, is_word, plain_int64, read_key, scan_string, skip_number,
+    skip_space, skip_value, skip_word, starts_number, undo_key,
+)
+
+_TEXT_MAP = pa.map_(pa.string(), pa.string())
+_DELETION_VECTOR = pa.struct(
+    [
+        ("storage_type", pa.string()),
+        ("path_or_inline_dv", pa.string()),
+        ("offset", pa.int32()),
+        ("size_in_bytes", pa.int32()),
+        ("cardinality", pa.int64()),
+    ]
+)
+FILES_SCHEMA = pa.schema(
+    [
+        ("commit", pa.int32()),
+        ("is_remove", pa.bool_()),
+        ("path", pa.string()),
+        ("partition_values", _TEXT_MAP),
+        ("size", pa.int64()),
+        ("modification_time", pa.int64()),
+        ("data_change", pa.bool_()),
+        ("stats", pa.string()),
+        ("tags", _TEXT_MAP),
+        ("deletion_vector", _DELETION_VECTOR),
+        ("base_row_id", pa.int64()),
+        ("default_row_commit_version", pa.int64()),
+        ("clustering_provider", pa.string()),
+        ("deletion_timestamp", pa.int64()),
+    ]
+)
+_ALWAYS = ("commit", "is_remove", "path", "deletion_vector")
+
+# JSON names by field number, for messages.
+_NAMES = (
+    "path", "stats", "clusteringProvider", "deletionVector.storageType", "deletionVector.pathOrInlineDv",
+    "size", "modificationTime", "baseRowId", "defaultRowCommitVersion", "deletionTimestamp",
+    "deletionVector.cardinality", "deletionVector.offset", "deletionVector.sizeInBytes",
+    "partitionValues", "tags", "dataChange", "deletionVector",
+)
+
+cdef enum:
+    MAX_LINE_BYTES = 1 << 30  # with a chunk of as much, a chunk's strings stay within Arrow's 32-bit offsets
+
+
+class CommitSyntaxError(ValueError):
+    def __init__(self, commit, line, offset, reason):
+        super().__init__(commit, line, offset, reason)
+        self.commit = commit
+        self.line = line
+        self.offset = offset
+        self.reason = reason
+
+    def __str__(self):
+        return f"line {self.line} of commit {self.commit} (byte {self.offset}): {self.reason}"
+
+
+class ParsedCommits:
+    def __init__(self, files, others):
+        self.files = files
+        self.others = others
+
+
+def parse_commits(data, starts, columns=None, *, int64_t chunk_bytes=1 << 30):
+    schema = _schema(columns)
+    if not 0 < chunk_bytes <= MAX_LINE_BYTES:
+        raise ValueError("chunk_bytes is not between 1 and 2**30")
+    cdef Py_buffer view
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    try:
+        return _parse(<const uint8_t*>view.buf, _bounds(starts, view.len), schema, chunk_bytes)
+    finally:
+        PyBuffer_Release(&view)
+
+
+cdef object _schema(object columns):
+    """The part of FILES_SCHEMA that the table will have."""
+    if columns is None:
+        return FILES_SCHEMA
+    asked = set(columns)
+    unknown = asked.difference(FILES_SCHEMA.names)
+    if unknown:
+        raise ValueError(f"file actions have no column {min(unknown)!r}")
+    return pa.schema([field for field in FILES_SCHEMA if field.name in asked or field.name in _ALWAYS])
+
+
+cdef list _bounds(object starts, int64_t size):
+    """The starts and then the size, checked to ascend from 0."""
+    bounds = [int(start) for start in starts]
+    bounds.append(size)
+    if bounds[0] != 0 or any(bounds[i] > bounds[i + 1] for i in range(len(bounds) - 1)):
+        raise ValueError("starts do not ascend from 0 to the size of the data")
+    return bounds
+
+
+cdef object _parse(const uint8_t* data, list bounds, object schema, int64_t chunk_bytes):
+    cdef CommitLines lines = CommitLines()
+    cdef int64_t begin, end
+    cdef int32_t commit
+    cdef int code
+    lines.rows = FileRows()
+    lines.chunk = data
+    for name in schema.names:
+        if name in FIELD_OF_COLUMN:
+            lines.wanted |= <uint32_t>1 << <int>FIELD_OF_COLUMN[name]
+    batches = []
+    for commit in range(len(bounds) - 1):
+        begin = bounds[commit]
+        end = bounds[commit + 1]
+        lines.open(data + begin, data + end, commit)
+        while True:
+            with nogil:
+                code = lines.run(chunk_bytes)
+            if code == SYNTAX:
+                raise CommitSyntaxError(commit, lines.line, lines.cursor.at - data, lines.reason())
+            check(code)
+            if lines.cursor.at == lines.cursor.end:
+                break
+            batches.append(to_batch(lines.rows, schema))
+            lines.rows = FileRows()
+            lines.chunk = lines.cursor.at
+    batches.append(to_batch(lines.rows, schema))
+    return ParsedCommits(pa.Table.from_batches(batches, schema), lines.found(data))
+
+
+# An action that is not of a file, by its places in the data; `name` has no quotes and may have escapes.
+cdef struct Other:
+    int32_t commit
+    int64_t line
+    const uint8_t* name
+    int64_t name_size
+    const uint8_t* begin
+    const uint8_t* end
+
+
+@cython.final
+cdef class CommitLines:
+    """Walks the lines of one commit after another."""
+    cdef Cursor cursor
+    cdef FileRows rows
+    cdef ByteBuffer others      # Other by Other
+    cdef ByteBuffer scratch     # the last escaped key
+    cdef const uint8_t* chunk   # where the rows' text began
+    cdef uint32_t wanted        # bit by field
+    cdef int32_t commit
+    cdef int64_t line
+    cdef int fault_field        # the field at fault, or UNKNOWN where the JSON itself is
+    cdef bint is_remove
+
+    def __cinit__(self):
+        self.others = ByteBuffer()
+        self.scratch = ByteBuffer()
+        self.wanted = 0
+
+    cdef void open(self, const uint8_t* begin, const uint8_t* end, int32_t commit) noexcept nogil:
+        if end - begin >= 3 and begin[0] == 0xEF and begin[1] == 0xBB and begin[2] == 0xBF:
+            begin += 3
+        self.cursor.at = begin
+        self.cursor.end = end
+        self.cursor.fault = NULL
+        self.cursor.one_line = True
+        self.cursor.bare_numbers = False
+        self.commit = commit
+        self.line = 1
+        self.fault_field = UNKNOWN
+
+    cdef str reason(self):
+        cdef str fault = self.cursor.fault.decode("ascii")
+        if self.fault_field == UNKNOWN:
+            return fault
+        return f"{'remove' if self.is_remove else 'add'}.{_NAMES[self.fault_field]} {fault}"
+
+    cdef list found(self, const uint8_t* data):
+        """The other actions; of a key that stands twice in a line the last one, and none that are null."""
+        cdef const Other* other = <const Other*>self.others.data
+        cdef Text text
+        cdef int64_t i, begin, end
+        cdef dict actions = {}
+        text.escaped = True
+        for i in range(self.others.size // <int64_t>sizeof(Other)):
+            self.scratch.size = 0
+            text.data = other[i].name
+            text.size = other[i].name_size
+            check(append_text(self.scratch, &text))
+            name = (<char*>self.scratch.data)[: self.scratch.size].decode()
+            begin = other[i].begin - data
+            end = other[i].end - data
+            if other[i].begin[0] == 0x6E:
+                actions.pop((other[i].commit, other[i].line, name), None)
+            else:
+                actions[other[i].commit, other[i].line, name] = (other[i].commit, other[i].line, name, begin, end)
+        return list(actions.values())
+
+    cdef int run(self, int64_t chunk_bytes) noexcept nogil:
+        """Read lines up to the end of the commit, or of the chunk: 0, SYNTAX, or -1 when memory is out."""
+        cdef Cursor* c = &self.cursor
+        cdef const uint8_t* begin
+        cdef int code
+        while True:
+            skip_space(c)
+            if c.at == c.end:
+                return 0
+            if c.at[0] == 0x0A:
+                c.at += 1
+                self.line += 1
+                continue
+            if c.at - self.chunk >= chunk_bytes:
+                return 0
+            begin = c.at
+            code = self.read_line(0, 0)
+            if code != 0:
+                return code
+            skip_space(c)
+            if c.at < c.end and c.at[0] != 0x0A:
+                return fail(c, c.at, b"more text follows the object")
+            if c.at - begin > MAX_LINE_BYTES:
+                self.fault_field = UNKNOWN
+                c.at = begin
+                c.fault = b"the line is longer than 2**30 bytes"
+                return SYNTAX
+
+    cdef int read_line(self, int64_t old_adds, int64_t old_removes) noexcept nogil:
+        """Read one object; the first `old_adds` members named add and `old_removes` named remove are overruled by
+        later ones and only checked as JSON."""
+        cdef Cursor* c = &self.cursor
+        cdef const uint8_t* begin = c.at
+        cdef int64_t first_row = self.rows.length
+        cdef int64_t first_other = self.others.size
+        cdef int64_t adds = 0
+        cdef int64_t removes = 0
+        cdef uint8_t ch
+        cdef Text key, name
+        cdef Other other
+        cdef int code
+        c.depth = 1
+        if expect(c, 0x7B, b"the line is no JSON object") != 0:
+            return SYNTAX
+        if skip_space(c) == 0x7D:
+            c.at += 1
+            return 0
+        while True:
+            if expect(c, 0x22, b"a key is missing") != 0 or scan_string(c, &name) != 0:
+                return SYNTAX
+            key = name
+            if undo_key(&key, self.scratch) != 0:
+                return -1
+            if expect(c, 0x3A, b"a colon is missing after a key") != 0:
+                return SYNTAX
+            ch = skip_space(c)
+            if is_word(key.data, key.size, b"add", 3):
+                adds += 1
+                code = self.read_file(False) if adds > old_adds else skip_value(c)
+            elif is_word(key.data, key.size, b"remove", 6):
+                removes += 1
+                code = self.read_file(True) if removes > old_removes else skip_value(c)
+            else:
+                other.commit = self.commit
+                other.line = self.line
+                other.name = name.data
+                other.name_size = name.size
+                other.begin = c.at
+                code = skip_value(c)
+                other.end = c.at
+                if code == 0:
+                    code = self.others.append(&other, sizeof(Other))
+            if code != 0:
+                return code
+            ch = skip_space(c)
+            if ch == 0x7D:
+                break
+            if expect(c, 0x2C, b"a comma or a closing bracket is missing") != 0:
+                return SYNTAX
+        c.at += 1
+        if adds <= old_adds + 1 and removes <= old_removes + 1:
+            return 0
+        c.at = begin
+        self.rows.cut(first_row)
+        self.others.size = first_other
+        return self.read_line(adds - 1 if adds > 0 else 0, removes - 1 if removes > 0 else 0)
+
+    cdef int read_file(self, bint is_remove) noexcept nogil:
+        """Read the value of add or remove into a row of its own; null makes no row."""
+        cdef Cursor* c = &self.cursor
+        cdef const uint8_t* begin = c.at
+        cdef Text key
+        cdef int field, code
+        self.is_remove = is_remove
+        if c.at < c.end and c.at[0] == 0x6E:
+            return skip_word(c, b"null", 4)
+        if expect(c, 0x7B, b"the action is no JSON object") != 0:
+            return SYNTAX
+        c.depth = 2
+        self.rows.start(self.commit, is_remove)
+        if skip_space(c) != 0x7D:
+            while True:
+                code = read_key(c, &key, self.scratch)
+                if code != 0:
+                    return code
+                field = file_field(&key)
+                skip_space(c)
+                code = self.read_field(field) if self.wanted >> field & 1 else skip_value(c)
+                if code != 0:
+                    return code
+                if skip_space(c) == 0x7D:
+                    break
+                if expect(c, 0x2C, b"a comma or a closing bracket is missing") != 0:
+                    return SYNTAX
+        c.at += 1
+        c.depth = 1
+        if not self.rows.row.present >> PATH & 1:
+            return self.mistyped(PATH, begin, b"is missing")
+        return self.rows.finish()
+
+    cdef int read_field(self, int field) noexcept nogil:
+        """Read the value of a wanted field into the row; the cursor is at its first byte."""
+        cdef Cursor* c = &self.cursor
+        cdef const uint8_t* begin = c.at
+        cdef uint8_t ch = begin[0] if begin < c.end else 0
+        cdef uint32_t bit = <uint32_t>1 << field
+        cdef int code
+        self.rows.clear(field)
+        if ch == 0x6E:
+            return skip_word(c, b"null", 4)
+        if field < STRINGS:
+            code = self.read_string(field, ch)
+        elif field < FIRST_MAP:
+            code = self.read_long(field, ch)
+        elif field == DELETION_VECTOR:
+            code = self.read_deletion_vector()
+        elif field == DATA_CHANGE:
+            if ch != 0x74 and ch != 0x66:
+                return self.mistyped(field, begin, b"is not a boolean")
+            self.rows.row.data_change = ch == 0x74
+            code = skip_word(c, b"true", 4) if ch == 0x74 else skip_word(c, b"false", 5)
+        else:
+            code = self.read_map(field)
+        self.rows.row.present |= bit
+        return code
+
+    cdef int read_string(self, int field, uint8_t ch) noexcept nogil:
+        cdef Cursor* c = &self.cursor
+        cdef Text text
+        cdef int code
+        if ch == 0x22:
+            c.at += 1
+            code = scan_string(c, &text)
+        elif field == STATS and ch == 0x7B:
+            text.data = c.at
+            text.escaped = False
+            code = skip_value(c)
+            text.size = c.at - text.data
+        else:
+            return self.mistyped(field, c.at, b"is not a string")
+        if code != 0:
+            return code
+        return append_text(<ByteBuffer>self.rows.strings[field], &text)
+
+    cdef int read_long(self, int field, uint8_t ch) noexcept nogil:
+        cdef Cursor* c = &self.cursor
+        cdef const uint8_t* begin = c.at
+        cdef int64_t* value = &self.rows.row.longs[field - FIRST_LONG]
+        if not starts_number(c, ch):
+            return self.mistyped(field, begin, b"is not a number")
+        if skip_number(c) != 0:
+            return SYNTAX
+        if not plain_int64(begin, c.at - begin, value):
+            return self.mistyped(field, begin, b"is not a 64-bit integer")
+        if (field == DV_OFFSET or field == DV_SIZE) and value[0] != <int32_t>value[0]:
+            return self.mistyped(field, begin, b"is not a 32-bit integer")
+        return 0
+
+    cdef int read_map(self, int field) noexcept nogil:
+        """Read an object of scalars: a number or boolean keeps its text."""
+        cdef Cursor* c = &self.cursor
+        cdef int32_t first = self.rows.last.map_ends[field - FIRST_MAP]
+        cdef Text key, value
+        cdef uint8_t ch
+        cdef int code
+        if expect(c, 0x7B, NULL) != 0:
+            return self.mistyped(field, c.at, b"is no JSON object")
+        if skip_space(c) == 0x7D:
+            c.at += 1
+            return 0
+        while True:
+            code = read_key(c, &key, self.scratch)
+            if code != 0:
+                return code
+            ch = skip_space(c)
+            value.data = c.at
+            value.escaped = False
+            if ch == 0x22:
+                c.at += 1
+                code = scan_string(c, &value)
+            elif ch == 0x7B or ch == 0x5B:
+                return self.mistyped(field, c.at, b"holds a value that is no string")
+            else:
+                code = skip_value(c)
+                value.size = c.at - value.data
+            if code != 0:
+                return code
+            if (<TextMap>self.rows.maps[field - FIRST_MAP]).add(&key, NULL if ch == 0x6E else &value) != 0:
+                return -1
+            if skip_space(c) == 0x7D:
+                break
+            if expect(c, 0x2C, b"a comma or a closing bracket is missing") != 0:
+                return SYNTAX
+        c.at += 1
+        return (<TextMap>self.rows.maps[field - FIRST_MAP]).settle(first)
+
+    cdef int read_deletion_vector(self) noexcept nogil:
+        cdef Cursor* c = &self.cursor
+        cdef Text key
+        cdef int field, code
+        if expect(c, 0x7B, NULL) != 0:
+            return self.mistyped(DELETION_VECTOR, c.at, b"is no JSON object")
+        c.depth = 3
+        if skip_space(c) != 0x7D:
+            while True:
+                code = read_key(c, &key, self.scratch)
+                if code != 0:
+                    return code
+                field = deletion_vector_field(&key)
+                skip_space(c)
+                code = self.read_field(field) if field != UNKNOWN else skip_value(c)
+                if code != 0:
+                    return code
+                if skip_space(c) == 0x7D:
+                    break
+                if expect(c, 0x2C, b"a comma or a closing bracket is missing") != 0:
+                    return SYNTAX
+        c.at += 1
+        c.depth = 2
+        return 0
+
+    cdef int mistyped(self, int field, const uint8_t* at, const char* fault) noexcept nogil:
+        """Stop at a value that is JSON and yet not what the field wants (or at the end of the text)."""
+        if at < self.cursor.end and at[0] != 0x0A:
+            self.fault_field = field
+        return fail(&self.cursor, at, fault)
+
+
+cdef inline int file_field(const Text* key) noexcept nogil:
+    """The field of add and remove that has this JSON name."""
+    cdef const uint8_t* p = key.data
+    cdef int64_t n = key.size
+    if n == 4:
+        return PATH if is_word(p, n, b"path", 4) else SIZE if is_word(p, n, b"size", 4) else (
+            TAGS if is_word(p, n, b"tags", 4) else UNKNOWN
+        )
+    if n == 5:
+        return STATS if is_word(p, n, b"stats", 5) else UNKNOWN
+    if n == 15:
+        return PARTITION_VALUES if is_word(p, n, b"partitionValues", 15) else UNKNOWN
+    if n == 16:
+        return MODIFICATION_TIME if is_word(p, n, b"modificationTime", 16) else UNKNOWN
+    if n == 10:
+        return DATA_CHANGE if is_word(p, n, b"dataChange", 10) else UNKNOWN
+    if n == 14:
+        return DELETION_VECTOR if is_word(p, n, b"deletionVector", 14) else UNKNOWN
+    if n == 17:
+        return DELETION_TIMESTAMP if is_word(p, n, b"deletionTimestamp", 17) else UNKNOWN
+    if n == 9:
+        return BASE_ROW_ID if is_word(p, n, b"baseRowId", 9) else UNKNOWN
+    if n == 23:
+        return DEFAULT_ROW_COMMIT_VERSION if is_word(p, n, b"defaultRowCommitVersion", 23) else UNKNOWN
+    if n == 18:
+        return CLUSTERING_PROVIDER if is_word(p, n, b"clusteringProvider", 18) else UNKNOWN
+    return UNKNOWN
+
+
+cdef inline int deletion_vector_field(const Text* key) noexcept nogil:
+    cdef const uint8_t* p = key.data
+    cdef int64_t n = key.size
+    if is_word(p, n, b"storageType", 11):
+        return DV_STORAGE_TYPE
+    if is_word(p, n, b"pathOrInlineDv", 14):
+        return DV_PATH
+    if is_word(p, n, b"offset", 6):
+        return DV_OFFSET
+    if is_word(p, n, b"sizeInBytes", 11):
+        return DV_SIZE
+    return DV_CARDINALITY if is_word(p, n, b"cardinality", 11) else UNKNOWN
