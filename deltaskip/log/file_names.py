@@ -5,7 +5,16 @@ from enum import Enum
 
 from deltaskip.storage import FileInfo
 
-__all__ = ["LOG_FOLDER", "SIDECAR_FOLDER", "Kind", "LogFile", "commit_name", "parse_log_file", "restore_or_go_back", "version_prefix"]
+__all__ = [
+    "LOG_FOLDER",
+    "SIDECAR_FOLDER",
+    "Kind",
+    "LogFile",
+    "commit_name",
+    "parse_log_file",
+    "restore_or_go_back",
+    "version_prefix",
+]
 
 LOG_FOLDER = "_delta_log"
 SIDECAR_FOLDER = "_sidecars"

@@ -46,7 +46,14 @@ def _around(storage: Storage, root: str) -> str:
     while above and above != root:
         if above.rpartition("/")[2] == LOG_FOLDER:
             return f" It lies inside a table's log: open {parent(above)} instead."
-        if storage.exists(join(above, LOG_FOLDER)):
+        if _has_log(storage, above):
             return f" It lies inside the Delta table {above}: open that, with a predicate on its partition columns."
         root, above = above, parent(above)
     return ""
+
+
+def _has_log(storage: Storage, folder: str) -> bool:
+    try:
+        return storage.exists(join(folder, LOG_FOLDER))
+    except StorageError:
+        return False

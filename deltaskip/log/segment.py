@@ -210,20 +210,22 @@ def _target(listing: LogListing, wanted: int | None) -> int:
 
 
 def _gap(listing: LogListing, start: int, end: int) -> CorruptLog:
-    absent = _missing(listing, start, end)
-    uncovered = (v for v in absent if not any(c.version <= v <= c.end for c in listing.compactions))
-    missing = next(uncovered, absent[0])
+    missing = _first_missing(listing, start, end)
     return CorruptLog(
         f"The log of {listing.root} is damaged: {commit_name(missing)} (version {missing}) is missing, so version "
         f"{end} cannot be rebuilt; {restore_or_go_back(missing)}."
     )
 
 
-def _missing(listing: LogListing, start: int, end: int) -> list[int]:
-    """The first missing commit of each gap in start … end."""
-    there = sorted(v for v in listing.commits if start <= v <= end)
-    expected = [start, *(v + 1 for v in there)]
-    return [v for v in expected if v <= end and v not in listing.commits]
+def _first_missing(listing: LogListing, start: int, end: int) -> int:
+    """The first version that no file holds; where compactions overlap too badly, the first missing commit."""
+    version = start
+    while version <= end:
+        covered = [c.end for c in listing.compactions if c.version <= version <= c.end]
+        if version not in listing.commits and not covered:
+            return version
+        version = max([version, *covered]) + 1
+    return next(v for v in range(start, end + 1) if v not in listing.commits)
 
 
 def _no_beginning(listing: LogListing, target: int, wanted: int | None) -> CorruptLog | VersionNotFound:

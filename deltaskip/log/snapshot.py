@@ -19,6 +19,7 @@ from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
+from deltaskip.log.writers import Writers, read_writers
 from deltaskip.schema import MappingMode, StructType, mapping_mode, parse_schema
 from deltaskip.storage import Storage, uri_of
 
@@ -161,6 +162,12 @@ class Snapshot:
                 f"Version {self.version} of {self.root} differs from its version checksum: {found[0]}; a commit or a "
                 f"checkpoint of the log was changed after it was written."
             )
+
+    @cached_property
+    def writers(self) -> Writers:
+        """Whose statistics the files carry, as far as the commits that are still there tell; reads them."""
+        newer_than = -1 if self.checkpoint is None else self.checkpoint.version
+        return read_writers(self.storage, self.root, self.version, newer_than)
 
     @cached_property
     def _files(self) -> Replay:

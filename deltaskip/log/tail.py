@@ -1,7 +1,7 @@
 """What the log holds after its checkpoint."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from threading import Lock
 
 import pyarrow as pa
 
@@ -28,27 +28,30 @@ class Tail:
         self.state = state
         self.info = info
         self._root = root
-        self._actions = actions
-        self._older = older
+        self._unread: tuple[pa.Table, Tail | None] | None = (actions, older)
+        self._files: Replay = EMPTY
+        self._lock = Lock()
 
     def following(self, older: "Tail") -> "Tail":
         """The two adjoining tails as one; self must be freshly parsed."""
-        return Tail(self._root, overlay(older.state, self.state), self.info, self._actions, older)
+        assert self._unread is not None
+        return Tail(self._root, overlay(older.state, self.state), self.info, self._unread[0], older)
 
-    @cached_property
+    @property
     def files(self) -> Replay:
         """Their adds and removes, reconciled. Raises CorruptLog where a path does not decode."""
-        try:
-            newer = replay(self._actions)
-        except ValueError as error:
-            raise CorruptLog(
-                f"The log of {self._root} is damaged: {error}; rewrite the commit that holds it."
-            ) from error
-        older = EMPTY if self._older is None else self._older.files
-        # The parsed text may be long, and nothing asks for it again.
-        del self._actions
-        self._older = None
-        return after(older, newer)
+        with self._lock:
+            if self._unread is not None:
+                actions, older = self._unread
+                try:
+                    self._files = after(EMPTY if older is None else older.files, replay(actions))
+                except ValueError as error:
+                    raise CorruptLog(
+                        f"The log of {self._root} is damaged: {error}; rewrite the commit that holds it."
+                    ) from error
+                # The parsed text may be long, and nothing asks for it again.
+                self._unread = None
+            return self._files
 
 
 def parse_tail(root: str, files: Sequence[LogFile], contents: Sequence[bytes]) -> Tail:

@@ -1,5 +1,6 @@
 """Remote file systems: pyarrow.fs, and object stores through obstore (the `cloud` extra)."""
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -131,10 +132,7 @@ class ObjectStorage:
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; the caller closes it."""
-        import obstore
-
-        with _naming(path):
-            return pa.PythonFile(obstore.open_reader(self._store, self._key(path)), mode="r")
+        return pa.PythonFile(_ObjectFile(self, path), mode="r")
 
     def exists(self, path: str) -> bool:
         """Whether there is such an object, or any below it."""
@@ -157,6 +155,38 @@ class ObjectStorage:
 
     def _key(self, location: str) -> str:
         return location[len(self.base) :].lstrip("/")
+
+
+class _ObjectFile(io.RawIOBase):
+    """An object for random access: one request a read, as Arrow already joins the ranges that it wants."""
+
+    def __init__(self, storage: ObjectStorage, path: str) -> None:
+        super().__init__()
+        self._storage = storage
+        self._path = path
+        self._size = storage.size(path)
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, start + offset)
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        rest = max(0, self._size - self._position)
+        length = rest if size is None or size < 0 else min(size, rest)
+        data = self._storage.read_range(self._path, self._position, length)
+        self._position += len(data)
+        return data
 
 
 def _read_side_by_side(storage: Storage, paths: Sequence[str]) -> list[bytes]:

@@ -72,7 +72,10 @@ CHECKPOINT_SCHEMA = pa.schema(
             ),
         ),
         ("remove", pa.struct([("path", pa.string()), ("deletionTimestamp", pa.int64())])),
-        ("domainMetadata", pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())])),
+        (
+            "domainMetadata",
+            pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())]),
+        ),
         ("checkpointMetadata", pa.struct([("version", pa.int64())])),
         (
             "sidecar",

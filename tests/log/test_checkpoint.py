@@ -1,0 +1,194 @@
+"""Checkpoints: their kinds, what is read of them, and what is not."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from deltaskip.log import load_snapshot
+from deltaskip.log.checkpoint import CheckpointPart
+from tests.log.builder import PROTOCOL, CountingStorage, TableBuilder, add, log_name, metadata, remove
+
+UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
+
+
+def sidecar(path: str) -> dict[str, Any]:
+    return {"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}}
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...], tuple[int, ...]]]:
+    """What is read of checkpoint parts: file, columns, row groups."""
+    noted: list[tuple[str, tuple[str, ...], tuple[int, ...]]] = []
+    read_columns = CheckpointPart.read_columns
+
+    def noting(part: CheckpointPart, columns: Any, row_groups: Any) -> pa.Table:
+        noted.append((Path(part.path).name, tuple(columns), tuple(row_groups)))
+        return read_columns(part, columns, row_groups)
+
+    monkeypatch.setattr(CheckpointPart, "read_columns", noting)
+    return noted
+
+
+def test_loading_reads_only_row_groups_that_may_hold_small_actions(table: TableBuilder, reads: list[Any]) -> None:
+    actions = [*[add(f"f{i}") for i in range(8)], {"txn": {"appId": "x", "version": 3}}]
+    table.checkpoint(0, *actions, row_group_size=3)
+    snapshot = table.load()
+    assert snapshot.txns["x"].version == 3
+    name = log_name(0, "checkpoint.parquet")
+    assert reads == [(name, ("protocol", "metaData"), (0,)), (name, ("txn",), (3,))]
+    assert len(snapshot.adds()) == 8
+
+
+def test_a_part_gives_the_asked_columns_of_the_asked_row_groups(table: TableBuilder) -> None:
+    table.checkpoint(0, *[add(f"f{i}") for i in range(4)], remove("old"), row_group_size=3)
+    [part] = table.load().checkpoint_parts
+    assert part.metadata.num_row_groups == 3
+    assert {"add.path", "add.size", "add.partitionValues.key_value.key"} < set(part.columns)
+    read = part.read(["add.path", "add.partitionValues", "add.unknown"], [0, 2])
+    assert read.column_names == ["add"]
+    assert [field.name for field in read.schema.field("add").type] == ["path", "partitionValues"]
+    rows = read["add"].to_pylist()
+    assert [row and row["path"] for row in rows] == [None, None, "f0", None]
+    assert len(part.read(["add.size"])) == 7
+
+
+def test_a_part_that_lacks_every_asked_column_still_tells_which_rows_are_adds(table: TableBuilder) -> None:
+    table.checkpoint(0, add("f0"))
+    [part] = table.load().checkpoint_parts
+    assert pc.is_valid(part.read(["add.nothing.like.it"])["add"]).to_pylist() == [False, False, True]
+
+
+def test_a_checkpoint_without_adds_has_no_parts(table: TableBuilder) -> None:
+    table.checkpoint(0, remove("gone"))
+    snapshot = table.load()
+    assert snapshot.checkpoint_parts == ()
+    assert len(snapshot.adds()) == 0
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json", "classic"])
+def test_a_v2_checkpoint_has_its_files_in_sidecars(table: TableBuilder, kind: str) -> None:
+    table.commit(add("old"))
+    table.parquet("_sidecars/one.parquet", [add("a"), remove("old")])
+    two = table.parquet("_sidecars/two two.parquet", [add("b")])
+    listed = [sidecar("one.parquet"), sidecar(two.as_uri()), {"txn": {"appId": "x", "version": 3}}]
+    actions = [{"checkpointMetadata": {"version": 1}}, PROTOCOL, metadata(), *listed]
+    suffix = {"parquet": f"{UUID}.parquet", "json": f"{UUID}.json", "classic": "parquet"}[kind]
+    write = table.json_lines if kind == "json" else table.parquet
+    write(log_name(1, f"checkpoint.{suffix}"), actions)
+    table.commit(add("c"), remove("a"), version=2)
+    (table.log / log_name(0, "json")).unlink()
+    snapshot = table.load()
+    assert sorted(snapshot.adds()["path"].to_pylist()) == ["b", "c"]
+    assert len(snapshot.checkpoint_parts) == 2
+    assert snapshot.commit_adds["path"].to_pylist() == ["c"]
+    assert snapshot.txns["x"].version == 3
+
+
+def test_a_json_checkpoint_may_hold_adds_itself(table: TableBuilder) -> None:
+    actions = [{"checkpointMetadata": {"version": 0}}, PROTOCOL, metadata(), add("a"), add("b"), remove("z")]
+    table.json_lines(log_name(0, f"checkpoint.{UUID}.json"), actions)
+    table.commit(remove("a"), add("b", dv="p"), version=1)
+    snapshot = table.load()
+    assert snapshot.checkpoint_parts == ()
+    rows = snapshot.commit_adds.select(["path", "deletion_vector"]).to_pylist()
+    assert [(row["path"], row["deletion_vector"]["path_or_inline_dv"]) for row in rows] == [("b", "p")]
+
+
+def test_superseded_masks_rows_of_the_checkpoint(table: TableBuilder) -> None:
+    table.checkpoint(0, add("a"), add("b", dv="p"), add("c%20c"), add("d"), add("e", dv="x"))
+    table.commit(remove("a"), remove("b", dv="p"), add("b", dv="q"), remove("c c"), remove("e"), version=1)
+    snapshot = table.load()
+    [part] = snapshot.checkpoint_parts
+    struct = part.read(["add.path", "add.deletionVector"])["add"].combine_chunks()
+    struct = struct.filter(pc.is_valid(struct))
+    mask = snapshot.superseded.live_mask(struct.field("path"), struct.field("deletionVector"))
+    assert mask.to_pylist() == [False, False, False, True, True]
+    assert sorted(snapshot.adds()["path"].to_pylist()) == ["b", "d", "e"]
+
+
+def test_struct_statistics_stand_in_where_there_is_no_json(table: TableBuilder) -> None:
+    table.checkpoint(
+        0,
+        add("a", stats='{"numRecords":1}', stats_parsed={"numRecords": 99}),
+        add("b", stats_parsed={"numRecords": 2}),
+        add("c"),
+        row_group_size=2,
+    )
+    rows = table.load().adds(["path", "stats"]).to_pylist()
+    assert {row["path"]: row["stats"] for row in rows} == {"a": '{"numRecords":1}', "b": '{"numRecords":2}', "c": None}
+
+
+def test_only_the_asked_columns_are_read(table: TableBuilder, reads: list[Any]) -> None:
+    table.checkpoint(0, add("a"))
+    snapshot = table.load()
+    reads.clear()
+    assert snapshot.adds(["size"]).schema.names == ["size"]
+    [(_, columns, _)] = reads
+    assert set(columns) == {"add.path", "add.size", "add.deletionVector"}
+
+
+def test_a_snapshot_holds_no_open_files(table: TableBuilder) -> None:
+    table.checkpoint(0, add("a"))
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.exists():
+        pytest.skip("no /proc")
+    before = len(list(descriptors.iterdir()))
+    kept = table.load()
+    kept.adds()
+    assert len(list(descriptors.iterdir())) == before
+
+
+def test_state_comes_from_the_newest_of_checkpoint_and_commits(table: TableBuilder) -> None:
+    table.checkpoint(
+        0,
+        {"txn": {"appId": "x", "version": 1}},
+        {"txn": {"appId": "y", "version": 5}},
+        {"domainMetadata": {"domain": "d", "configuration": "old", "removed": False}},
+        {"domainMetadata": {"domain": "e", "configuration": "kept", "removed": False}},
+    )
+    table.commit(
+        metadata(name="new", configuration={"k": "v"}),
+        {"txn": {"appId": "x", "version": 0}},
+        {"domainMetadata": {"domain": "d", "configuration": "", "removed": True}},
+        {"domainMetadata": {"domain": "m", "configuration": {"a": "b"}}},
+        {"rowIdHighWaterMark": {"highWaterMark": 7}},
+        {"somethingNew": {"x": 1}},
+        version=1,
+    )
+    snapshot = table.load()
+    assert snapshot.metadata.name == "new"
+    assert snapshot.properties == {"k": "v"}
+    assert {name: txn.version for name, txn in snapshot.txns.items()} == {"x": 0, "y": 5}
+    assert {name: d.configuration for name, d in snapshot.domains.items()} == {"e": "kept", "m": '{"a":"b"}'}
+
+
+def test_domain_configurations_may_be_maps_in_a_checkpoint(table: TableBuilder) -> None:
+    domain = pa.array(
+        [{"domain": "d", "configuration": [("a", "b")], "removed": False}],
+        pa.struct(
+            [("domain", pa.string()), ("configuration", pa.map_(pa.string(), pa.string())), ("removed", pa.bool_())]
+        ),
+    )
+    file = table.checkpoint(0)
+    import pyarrow.parquet as pq
+
+    base = pq.read_table(file).drop_columns(["domainMetadata"])
+    nulls = pa.nulls(len(base), domain.type)
+    with_nulls = base.append_column("domainMetadata", nulls)
+    row = pa.table({name: pa.nulls(1, base.schema.field(name).type) for name in base.schema.names})
+    pq.write_table(pa.concat_tables([with_nulls, row.append_column("domainMetadata", domain)]), file)
+    assert table.load().domains["d"].configuration == '{"a":"b"}'
+
+
+def test_opening_touches_no_file_but_the_checkpoint_and_what_is_newer(table: TableBuilder) -> None:
+    for version in range(5):
+        table.commit(add(f"f{version}"))
+    table.checkpoint(3, *[add(f"f{i}") for i in range(4)])
+    storage = CountingStorage()
+    snapshot = load_snapshot(storage, str(table.path))
+    assert storage.read_files == ["_last_checkpoint", log_name(4, "json")]
+    assert set(storage.opened) == {log_name(3, "checkpoint.parquet")}
+    assert snapshot.version == 4

@@ -1,0 +1,104 @@
+"""The version checksum is advice: it warns, and raises only where someone asks."""
+
+import json
+import warnings
+from typing import Any
+
+import pytest
+
+from deltaskip.errors import CorruptLog
+from deltaskip.log import ChecksumWarning
+from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
+
+
+def crc(**members: Any) -> dict[str, Any]:
+    usual = {
+        "tableSizeBytes": 3,
+        "numFiles": 3,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "protocol": PROTOCOL["protocol"],
+        "metadata": metadata()["metaData"],
+        "setTransactions": [{"appId": "x", "version": 4}],
+        "domainMetadata": [{"domain": "d", "configuration": '{"a": 1}', "removed": False}],
+    }
+    return {**usual, **members}
+
+
+@pytest.fixture
+def summed(table: TableBuilder) -> TableBuilder:
+    """Three live files, a transaction and a domain, at version 1."""
+    table.commit(add("a"), add("b"), add("gone"))
+    table.checkpoint(0, add("a"), add("b"), add("gone"))
+    table.commit(
+        remove("gone"),
+        add("c"),
+        {"txn": {"appId": "x", "version": 4}},
+        {"txn": {"appId": "y", "version": 1}},
+        {"domainMetadata": {"domain": "d", "configuration": '{"a":1}'}},
+    )
+    return table
+
+
+def write(table: TableBuilder, text: str) -> None:
+    (table.log / log_name(1, "crc")).write_text(text)
+
+
+def test_a_checksum_that_agrees_says_nothing(summed: TableBuilder) -> None:
+    write(summed, json.dumps(crc()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        summed.load().verify()
+
+
+def test_without_a_checksum_there_is_nothing_to_verify(summed: TableBuilder) -> None:
+    summed.load().verify()
+
+
+@pytest.mark.parametrize(
+    ("members", "named"),
+    [
+        ({"protocol": {"minReaderVersion": 2, "minWriterVersion": 2}}, "minReaderVersion is 2 .* and 1"),
+        ({"metadata": metadata(id="other")["metaData"]}, "metaData.id is other"),
+        ({"metadata": metadata(configuration={"k": "v"})["metaData"]}, "configuration is {'k': 'v'}"),
+        ({"metadata": metadata(schemaString='{"type":"struct","fields":[]}')["metaData"]}, "schemaString is"),
+        ({"setTransactions": [{"appId": "x", "version": 5}]}, "txn x is 5 in the checksum and 4 in the log"),
+        ({"domainMetadata": [{"domain": "d", "configuration": "{}"}]}, "domainMetadata d is"),
+    ],
+)
+def test_a_difference_of_state_warns_on_loading_and_fails_verification(
+    summed: TableBuilder, members: dict[str, Any], named: str
+) -> None:
+    write(summed, json.dumps(crc(**members)))
+    with pytest.warns(ChecksumWarning, match=named):
+        snapshot = summed.load()
+    assert len(snapshot.adds()) == 3
+    with pytest.raises(CorruptLog, match=named):
+        snapshot.verify()
+
+
+@pytest.mark.parametrize(
+    ("members", "named"), [({"numFiles": 7}, "numFiles is 7 .* and 3"), ({"tableSizeBytes": 9}, "tableSizeBytes is 9")]
+)
+def test_a_difference_of_files_fails_verification(summed: TableBuilder, members: dict[str, Any], named: str) -> None:
+    write(summed, json.dumps(crc(**members)))
+    with pytest.raises(CorruptLog, match=named):
+        summed.load().verify()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"numFiles":"3"}', '{"protocol":7}', '{"setTransactions":{}}', "[" * 10**5]
+)
+def test_a_damaged_checksum_is_ignored_with_a_warning(summed: TableBuilder, text: str) -> None:
+    write(summed, text)
+    with pytest.warns(ChecksumWarning, match="damaged and was ignored"):
+        snapshot = summed.load()
+    snapshot.verify()
+    assert len(snapshot.adds()) == 3
+
+
+def test_the_checksum_of_another_version_is_not_asked(summed: TableBuilder) -> None:
+    (summed.log / log_name(0, "crc")).write_text("damaged")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        summed.load()

@@ -1,0 +1,244 @@
+"""Damaged logs: an error that names the file and the version, never a wrong answer."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, VersionNotFound
+from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
+
+UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
+
+
+@pytest.fixture
+def five(table: TableBuilder) -> TableBuilder:
+    """Commits 0 to 4, one file each."""
+    for version in range(5):
+        table.commit(add(f"f{version}"))
+    return table
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":tr',
+        '{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}',
+        "not json\n",
+        "[]\n",
+        '{"add":{"size":1}}\n',
+        '{"add":{"path":"x","size":"big"}}\n',
+        '{"protocol":{"minReaderVersion":"1","minWriterVersion":2}}\n',
+        '{"metaData":{"id":"x"}}\n',
+        '{"txn":{"version":1}}\n',
+        '{"domainMetadata":{"domain":"d","configuration":7}}\n',
+        b"\xff\xfe\n",
+    ],
+)
+def test_a_damaged_commit_names_its_file_and_line(five: TableBuilder, text: str | bytes) -> None:
+    line = json.dumps(add("good")).encode() + b"\n\n"
+    five.raw_commit(5, line + (text.encode() if isinstance(text, str) else text))
+    with pytest.raises(CorruptLog, match=r"00000000000000000005\.json \(version 5\), line 3: .*version before 5\."):
+        five.load()
+    assert five.paths(4) == ["f0", "f1", "f2", "f3", "f4"]
+
+
+def test_a_path_that_does_not_decode_is_corrupt(five: TableBuilder) -> None:
+    five.commit(add("f%ff"))
+    with pytest.raises(CorruptLog, match="f%ff"):
+        five.paths()
+
+
+def test_a_missing_middle_commit_names_it(five: TableBuilder) -> None:
+    (five.log / log_name(2, "json")).unlink()
+    with pytest.raises(CorruptLog, match=r"00000000000000000002\.json \(version 2\) is missing"):
+        five.load()
+    assert five.paths(1) == ["f0", "f1"]
+
+
+def test_a_missing_part_with_commits_gone_names_the_part(five: TableBuilder) -> None:
+    five.checkpoint(3, add("f0"), suffix="checkpoint.0000000001.0000000002.parquet")
+    five.clean_up(4)
+    with pytest.raises(CorruptLog, match=r"00000000000000000003\.checkpoint\.0000000002\.0000000002\.parquet"):
+        five.load()
+
+
+def test_a_missing_part_does_not_matter_while_the_commits_are_there(five: TableBuilder) -> None:
+    five.checkpoint(3, add("wrong"), suffix="checkpoint.0000000001.0000000002.parquet")
+    assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+
+
+def v2_manifest(*sidecars: str) -> list[dict[str, object]]:
+    listed = [{"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}} for path in sidecars]
+    return [{"checkpointMetadata": {"version": 3}}, PROTOCOL, metadata(), *listed]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_a_missing_sidecar_is_named(five: TableBuilder, kind: str) -> None:
+    five.parquet("_sidecars/here.parquet", [add("f0")])
+    name = log_name(3, f"checkpoint.{UUID}.{kind}")
+    write = five.parquet if kind == "parquet" else five.json_lines
+    write(name, v2_manifest("here.parquet", "gone.parquet"))
+    assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+    five.clean_up(4)
+    with pytest.raises(CorruptLog, match=r"gone\.parquet, of the checkpoint of version 3, .*it is missing"):
+        five.load()
+
+
+@pytest.mark.parametrize("contents", [b"", b"PAR1", b"no parquet at all", b"PAR1" + b"\0" * 100 + b"PAR1"])
+def test_a_damaged_checkpoint_gives_way_to_the_commits(five: TableBuilder, contents: bytes) -> None:
+    (five.log / log_name(3, "checkpoint.parquet")).write_bytes(contents)
+    five.hint('{"version":3}')
+    assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+
+
+def test_a_damaged_checkpoint_gives_way_to_another_of_its_version(five: TableBuilder) -> None:
+    files = [add(f"f{i}") for i in range(4)]
+    (five.log / log_name(3, "checkpoint.parquet")).write_bytes(b"damaged")
+    five.checkpoint(3, *files[:2], suffix="checkpoint.0000000001.0000000002.parquet")
+    five.checkpoint(3, *files[2:], suffix="checkpoint.0000000002.0000000002.parquet")
+    five.clean_up(4)
+    assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+
+
+def test_a_damaged_checkpoint_gives_way_to_an_older_one(five: TableBuilder) -> None:
+    five.checkpoint(1, add("f0"), add("f1"))
+    (five.log / log_name(3, "checkpoint.parquet")).write_bytes(b"damaged")
+    five.hint('{"version":3}')
+    five.clean_up(2)
+    assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+    checkpoint = five.load().segment.checkpoint
+    assert checkpoint is not None
+    assert checkpoint.version == 1
+
+
+def test_a_damaged_checkpoint_that_nothing_replaces_is_named(five: TableBuilder) -> None:
+    (five.log / log_name(3, "checkpoint.parquet")).write_bytes(b"damaged")
+    five.clean_up(4)
+    with pytest.raises(CorruptLog, match=r"00000000000000000003\.checkpoint\.parquet, of the checkpoint of version 3"):
+        five.load()
+
+
+def test_a_checkpoint_whose_pages_are_damaged_is_named_when_they_are_read(five: TableBuilder) -> None:
+    file = five.checkpoint(4, *[add(f"f{i}" * 50) for i in range(200)])
+    data = bytearray(file.read_bytes())
+    data[4 : len(data) // 2] = b"\xff" * (len(data) // 2 - 4)
+    file.write_bytes(data)
+    five.clean_up(5)
+    with pytest.raises(CorruptLog, match=r"00000000000000000004\.checkpoint\.parquet"):
+        five.load().adds()
+
+
+def test_a_commit_older_than_the_checkpoint_may_be_damaged(five: TableBuilder) -> None:
+    five.checkpoint(3, *[add(f"f{i}") for i in range(4)])
+    (five.log / log_name(2, "json")).write_text("damaged")
+    assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+    with pytest.raises(CorruptLog, match=r"00000000000000000002\.json"):
+        five.load(2)
+
+
+@pytest.mark.parametrize(("actions", "lacking"), [([PROTOCOL], "metaData"), ([metadata()], "protocol")])
+def test_a_log_without_protocol_or_metadata_says_so(table: TableBuilder, actions: list, lacking: str) -> None:  # type: ignore[type-arg]
+    table.commit(*actions)
+    with pytest.raises(CorruptLog, match=f"up to version 0 it has no {lacking} action"):
+        table.load()
+
+
+def test_an_error_about_version_0_does_not_advise_an_earlier_one(table: TableBuilder) -> None:
+    table.raw_commit(0, "{")
+    with pytest.raises(CorruptLog) as raised:
+        table.load()
+    assert "before 0" not in str(raised.value)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("target", ["_delta_log", "_delta_log/00000000000000000002.json"])
+def test_a_file_without_permission_is_named(five: TableBuilder, target: str) -> None:
+    path = five.path / target
+    mode = path.stat().st_mode
+    path.chmod(0)
+    try:
+        with pytest.raises(StorageError, match=r"No permission to read .*_delta_log"):
+            five.load()
+    finally:
+        path.chmod(mode)
+
+
+def test_files_of_others_in_the_log_are_passed_over(five: TableBuilder) -> None:
+    for name in ("_commits", "_staged_commits", "_sidecars", "00000000000000000009.json", ".tmp"):
+        (five.log / name).mkdir()
+    for name in (".00000000000000000002.json.crc", "._00000000000000000007.json", "info.txt", "0000.json.tmp"):
+        (five.log / name).write_text("x")
+    (five.log / "_staged_commits" / f"{log_name(5, UUID)}.json").write_text(json.dumps(add("staged")))
+    (five.log / "00000000000000000008.json").symlink_to(five.log / "nowhere")
+    assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+
+
+@pytest.mark.parametrize("wanted", [5, 100, -1])
+def test_a_version_that_is_not_there_names_the_range(five: TableBuilder, wanted: int) -> None:
+    with pytest.raises(VersionNotFound, match=rf"{five.path} has no version {wanted}: versions 0 to 4"):
+        five.load(wanted)
+
+
+def test_a_cleaned_up_version_says_so(five: TableBuilder) -> None:
+    five.checkpoint(3, add("f0"))
+    five.clean_up(3)
+    with pytest.raises(VersionNotFound, match="versions 3 to 4 can be opened; earlier commits have been cleaned up"):
+        five.load(1)
+
+
+def test_every_error_is_one_sentence_naming_the_table(five: TableBuilder, tmp_path: Path) -> None:
+    (five.log / log_name(1, "json")).unlink()
+    with pytest.raises(DeltaSkipError) as raised:
+        five.load()
+    text = str(raised.value)
+    assert str(five.path) in text
+    assert text.endswith(".")
+    assert "\n" not in text
+
+
+class TestCompaction:
+    """A log compaction in place of commits that are gone."""
+
+    def test_a_reconciled_one_stands_in_for_them(self, table: TableBuilder) -> None:
+        table.commit(add("a"), add("b", dv="p"))
+        table.commit(add("c"), remove("a"))
+        table.commit(add("b", dv="q"), remove("b", dv="p"), {"txn": {"appId": "x", "version": 9}})
+        table.commit(add("d"))
+        expected = table.paths()
+        table.json_lines(
+            f"{1:020d}.{2:020d}.compacted.json",
+            [
+                {"txn": {"appId": "x", "version": 9}},
+                add("c"),
+                remove("a"),
+                add("b", dv="q"),
+                remove("b", dv="p"),
+            ],
+        )
+        for version in (1, 2):
+            (table.log / log_name(version, "json")).unlink()
+        assert table.paths() == expected == ["b", "c", "d"]
+        assert table.load().txns["x"].version == 9
+
+    @pytest.mark.parametrize(
+        "actions",
+        [
+            [remove("a"), add("a")],
+            [add("a"), add("./a", dv="p")],
+            [metadata(), metadata()],
+            [{"txn": {"appId": "x", "version": 1}}, {"txn": {"appId": "x", "version": 2}}],
+        ],
+    )
+    def test_one_that_is_not_reconciled_is_refused(self, five: TableBuilder, actions: list) -> None:  # type: ignore[type-arg]
+        name = f"{1:020d}.{2:020d}.compacted.json"
+        five.json_lines(name, actions)
+        assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
+        (five.log / log_name(2, "json")).unlink()
+        with pytest.raises(CorruptLog, match=f"{name} holds several actions"):
+            five.load()
+
+    def test_a_damaged_one_does_not_matter_while_the_commits_are_there(self, five: TableBuilder) -> None:
+        (five.log / f"{0:020d}.{4:020d}.compacted.json").write_text("damaged")
+        assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]

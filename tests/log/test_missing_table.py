@@ -1,0 +1,71 @@
+"""No table at the path: each case said in its own words, with a cure."""
+
+from pathlib import Path
+
+import pytest
+
+from deltaskip.errors import TableNotFound
+from deltaskip.log import load_snapshot
+from deltaskip.storage import open_storage
+from tests.log.builder import TableBuilder, add
+
+
+def message(path: Path) -> str:
+    with pytest.raises(TableNotFound) as raised:
+        load_snapshot(*open_storage(path))
+    text = str(raised.value)
+    assert str(path) in text
+    return text
+
+
+def test_no_such_path(tmp_path: Path) -> None:
+    assert "no such path" in message(tmp_path / "nothing")
+
+
+def test_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "x.parquet"
+    file.touch()
+    assert "is a file" in message(file)
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    assert "holds no files and no _delta_log" in message(tmp_path)
+
+
+def test_a_folder_without_a_log(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    assert "has no _delta_log folder; check the path" in message(tmp_path)
+
+
+def test_a_folder_of_parquet_files(tmp_path: Path) -> None:
+    (tmp_path / "part-0.parquet").touch()
+    assert "spark.read.parquet" in message(tmp_path)
+
+
+@pytest.mark.parametrize("names", [[], ["_last_checkpoint", "notes.txt", "00000000000000000000.crc"]])
+def test_an_empty_log(tmp_path: Path, names: list[str]) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    for name in names:
+        (tmp_path / "_delta_log" / name).touch()
+    assert "_delta_log holds no commit and no checkpoint" in message(tmp_path)
+
+
+def test_the_log_itself(table: TableBuilder) -> None:
+    table.commit(add("a"))
+    assert f"open {table.path} instead" in message(table.log)
+
+
+def test_a_folder_inside_the_log(table: TableBuilder) -> None:
+    table.commit(add("a"))
+    folder = table.log / "_sidecars"
+    folder.mkdir()
+    assert f"open {table.path} instead" in message(folder)
+
+
+def test_a_partition_s_folder(table: TableBuilder) -> None:
+    table.commit(add("day=1/a.parquet"))
+    folder = table.path / "day=1"
+    folder.mkdir()
+    (folder / "a.parquet").touch()
+    assert f"inside the Delta table {table.path}" in message(folder)
+    assert f"inside the Delta table {table.path}" in message(folder / "a.parquet")

@@ -1,0 +1,113 @@
+"""refresh() reads what is new and nothing else."""
+
+import shutil
+
+import pytest
+
+from deltaskip.errors import TableNotFound
+from deltaskip.log import Snapshot, load_snapshot, refresh
+from tests.log.builder import CountingStorage, TableBuilder, add, log_name, metadata, remove
+
+
+@pytest.fixture
+def storage() -> CountingStorage:
+    return CountingStorage()
+
+
+def loaded(table: TableBuilder, storage: CountingStorage) -> Snapshot:
+    snapshot = load_snapshot(storage, str(table.path))
+    snapshot.adds()
+    storage.clear()
+    return snapshot
+
+
+def paths(snapshot: Snapshot) -> list[str]:
+    return sorted(snapshot.adds(["path"])["path"].to_pylist())
+
+
+def test_only_new_commits_are_read(table: TableBuilder, storage: CountingStorage) -> None:
+    table.checkpoint(9, add("a"), add("b"), add("c"))
+    table.commit(add("d"), remove("a"), version=10)
+    old = loaded(table, storage)
+    table.commit(remove("d"), add("e"), {"txn": {"appId": "x", "version": 1}})
+    table.commit(remove("b"), add("f"))
+    new = refresh(old)
+    assert storage.listed == [("00000000000000000010", 3)]
+    assert storage.read_files == [log_name(11, "json"), log_name(12, "json")]
+    assert storage.opened == []
+    assert new.version == 12
+    assert paths(new) == ["c", "e", "f"] == paths(load_snapshot(storage, str(table.path)))
+    assert new.txns["x"].version == 1
+    assert new.checkpoint is old.checkpoint
+    assert (old.version, paths(old)) == (10, ["b", "c", "d"])
+
+
+def test_nothing_new_gives_the_same_snapshot(table: TableBuilder, storage: CountingStorage) -> None:
+    table.commit(add("a"))
+    old = loaded(table, storage)
+    assert refresh(old) is old
+    assert len(storage.listed) == 1
+    assert storage.read_files == []
+
+
+def test_many_refreshes_come_to_what_one_load_comes_to(table: TableBuilder, storage: CountingStorage) -> None:
+    table.commit(add("f0"))
+    snapshot = load_snapshot(storage, str(table.path))
+    for i in range(1, 8):
+        table.commit(add(f"f{i}"), remove(f"f{i - 2}"))
+        snapshot = refresh(snapshot)
+    assert paths(snapshot) == paths(load_snapshot(storage, str(table.path))) == ["f6", "f7"]
+    assert [file.version for file in snapshot.segment.commits] == list(range(8))
+
+
+def test_new_metadata_takes_effect(table: TableBuilder, storage: CountingStorage) -> None:
+    table.commit(add("a"))
+    old = loaded(table, storage)
+    table.commit(metadata(name="renamed"))
+    assert (old.metadata.name, refresh(old).metadata.name) == (None, "renamed")
+
+
+def test_a_newer_checkpoint_is_not_needed(table: TableBuilder, storage: CountingStorage) -> None:
+    table.commit(add("a"))
+    old = loaded(table, storage)
+    table.commit(add("b"))
+    table.checkpoint(1, add("a"), add("b"))
+    assert paths(refresh(old)) == ["a", "b"]
+    assert storage.opened == []
+
+
+def test_where_commits_between_are_gone_the_table_is_loaded_anew(table: TableBuilder, storage: CountingStorage) -> None:
+    table.commit(add("a"))
+    old = loaded(table, storage)
+    for i in range(1, 5):
+        table.commit(add(f"f{i}"))
+    table.checkpoint(3, add("only"))
+    table.clean_up(4)
+    assert paths(refresh(old)) == ["f4", "only"]
+
+
+def test_where_another_table_took_the_place_it_is_loaded(table: TableBuilder, storage: CountingStorage) -> None:
+    table.commit(add("a"))
+    table.commit(add("b"))
+    old = loaded(table, storage)
+    shutil.rmtree(table.log)
+    table.commit(add("something else"), version=0)
+    table.commit(add("another, of another size"))
+    table.commit(add("c"))
+    assert paths(refresh(old)) == ["another, of another size", "c", "something else"]
+
+
+def test_a_shorter_table_in_its_place_is_loaded(table: TableBuilder, storage: CountingStorage) -> None:
+    table.commit(add("a"))
+    table.commit(add("b"))
+    old = loaded(table, storage)
+    (table.log / log_name(1, "json")).unlink()
+    assert refresh(old).version == 0
+
+
+def test_a_table_that_is_gone_is_not_found(table: TableBuilder, storage: CountingStorage) -> None:
+    table.commit(add("a"))
+    old = loaded(table, storage)
+    shutil.rmtree(table.path)
+    with pytest.raises(TableNotFound, match="no such path"):
+        refresh(old)

@@ -1,0 +1,39 @@
+"""A table on an object store: the log is read as it is on disk."""
+
+import pytest
+
+from deltaskip.errors import TableNotFound
+from deltaskip.log import load_snapshot
+from deltaskip.storage import ObjectStorage
+from tests import corpus
+
+
+def stored(table: corpus.CorpusTable) -> ObjectStorage:
+    obstore = pytest.importorskip("obstore")
+    from obstore.store import MemoryStore
+
+    store = MemoryStore()
+    for file in sorted(table.path.rglob("*")):
+        if file.is_file():
+            obstore.put(store, f"tables/my t/{file.relative_to(table.path)}", file.read_bytes())
+    return ObjectStorage(store, "memory://host")
+
+
+@pytest.mark.parametrize(
+    "name", [t.name for t in corpus.tables() if t.entry["checkpoint_versions"] and t.versions][:12] or ["absent"]
+)
+def test_a_table_in_an_object_store_is_the_table(name: str) -> None:
+    table = corpus.table(name)
+    if not table.versions:
+        pytest.skip("the reference loads no version of this table")
+    storage = stored(table)
+    for expected in table.versions:
+        snapshot = load_snapshot(storage, "memory://host/tables/my t", expected["version"])
+        assert sorted(snapshot.adds(["path"])["path"].to_pylist()) == [file["path"] for file in expected["files"]]
+        assert snapshot.table_root == "memory://host/tables/my%20t"
+
+
+@pytest.mark.parametrize("root", ["memory://host/nothing", "memory://host", "memory://host/tables/my t/_delta_log"])
+def test_a_root_without_a_table_is_not_found(root: str) -> None:
+    with pytest.raises(TableNotFound, match=root):
+        load_snapshot(stored(corpus.table("craft__blank_lines")), root)

@@ -1,0 +1,180 @@
+"""What every storage does, on each of them."""
+
+import builtins
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.fs as pafs
+import pytest
+
+from deltaskip.errors import StorageError
+from deltaskip.storage import ArrowStorage, LocalStorage, ObjectStorage, Storage, open_storage, storage_for
+
+FILES = {
+    "t/_log/00002.json": b"two",
+    "t/_log/00010.json": b"ten",
+    "t/_log/00001.json": b"one",
+    "t/_log/_sidecars/x": b"below",
+    "t/a b%20ü#.bin": bytes(range(100)),
+    "u/other": b"",
+}
+
+Made = tuple[Storage, str]
+
+
+def _local(folder: Path) -> Made:
+    for name, data in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return LocalStorage(), str(folder)
+
+
+def _arrow(folder: Path) -> Made:
+    _local(folder)
+    return ArrowStorage(pafs.LocalFileSystem(), str(folder), "hdfs://host:8020"), "hdfs://host:8020"
+
+
+def _object(folder: Path) -> Made:
+    obstore = pytest.importorskip("obstore")
+    from obstore.store import MemoryStore
+
+    store = MemoryStore()
+    for name, data in FILES.items():
+        obstore.put(store, name, data)
+    return ObjectStorage(store, "s3://bucket"), "s3://bucket"
+
+
+@pytest.fixture(params=[_local, _arrow, _object], ids=["local", "arrow", "object"])
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
+    make: Callable[[Path], Made] = request.param
+    return make(tmp_path)
+
+
+def test_every_one_is_a_storage(made: Made) -> None:
+    assert isinstance(made[0], Storage)
+
+
+def test_a_listing_is_one_level_sorted_from_a_name_on(made: Made) -> None:
+    storage, root = made
+    found = storage.list_from(f"{root}/t/_log", "00002")
+    assert [(info.name, info.size) for info in found] == [("00002.json", 3), ("00010.json", 3)]
+    assert [info.path for info in found] == [f"{root}/t/_log/00002.json", f"{root}/t/_log/00010.json"]
+    assert all(info.modified_ms > 1_500_000_000_000 for info in found)
+    assert len(storage.list_from(f"{root}/t/_log", "")) == 3
+
+
+def test_a_folder_that_is_not_there_has_no_files(made: Made) -> None:
+    storage, root = made
+    try:
+        assert storage.list_from(f"{root}/nothing", "") == []
+        assert isinstance(storage, ObjectStorage)
+    except FileNotFoundError:
+        assert not isinstance(storage, ObjectStorage)
+
+
+def test_files_are_read_whole_in_parts_and_many_at_once(made: Made) -> None:
+    storage, root = made
+    odd = f"{root}/t/a b%20ü#.bin"
+    assert storage.read(odd) == bytes(range(100))
+    assert storage.read_range(odd, 10, 5) == bytes(range(10, 15))
+    assert storage.read_many([f"{root}/t/_log/{n}.json" for n in ("00010", "00001", "00002")]) == [
+        b"ten",
+        b"one",
+        b"two",
+    ]
+    assert storage.read_many([]) == []
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "size"), [(90, 50, 10), (100, 5, 0), (500, 5, 0), (0, 0, 0), (0, 100, 100)]
+)
+def test_a_range_ends_where_the_file_ends(made: Made, offset: int, length: int, size: int) -> None:
+    storage, root = made
+    assert len(storage.read_range(f"{root}/t/a b%20ü#.bin", offset, length)) == size
+
+
+def test_an_input_is_read_at_random(made: Made) -> None:
+    storage, root = made
+    with storage.open_input(f"{root}/t/a b%20ü#.bin") as file:
+        file.seek(50)
+        assert file.read(2) == bytes([50, 51])
+        file.seek(3)
+        assert file.read(1) == bytes([3])
+        assert file.size() == 100
+
+
+def test_existence_and_size(made: Made) -> None:
+    storage, root = made
+    assert storage.exists(f"{root}/t/_log/00001.json")
+    assert storage.exists(f"{root}/t/_log")
+    assert not storage.exists(f"{root}/t/nothing")
+    assert storage.size(f"{root}/t/_log/00001.json") == 3
+
+
+@pytest.mark.parametrize("act", ["read", "open_input", "size"])
+def test_a_file_that_is_not_there_is_not_found(made: Made, act: str) -> None:
+    storage, root = made
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        getattr(storage, act)(f"{root}/t/nothing")
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        storage.read_many([f"{root}/t/nothing", f"{root}/t/_log/00001.json"])
+
+
+def test_a_permission_error_names_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(builtins, "open", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
+    storage = LocalStorage()
+    path = str(tmp_path / "secret")
+    for act in (storage.read, lambda p: storage.read_many([p]), lambda p: storage.list_from(p, "")):
+        with pytest.raises(StorageError, match=rf"No permission to read {path}"):
+            act(path)
+
+
+def test_reading_a_folder_as_a_file_names_it(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=str(tmp_path)):
+        LocalStorage().read(str(tmp_path))
+
+
+@pytest.mark.parametrize(("offset", "length"), [(-1, 5), (5, -1)])
+def test_a_negative_range_is_a_programming_error(tmp_path: Path, offset: int, length: int) -> None:
+    with pytest.raises(ValueError, match="cannot read"):
+        LocalStorage().read_range(str(tmp_path / "x"), offset, length)
+
+
+def test_an_unknown_scheme_names_the_known_ones() -> None:
+    with pytest.raises(StorageError, match=r"scheme 'ftp' of ftp://host/table: use a local path or one of .*s3"):
+        open_storage("ftp://host/table")
+
+
+def test_storage_options_without_obstore_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltaskip.storage.opening.find_spec", lambda name: None)
+    with pytest.raises(StorageError, match=r"pip install 'deltaskip\[cloud\]'"):
+        open_storage("s3://bucket/t", {"aws_region": "eu-west-1"})
+    with pytest.raises(StorageError, match=r"pip install 'deltaskip\[cloud\]'"):
+        open_storage("az://container/t")
+
+
+def test_a_wrong_storage_option_is_a_storage_error() -> None:
+    pytest.importorskip("obstore")
+    with pytest.raises(StorageError, match="Check storage_options"):
+        open_storage("s3://bucket/t", {"no_such_option_at_all": "x"})
+
+
+def test_a_storage_serves_its_own_authority_again() -> None:
+    pytest.importorskip("obstore")
+    options = {"aws_region": "eu-west-1", "aws_skip_signature": "true"}
+    near, _ = open_storage("s3://bucket/t", options)
+    assert storage_for("s3://bucket/elsewhere/f.parquet", near=near) is near
+    other = storage_for("s3://other/f.parquet", near=near)
+    assert isinstance(other, ObjectStorage)
+    assert (other.base, other.options) == ("s3://other", options)
+    assert isinstance(storage_for("/local/file", near=near), LocalStorage)
+
+
+def test_a_local_storage_serves_every_path() -> None:
+    near = LocalStorage()
+    assert storage_for("/anywhere", near=near) is near
