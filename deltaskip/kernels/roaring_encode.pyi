@@ -1,0 +1,3 @@
+from deltaskip.kernels.lane import ArrowArrayExportable
+
+def encode(indexes: ArrowArrayExportable) -> bytes: ...

@@ -1,0 +1,54 @@
+"""Z85, the base 85 of ZeroMQ RFC 32: four bytes are five characters of an alphabet that JSON need not escape."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+cdef extern from *:
+    uint32_t byteswap32 "__builtin_bswap32"(uint32_t word) noexcept nogil
+
+cdef uint8_t[256] DIGITS
+cdef bytes ALPHABET = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+memset(DIGITS, 255, 256)
+for _value, _character in enumerate(ALPHABET):
+    DIGITS[<int>_character] = _value
+
+
+def z85_decode(str text not None):
+    """The bytes that Z85 text stands for (ZeroMQ RFC 32): four for every five characters.
+
+    Raises ValueError for a length that is no multiple of five, a character outside the alphabet, or five characters that
+    stand for more than 32 bits.
+    """
+    cdef bytes raw = text.encode()
+    cdef const uint8_t* source = <const uint8_t*>PyBytes_AS_STRING(raw)
+    cdef Py_ssize_t size = len(raw), i
+    if size % 5 != 0:
+        raise ValueError(f"Z85 text has a length that is a multiple of 5, not {size}")
+    cdef bytes out = PyBytes_FromStringAndSize(NULL, size // 5 * 4)
+    cdef uint8_t* target = <uint8_t*>PyBytes_AS_STRING(out)
+    cdef uint64_t block
+    cdef uint32_t word
+    cdef int j
+    for i in range(0, size, 5):
+        block = 0
+        for j in range(5):
+            if DIGITS[source[i + j]] == 255:
+                raise ValueError(f"{raw[i:i + 5]!r} holds a character that Z85 has not")
+            block = block * 85 + DIGITS[source[i + j]]
+        if block > 0xFFFFFFFFU:
+            raise ValueError(f"{raw[i:i + 5]!r} stands for more than the 32 bits of a Z85 block")
+        word = byteswap32(<uint32_t>block)
+        memcpy(target + i // 5 * 4, &word, 4)
+    return out
+
+
+def z85_encode(bytes data not None):
+    """Z85 text of the bytes. Raises ValueError where their number is no multiple of four."""
+    if len(data) % 4 != 0:
+        raise ValueError(f"Z85 encodes a multiple of 4 bytes, not {len(data)}")
+    cdef list out = []
+    for i in range(0, len(data), 4):
+        block = int.from_bytes(data[i : i + 4], "big")
+        out.append(bytes(ALPHABET[block // 85**power % 85] for power in (4, 3, 2, 1, 0)))
+    return b"".join(out).decode("ascii")
