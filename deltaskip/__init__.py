@@ -1,0 +1,47 @@
+"""deltaskip: which files of a Delta table can hold rows that match a predicate, and reading just those through Spark."""
+
+from deltaskip.errors import (
+    CollationUnavailable,
+    CommitConflict,
+    CorruptDeletionVector,
+    CorruptLog,
+    DataFileMissing,
+    DeltaSkipError,
+    PredicateError,
+    SchemaError,
+    StorageError,
+    TableNotFound,
+    UnsupportedFeature,
+    VersionNotFound,
+)
+from deltaskip.expr.column import ColumnExpr, col, lit
+from deltaskip.skipping.explain import Explain, LeafReport
+from deltaskip.skipping.scan import Scan
+from deltaskip.stats.batch import StatisticsWarning
+from deltaskip.table.table import DeltaTable
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CollationUnavailable",
+    "ColumnExpr",
+    "CommitConflict",
+    "CorruptDeletionVector",
+    "CorruptLog",
+    "DataFileMissing",
+    "DeltaSkipError",
+    "DeltaTable",
+    "Explain",
+    "LeafReport",
+    "PredicateError",
+    "Scan",
+    "SchemaError",
+    "StatisticsWarning",
+    "StorageError",
+    "TableNotFound",
+    "UnsupportedFeature",
+    "VersionNotFound",
+    "__version__",
+    "col",
+    "lit",
+]

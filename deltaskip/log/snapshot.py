@@ -14,7 +14,7 @@ from deltaskip.features.registry import check_readable
 from deltaskip.log.checkpoint import Checkpoint, CheckpointPart
 from deltaskip.log.checkpoint_adds import part_adds
 from deltaskip.log.checksum import Checksum, ChecksumWarning, file_differences, parse_checksum, state_differences
-from deltaskip.log.commit import commit_info, read_commits
+from deltaskip.log.commit import last_commit_info, read_commits
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.table_state import StateChange, overlay
@@ -110,7 +110,7 @@ class Snapshot:
         if info is None and self.segment.own_commit is not None:
             # The version's checkpoint stands in for its commit, and checkpoints keep no provenance.
             commits = read_commits(self.storage, self.root, [self.segment.own_commit], ["path"])
-            info = commit_info(commits, 0)
+            info = last_commit_info(commits)
         if info is not None:
             return info.in_commit_timestamp
         return None if self._checksum is None else self._checksum.in_commit_timestamp

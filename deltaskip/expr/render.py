@@ -1,0 +1,136 @@
+"""Nodes as SQL text, for people: what explain and messages show."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+from deltaskip.expr.nodes import (
+    ARITHMETIC,
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    StartsWith,
+)
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+
+__all__ = ["to_sql"]
+
+_MOST_VALUES = 8
+
+
+def to_sql(node: Node) -> str:
+    """`node` in Spark's dialect; long IN lists are shortened."""
+    match node:
+        case Literal(value, type_):
+            return _literal(value, type_)
+        case Column(parts) | FieldRef(parts):
+            return ".".join(map(_name, parts))
+        case Compare(op, left, right):
+            return f"{_operand(left)} {op} {_operand(right)}"
+        case And(children):
+            return " AND ".join(f"({to_sql(c)})" if isinstance(c, Or) else to_sql(c) for c in children)
+        case Or(children):
+            return " OR ".join(to_sql(c) for c in children)
+        case Not(IsNull(child)):
+            return f"{_operand(child)} IS NOT NULL"
+        case Not(In(child, values)):
+            return f"{_operand(child)} NOT IN ({_values(values)})"
+        case Not(child):
+            return f"NOT ({to_sql(child)})"
+        case IsNull(child):
+            return f"{_operand(child)} IS NULL"
+        case In(child, values):
+            return f"{_operand(child)} IN ({_values(values)})"
+        case Like(child, pattern, escape, case_insensitive):
+            suffix = "" if escape == "\\" else f" ESCAPE {_quoted(escape)}"
+            return f"{_operand(child)} {'ILIKE' if case_insensitive else 'LIKE'} {to_sql(pattern)}{suffix}"
+        case StartsWith(child, prefix):
+            return f"startswith({to_sql(child)}, {to_sql(prefix)})"
+        case Cast(child, type_, safe):
+            return f"{'TRY_CAST' if safe else 'CAST'}({to_sql(child)} AS {simple_string(type_).upper()})"
+        case Call(name, (left, right)) if name in ARITHMETIC:
+            return f"{_operand(left)} {name} {_operand(right)}"
+        case Call("negative", (child,)):
+            return f"-{_operand(child)}"
+        case Call(name, args):
+            return f"{name}({', '.join(map(to_sql, args))})"
+        case Case(branches, otherwise):
+            whens = " ".join(f"WHEN {to_sql(a)} THEN {to_sql(b)}" for a, b in branches)
+            return f"CASE {whens}{'' if otherwise is None else ' ELSE ' + to_sql(otherwise)} END"
+        case Collate(child, collation):
+            return f"{_operand(child)} COLLATE {collation}"
+        case Opaque(sql):
+            return sql
+        case _:
+            return repr(node)
+
+
+def _operand(node: Node) -> str:
+    text = to_sql(node)
+    compound = isinstance(node, And | Or | Not | Compare | In | Like) or (
+        isinstance(node, Call) and node.name in ARITHMETIC
+    )
+    return f"({text})" if compound else text
+
+
+def _values(values: tuple[Node, ...]) -> str:
+    shown = ", ".join(to_sql(value) for value in values[:_MOST_VALUES])
+    return shown if len(values) <= _MOST_VALUES else f"{shown}, … {len(values)} values"
+
+
+def _name(part: str) -> str:
+    return part if part.isidentifier() else "`" + part.replace("`", "``") + "`"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _literal(value: object, type_: DataType) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case str():
+            return _quoted(value)
+        case bytes():
+            return f"X'{value.hex().upper()}'"
+        case Decimal():
+            return format(value, "f")
+        case int() if type_ == DATE:
+            return f"DATE'{_date(value)}'"
+        case int() if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+            return _timestamp(value, type_)
+        case _:
+            return str(value)
+
+
+def _date(days: int) -> str:
+    try:
+        return (date(1970, 1, 1) + timedelta(days=days)).isoformat()
+    except OverflowError:
+        return f"1970-01-01 {days:+d} days"
+
+
+def _timestamp(micros: int, type_: DataType) -> str:
+    try:
+        text = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat(" ")
+    except OverflowError:
+        text = f"1970-01-01 00:00:00 {micros:+d} microseconds"
+    return f"TIMESTAMP'{text} UTC'" if type_ == TIMESTAMP else f"TIMESTAMP_NTZ'{text}'"

@@ -1,0 +1,103 @@
+"""Which files carry statistics of a writer that is known to record NaN, as far as the log's commits tell.
+
+Spark sorts NaN above every number, and Delta's own statistics record it as a maximum. Other writers leave it out
+(skipping.md, trap 1), so an upper bound of a float column is only believed where the commit that brought the file says
+that Spark wrote it. A file's statistics may be older than the add that carries them (deletion vectors, clones, restores),
+hence only an add of a new file counts, and none by an unknown writer may stand against it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import CommitInfo, canonical_paths
+from deltaskip.log.commit import Commits, members_of, read_commits
+from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, parse_log_file, version_prefix
+from deltaskip.storage import Storage, join
+
+__all__ = ["Writers", "read_writers"]
+
+_RECORDS_NAN = re.compile(r"(Apache-Spark/.*Delta-Lake/|Databricks-Runtime/)")
+_COPIES_STATISTICS = frozenset(("CLONE", "CONVERT", "RESTORE"))
+_REWRITES_WITHOUT_CHANGE = frozenset(("OPTIMIZE", "REORG", "AUTO COMPACTION"))
+_MOST_BYTES = 64 << 20
+"""Commits beyond this size are not read for provenance alone: their files count as of unknown writers."""
+
+
+class Writers:
+    """The answer: canonical paths of the files whose statistics record NaN."""
+
+    def __init__(self, trusted: pa.Array) -> None:
+        self._trusted = trusted
+
+    def record_nan(self, paths: pa.Array) -> pa.BooleanArray:
+        """Whether each file (raw paths, as logged) was written by a writer that records NaN."""
+        if not len(self._trusted):
+            return pa.repeat(pa.scalar(False), len(paths))
+        return pc.is_in(canonical_paths(paths), value_set=self._trusted)
+
+
+def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> Writers:
+    """Read the provenance of every commit up to `version`, or only of those after `newer_than` where all are too large."""
+    listing = storage.list_from(join(root, LOG_FOLDER), version_prefix(0))
+    commits = [
+        log_file
+        for file in listing
+        if (log_file := parse_log_file(file)) is not None
+        and log_file.kind is Kind.COMMIT
+        and log_file.version <= version
+    ]
+    if sum(commit.file.size for commit in commits) > _MOST_BYTES:
+        commits = [commit for commit in commits if commit.version > newer_than]
+    return Writers(_trusted_paths(storage, root, commits))
+
+
+def _trusted_paths(storage: Storage, root: str, files: list[LogFile]) -> pa.Array:
+    if not files:
+        return pa.array([], pa.string())
+    commits = read_commits(storage, root, files, ["data_change"])
+    infos = {
+        action.commit: CommitInfo.from_json(members_of(commits, action))
+        for action in commits.others
+        if action.name == "commitInfo"
+    }
+    adds = commits.actions.filter(pc.invert(commits.actions["is_remove"])).combine_chunks()
+    if not len(adds):
+        return pa.array([], pa.string())
+    paths = canonical_paths(_one(adds["path"]))
+    ordinals = adds["commit"]
+    known = pc.is_in(ordinals, value_set=_ordinals(infos, _is_known))
+    fresh = pc.or_(
+        pc.and_(pc.fill_null(adds["data_change"], False), pc.is_in(ordinals, value_set=_ordinals(infos, _brings_new))),
+        pc.is_in(ordinals, value_set=_ordinals(infos, _rewrites)),
+    )
+    fresh = pc.and_(fresh, pc.is_null(adds["deletion_vector"]))
+    believed = paths.filter(_one(fresh))
+    doubted = paths.filter(_one(pc.invert(known)))
+    return believed.filter(pc.invert(pc.is_in(believed, value_set=doubted))) if len(doubted) else believed
+
+
+def _ordinals(infos: Mapping[int, CommitInfo], holds: Callable[[CommitInfo], bool]) -> pa.Array:
+    return pa.array([ordinal for ordinal, info in infos.items() if holds(info)], pa.int32())
+
+
+def _is_known(info: CommitInfo) -> bool:
+    return info.engine_info is not None and _RECORDS_NAN.match(info.engine_info) is not None
+
+
+def _brings_new(info: CommitInfo) -> bool:
+    return _is_known(info) and info.operation is not None and info.operation not in _COPIES_STATISTICS
+
+
+def _rewrites(info: CommitInfo) -> bool:
+    return _is_known(info) and info.operation in _REWRITES_WITHOUT_CHANGE
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -1,0 +1,133 @@
+"""Row groups of a checkpoint as things to skip: its Parquet footer bounds the statistics inside.
+
+A term `min(c) <= v` fails for every file of a row group if it fails for the smallest minimum in it, and `max(c) >= v` if
+it fails for the largest maximum; the footer holds both. Footer bounds ignore nulls, and a null here is a file without
+that statistic, which must be kept: a row group counts only if every add action in it has the statistic
+(skipping.md, trap 13). Other actions (remove, protocol, …) are null in every statistic and never looked for here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from deltaskip.kernels.lane import Lane, constant_lane
+from deltaskip.skipping.program import PartitionTerm, Program, evaluate
+from deltaskip.stats.decode import from_struct
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLeaf
+
+__all__ = ["row_groups_to_read"]
+
+
+def row_groups_to_read(program: Program, metadata: pq.FileMetaData) -> list[int]:
+    """Ordinals of the row groups that may hold an add action which `program` keeps, ascending."""
+    footer = _Footer(metadata)
+    lane = evaluate(program.root, footer, lambda _: constant_lane(footer.num_rows, True))
+    kept: list[int] = lane.indices().to_pylist()
+    return [group for group in kept if footer.has_adds(group)]
+
+
+class _Footer:
+    """skipping.program.Statistics of row groups."""
+
+    def __init__(self, metadata: pq.FileMetaData) -> None:
+        self.num_rows: int = metadata.num_row_groups
+        self._metadata = metadata
+        self._columns = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+        self._adds = [self._present("add.path", group) for group in range(self.num_rows)]
+
+    def has_adds(self, group: int) -> bool:
+        return self._adds[group] != 0
+
+    def bound(self, field: StatField, side: Side) -> pa.Array:
+        leaf = StatLeaf("minValues" if side == "min" else "maxValues", field)
+        column = self._column(leaf)
+        values = [self._value(column, group, side) for group in range(self.num_rows)]
+        return self._decode(values, column, field, side)
+
+    def null_count(self, field: StatField) -> pa.Array:
+        """0 where every file of the row group says 0; unknown elsewhere, as one number cannot stand for many."""
+        column = self._column(StatLeaf("nullCount", field))
+        largest = [self._value(column, group, "max") for group in range(self.num_rows)]
+        return pa.array([0 if value == 0 else None for value in largest], pa.int64())
+
+    def num_records(self) -> pa.Array:
+        return pa.nulls(self.num_rows, pa.int64())
+
+    def nan_recorded(self) -> pa.BooleanArray:
+        return pa.array([False] * self.num_rows)
+
+    def _column(self, leaf: StatLeaf) -> int | None:
+        return self._columns.get(".".join(("add", "stats_parsed", *leaf.path)))
+
+    def _present(self, path: str, group: int) -> int | None:
+        """How many rows of the group have a value at `path`; None if the footer does not say."""
+        column = self._columns.get(path)
+        if column is None:
+            return None
+        chunk = self._metadata.row_group(group).column(column)
+        statistics = chunk.statistics
+        if statistics is None or not statistics.has_null_count:
+            return None
+        return int(chunk.num_values - statistics.null_count)
+
+    def _value(self, column: int | None, group: int, side: Side) -> Any:
+        if column is None or self._adds[group] is None:
+            return None
+        chunk = self._metadata.row_group(group).column(column)
+        statistics = chunk.statistics
+        if statistics is None or not statistics.has_min_max or not statistics.has_null_count:
+            return None
+        if chunk.num_values - statistics.null_count != self._adds[group]:
+            return None
+        if chunk.physical_type in ("INT32", "INT64") and not pa.types.is_decimal(_leaf_type(self._metadata, column)):
+            return statistics.min_raw if side == "min" else statistics.max_raw
+        if chunk.physical_type == "INT96":
+            return None
+        return statistics.min if side == "min" else statistics.max
+
+    def _decode(self, values: list[Any], column: int | None, field: StatField, side: Side) -> pa.Array:
+        if column is None or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
+            # Footers leave NaN out, so they say nothing about a file whose own bound is NaN.
+            return pa.nulls(self.num_rows, _layout(field))
+        if field.kind is BoundKind.TEXT:
+            return pa.array([_text(value, side) for value in values], pa.large_binary())
+        arrow = _leaf_type(self._metadata, column)
+        raw = pa.array(values, pa.int64()) if isinstance(values[0], int) else pa.array(values)
+        if pa.types.is_date32(arrow) or pa.types.is_integer(arrow):
+            raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
+        return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side)
+
+
+def _text(value: Any, side: Side) -> bytes | None:
+    """A bound as bytes. A long maximum is raised above every string that shares its first bytes.
+
+    A file's maximum b of CUT_FROM bytes or more may stand for any string that starts with b (program.Bound). Such a
+    string is at most the row group's maximum, or shares at least its first CUT_FROM bytes with it.
+    """
+    if not isinstance(value, str):
+        return None
+    text = value.encode()
+    return text if side == "min" or len(text) < CUT_FROM else text[:CUT_FROM] + b"\xff" * 8
+
+
+def _layout(field: StatField) -> pa.DataType:
+    match field.kind:
+        case BoundKind.DOUBLE:
+            return pa.float64()
+        case BoundKind.TEXT:
+            return pa.large_binary()
+        case BoundKind.DECIMAL:
+            return pa.decimal128(field.type.precision, field.type.scale)  # type: ignore[attr-defined]
+        case _:
+            return pa.int64()
+
+
+def _leaf_type(metadata: pq.FileMetaData, column: int) -> pa.DataType:
+    type_: Any = metadata.schema.to_arrow_schema()
+    for name in metadata.schema.column(column).path.split("."):
+        type_ = type_.field(name).type
+    return type_

@@ -1,0 +1,161 @@
+"""Scan: a predicate on a snapshot, and the files that can hold a row which matches it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import hadoop_path
+from deltaskip.errors import DeltaSkipError, PredicateError
+from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
+from deltaskip.expr.nodes import Literal
+from deltaskip.kernels.lane import Lane
+from deltaskip.log import Snapshot
+from deltaskip.schema.resolve import resolve
+from deltaskip.schema.types import BOOLEAN
+from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.explain import Explain, explain
+from deltaskip.skipping.files import file_table, no_rows
+from deltaskip.skipping.partitions import PartitionCache, partition_lane
+from deltaskip.skipping.program import PartitionTerm, Program, evaluate
+from deltaskip.skipping.rewrite import rewrite
+
+__all__ = ["Scan"]
+
+
+class Scan:
+    """The files of one snapshot that may hold rows matching `where`.
+
+    where: SQL text (Spark's dialect), an expression of `deltaskip.col`, or a pyspark Column; None for every file.
+    columns: top-level columns that `to_spark` reads; None for all. limit: at most so many rows are wanted, in any order.
+    time_zone: the session's, in which zone-less timestamps of literals and partition values are read; None says that
+    the zone of partition values is unknown: they keep their file wherever it matters.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        time_zone: str | None = "UTC",
+    ) -> None:
+        if limit is not None and limit < 0:
+            raise PredicateError(f"A limit must not be negative, but {limit} was given.")
+        self.snapshot = snapshot
+        self.where = where
+        self.columns = None if columns is None else self._checked_columns(columns)
+        self.limit = limit
+        self.time_zone = time_zone
+        self._predicate = self._bound(where)
+        self._partition_cache: PartitionCache = {}
+        mode = snapshot.mapping_mode
+        self.program: Program = rewrite(self._predicate, snapshot.schema, mode, time_zone or "UTC")
+
+    @property
+    def predicate(self) -> Node:
+        """The bound, normalised predicate; a TRUE literal where there is none."""
+        return self._predicate
+
+    def files(self, stats: bool = False) -> pa.Table:
+        """One row a file that may hold a matching row, in a stable order (checkpoint, then commits, as logged).
+
+        Columns: path (decoded), uri (absolute, encoded), size (bytes), modification_time, partition_values (struct, typed
+        by the schema), num_records, deletion_vector (struct or null), base_row_id, default_row_commit_version, and with
+        stats=True `stats`, the statistics as JSON text.
+        """
+        return file_table(self._rows(stats), self.snapshot, self.time_zone)
+
+    def paths(self) -> list[str]:
+        """Paths of the kept files, decoded, as `spark.read.option("__globPaths__", "false").parquet(*paths)` takes them."""
+        raw = self._rows(False)["path"].to_pylist()
+        root = self.snapshot.table_root
+        return [hadoop_path(root, path) for path in raw]
+
+    def total_files(self) -> int:
+        """Number of files in the snapshot."""
+        if self.program.reads_nothing and self._keeps_all():
+            return len(self._rows(False))
+        return len(Scan(self.snapshot)._rows(False))
+
+    def explain(self) -> Explain:
+        """What each leaf of the predicate could prove, and how many files it dropped."""
+        return explain(self.snapshot, self.program, self._lane)
+
+    def to_spark(self, spark: Any) -> Any:
+        """A DataFrame of exactly the rows of the table that match `where`, with the table's schema.
+
+        spark: a SparkSession, classic or Connect. Needs pyspark (`pip install 'deltaskip[spark]'`).
+        """
+        # By name: the engine below the spark room never imports pyspark.
+        try:
+            room = importlib.import_module("deltaskip.spark.read")
+        except ModuleNotFoundError as error:
+            raise DeltaSkipError(
+                f"Reading {self.snapshot.table_root} through Spark needs pyspark, which is not installed: run "
+                "pip install 'deltaskip[spark]'."
+            ) from error
+        return room.scan_to_dataframe(spark, self)
+
+    def _bound(self, where: object) -> Node:
+        if where is None:
+            return Literal(True, BOOLEAN)
+        snapshot = self.snapshot
+        node = parse_sql(where) if isinstance(where, str) else to_node(where)
+        bound = bind(node, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, self.time_zone or "UTC")
+        return normalize(bound)
+
+    def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
+        if isinstance(columns, str):
+            raise PredicateError(f"columns must be a list of names, as in columns=[{columns!r}].")
+        return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
+
+    def _keeps_all(self) -> bool:
+        return isinstance(self._predicate, Literal) and self._predicate.value is True
+
+    def _rows(self, stats: bool) -> pa.Table:
+        kept = [rows for batch in candidates(self.snapshot, self.program) if len(rows := self._kept(batch, stats))]
+        table = pa.concat_tables(kept, promote_options="permissive") if kept else no_rows(stats)
+        return table if self.limit is None or not self._keeps_all() else _fewest_files(table, self.limit)
+
+    def _kept(self, batch: Batch, stats: bool) -> pa.Table:
+        if self._keeps_all():
+            return batch.rows(None, stats)
+        lane = self._lane(self.program, batch)
+        kept = lane.count()
+        if kept == 0:
+            return no_rows(stats)
+        return batch.rows(None if kept == batch.num_rows else lane.indices(), stats)
+
+    def _lane(self, program: Program, batch: Batch) -> Lane:
+        batch.statistics.load(program.stat_leaves)
+
+        def partitions(term: PartitionTerm) -> Lane:
+            return partition_lane(
+                term, lambda column: batch.partition_texts(column.physical[0]), self.time_zone, self._partition_cache
+            )
+
+        return evaluate(program.root, batch.statistics, partitions)
+
+
+def _fewest_files(rows: pa.Table, limit: int) -> pa.Table:
+    """The fewest files that provably hold `limit` rows, in their order; all of them where the log cannot prove it."""
+    deleted = pc.fill_null(pc.struct_field(_one(rows["deletion_vector"]), "cardinality"), 0)
+    live = pc.subtract(_one(rows["num_records"]), deleted)
+    if limit == 0:
+        return rows.slice(0, 0)
+    order = pc.sort_indices(live, sort_keys=[("", "descending")], null_placement="at_end") if len(live) else live
+    sums = pc.cumulative_sum(pc.fill_null(live.take(order), 0))
+    enough = pc.index(pc.greater_equal(sums, limit), True).as_py()
+    if enough < 0:
+        return rows
+    chosen = order.slice(0, enough + 1)
+    return rows.take(chosen.take(pc.sort_indices(chosen)))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

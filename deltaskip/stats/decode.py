@@ -1,0 +1,330 @@
+"""Bounds out of statistics: JSON text or struct columns to the kernels' layouts, widened by what a writer may have lost.
+
+Everything here is sceptical: what cannot be read as the column's type is a missing statistic (null), never an error.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.schema.types import BOOLEAN, DATE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
+
+__all__ = ["from_double", "from_struct", "from_text", "widen_timestamps"]
+
+STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
+
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_MICROS_PER_DAY = 86_400_000_000
+_BEFORE_1900 = -2_208_988_800_000_000
+_OFFSET_SECONDS_LOST = 59_000_000
+_TIMESTAMP = re.compile(
+    r"([+-]?\d{4,6})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|UTC|GMT|[+-]\d\d:?\d\d(?::?\d\d)?)?\Z"
+)
+_DATE = re.compile(r"([+-]?\d{4,6})-(\d\d)-(\d\d)\Z")
+_EXACT_DIGITS = 17
+
+
+def from_double(values: pa.Array, field: StatField, side: Side) -> pa.Array:
+    """JSON numbers as bounds of a float or double column.
+
+    A float's text is the shortest that names the float, so it is rounded to a float before it is widened. A double that
+    was a float once (`delta.typeChanges`) may carry either text: the bound takes in both (skipping.md, trap 14).
+    """
+    if field.type != FLOAT and "float" not in field.widened_from:
+        return values
+    as_float = pc.cast(pc.cast(values, pa.float32(), safe=False), pa.float64())
+    if field.type == FLOAT:
+        return as_float
+    return pc.min_element_wise(values, as_float) if side == "min" else pc.max_element_wise(values, as_float)
+
+
+def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
+    """JSON values given as text with their kinds (kernels.stats_json) as bounds of `field`; null where unusable."""
+    match field.kind:
+        case BoundKind.TEXT:
+            return _without_weak_tie_breaker(_only(text, kind, STRING_KIND), side)
+        case BoundKind.DECIMAL:
+            return _decimals(_only(text, kind, NUMBER_KIND), field, side)
+        case BoundKind.DOUBLE:
+            return from_double(_special_doubles(text, kind), field, side)
+        case BoundKind.INT64:
+            pass
+        case _:
+            return pa.nulls(len(text), pa.int64())
+    if field.type == BOOLEAN:
+        return pc.cast(pc.equal(_only(text, kind, BOOLEAN_KIND), "true"), pa.int64())
+    if field.type == DATE:
+        return _by_value(_only(text, kind, STRING_KIND), _date_days)
+    if field.type == TIMESTAMP:
+        return _instants(_only(text, kind, STRING_KIND), side)
+    if field.type == TIMESTAMP_NTZ:
+        return _local_timestamps(_only(text, kind, STRING_KIND), field, side)
+    return _by_value(_only(text, kind, NUMBER_KIND), _integer)
+
+
+def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
+    """A leaf of `stats_parsed` as a bound of `field`: cast from a narrower type, null where the type does not fit."""
+    type_ = values.type
+    nothing = pa.nulls(len(values), pa.int64())
+    match field.kind:
+        case BoundKind.TEXT:
+            is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)
+            return _without_weak_tie_breaker(values, side) if is_text else pa.nulls(len(values), pa.string())
+        case BoundKind.DECIMAL:
+            return _struct_decimals(values, field)
+        case BoundKind.DOUBLE:
+            if pa.types.is_floating(type_) or pa.types.is_integer(type_):
+                return pc.cast(values, pa.float64(), safe=False)
+            return pa.nulls(len(values), pa.float64())
+        case BoundKind.INT64:
+            pass
+        case _:
+            return nothing
+    if field.type == BOOLEAN:
+        return pc.cast(values, pa.int64()) if pa.types.is_boolean(type_) else nothing
+    if field.type == DATE:
+        return pc.cast(pc.cast(values, pa.int32()), pa.int64()) if pa.types.is_date32(type_) else nothing
+    if field.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        if pa.types.is_date32(type_) and field.type == TIMESTAMP_NTZ:
+            days = pc.cast(pc.cast(values, pa.int32()), pa.int64())
+            return pc.multiply(days, pa.scalar(_MICROS_PER_DAY, pa.int64()))
+        return widen_timestamps(_micros(values, side), side) if pa.types.is_timestamp(type_) else nothing
+    return pc.cast(values, pa.int64()) if pa.types.is_integer(type_) else nothing
+
+
+def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
+    """Old writers ended a cut maximum with U+FFFD, which sorts below supplementary characters (skipping.md, trap 5).
+
+    Without it the bound is a prefix that compares as one (CUT_FROM), which takes in every larger string it was cut from.
+    Shorter strings were not cut: there U+FFFD is their own last character.
+    """
+    if side == "min":
+        return values
+    weak = pc.and_(pc.ends_with(values, "\ufffd"), pc.greater_equal(pc.binary_length(values), CUT_FROM + 3))
+    if not pc.any(weak).as_py():
+        return values
+    return pc.if_else(weak, pc.utf8_slice_codeunits(values, 0, -1), values)
+
+
+def widen_timestamps(micros: pa.Array, side: Side) -> pa.Array:
+    """Maxima that end on a millisecond may have been cut there: 999 microseconds more, saturating (skipping.md, trap 3).
+
+    Minima were cut downwards, which is sound. A maximum with digits below the millisecond shows that it was not cut.
+    """
+    if side == "min" or len(micros) == micros.null_count:
+        return micros
+    limit = (1 << 63) - 1 - 999
+    thousand = pa.scalar(1000, pa.int64())
+    whole = pc.equal(pc.multiply(pc.divide(micros, thousand), thousand), micros)
+    room = pc.less_equal(micros, pa.scalar(limit, pa.int64()))
+    lifted = pc.add(pc.min_element_wise(micros, pa.scalar(limit, pa.int64())), pa.scalar(999, pa.int64()))
+    saturated = pc.if_else(room, lifted, pa.scalar((1 << 63) - 1, pa.int64()))
+    return pc.if_else(whole, saturated, micros)
+
+
+def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
+    same = pc.equal(kind, pa.scalar(wanted, pa.uint8()))
+    return text if pc.all(same).as_py() else pc.if_else(same, text, pa.scalar(None, text.type))
+
+
+def _by_value(text: pa.Array, parse: object, type_: pa.DataType | None = None) -> pa.Array:
+    """Apply a Python parser to the distinct texts only."""
+    encoded = text.dictionary_encode()
+    parsed = pa.array([parse(value) for value in encoded.dictionary.to_pylist()], type_ or pa.int64())  # type: ignore[operator]
+    return parsed.take(encoded.indices)
+
+
+def _integer(text: str) -> int | None:
+    try:
+        value = Decimal(text)
+        whole = int(value) if value == value.to_integral_value() else None
+    except (InvalidOperation, OverflowError, ValueError):
+        return None
+    return whole if whole is not None and -(1 << 63) <= whole < 1 << 63 else None
+
+
+def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
+    """Numbers, and the strings with which JSON writers spell what JSON numbers cannot."""
+    usable = pc.or_(
+        pc.equal(kind, pa.scalar(NUMBER_KIND, pa.uint8())),
+        pc.and_(
+            pc.equal(kind, pa.scalar(STRING_KIND, pa.uint8())),
+            pc.is_in(text, value_set=pa.array(["NaN", "Infinity", "-Infinity"], text.type)),
+        ),
+    )
+    return _by_value(pc.if_else(usable, text, pa.scalar(None, text.type)), _double, pa.float64())
+
+
+def _double(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return float(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _date_days(text: str) -> int | None:
+    match = _DATE.match(text)
+    if match is None:
+        return None
+    return _days(int(match[1]), int(match[2]), int(match[3]))
+
+
+def _days(year: int, month: int, day: int) -> int | None:
+    """Days since 1970-01-01 in the proleptic Gregorian calendar, any year; None for a day that does not exist."""
+    eras, year_of_era = divmod(year, 400)
+    try:
+        ordinal = date(year_of_era + 400, month, day).toordinal()
+    except ValueError:
+        return None
+    return ordinal - _EPOCH_ORDINAL + (eras - 1) * 146_097
+
+
+def _timestamp_parts(text: str) -> tuple[int, str | None] | None:
+    """(local microseconds, zone text) of an ISO timestamp; digits below the microsecond are dropped."""
+    match = _TIMESTAMP.match(text)
+    if match is None:
+        return None
+    days = _days(int(match[1]), int(match[2]), int(match[3]))
+    hour, minute, second = int(match[4]), int(match[5]), int(match[6])
+    if days is None or hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = int((match[7] or "0").ljust(9, "0")[:6])
+    return days * _MICROS_PER_DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction, match[8]
+
+
+def _offset_micros(zone: str) -> int:
+    if zone in ("Z", "UTC", "GMT"):
+        return 0
+    digits = zone[1:].replace(":", "")
+    seconds = int(digits[:2]) * 3600 + int(digits[2:4]) * 60 + int(digits[4:6] or 0)
+    return (-seconds if zone[0] == "-" else seconds) * 1_000_000
+
+
+def _instant(text: str, side: Side) -> int | None:
+    """Instant in microseconds. Offsets before 1900 may lack their seconds (local mean time): up to 59 s either way."""
+    parts = _timestamp_parts(text)
+    if parts is None or parts[1] is None:
+        return None
+    micros = parts[0] - _offset_micros(parts[1])
+    if parts[1] not in ("Z", "UTC", "GMT") and micros < _BEFORE_1900:
+        micros += _OFFSET_SECONDS_LOST if side == "max" else -_OFFSET_SECONDS_LOST
+    return micros if -(1 << 63) <= micros < 1 << 63 else None
+
+
+def _instants(text: pa.Array, side: Side) -> pa.Array:
+    if _all_zulu(text):
+        try:
+            return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.int64()), side)
+        except pa.ArrowInvalid:
+            pass  # an odd value among them: the slow way tells which
+    return widen_timestamps(_by_value(text, lambda value: _parse(_instant, value, side)), side)
+
+
+def _all_zulu(text: pa.Array) -> bool:
+    return bool(pc.all(pc.ends_with(text, "Z"), min_count=0).as_py())
+
+
+def _parse(parser: object, value: str | None, side: Side) -> int | None:
+    return None if value is None else parser(value, side)  # type: ignore[operator,no-any-return]
+
+
+def _local_timestamps(text: pa.Array, field: StatField, side: Side) -> pa.Array:
+    def parse(value: str | None) -> int | None:
+        if value is None:
+            return None
+        parts = _timestamp_parts(value)
+        if parts is not None:
+            return parts[0] if parts[1] is None else None
+        days = _date_days(value) if "date" in field.widened_from else None
+        return None if days is None else days * _MICROS_PER_DAY
+
+    try:
+        return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us")), pa.int64()), side) if _has_time(text) else (
+            widen_timestamps(_by_value(text, parse), side)
+        )
+    except pa.ArrowInvalid:
+        return widen_timestamps(_by_value(text, parse), side)
+
+
+def _has_time(text: pa.Array) -> bool:
+    return bool(pc.all(pc.match_substring(text, "T"), min_count=0).as_py())
+
+
+def _micros(values: pa.Array, side: Side) -> pa.Array:
+    """Any timestamp unit to microseconds: minima floored, maxima ceiled."""
+    if values.type.unit in ("us", "ms", "s"):
+        return pc.cast(pc.cast(values, pa.timestamp("us", values.type.tz)), pa.int64())
+    nanos = pc.cast(values, pa.int64())
+    thousand = pa.scalar(1000, pa.int64())
+    micros = pc.divide(nanos, thousand)
+    back = pc.multiply(micros, thousand)
+    below = pc.and_(pc.less(nanos, back), pa.scalar(True))
+    floor = pc.subtract(micros, pc.cast(below, pa.int64()))
+    if side == "min":
+        return floor
+    return pc.add(floor, pc.cast(pc.not_equal(pc.multiply(floor, thousand), nanos), pa.int64()))
+
+
+def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
+    type_ = field.type
+    assert isinstance(type_, DecimalType)
+    arrow = pa.decimal128(type_.precision, type_.scale)
+    encoded = text.dictionary_encode()
+    bounds = [_decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
+    return pa.array(bounds, arrow).take(encoded.indices)
+
+
+def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
+    """A decimal from JSON. A text that a double may have printed is widened by one unit in that double's last place.
+
+    Writers that pass decimals through doubles print at most 17 significant digits; a text with more, and no exponent,
+    is the decimal itself. Otherwise the true bound is a multiple of 10^-scale that rounds to the same double, so it lies
+    within one unit in the last place: take the outermost such multiple (skipping.md, trap 2).
+    """
+    with localcontext(Context(prec=120)) as context:
+        try:
+            value = Decimal(text)
+            if not value.is_finite():
+                return None
+            quantum = Decimal(1).scaleb(-type_.scale)
+            digits = text.lstrip("+-").replace(".", "").lstrip("0")
+            if len(digits) > _EXACT_DIGITS and "e" not in text and "E" not in text:
+                low = high = value
+            else:
+                slack = Decimal(math.ulp(float(value)))
+                low, high = value - slack, value + slack
+            if side == "min":
+                bound = _clip(low.quantize(quantum, ROUND_CEILING), value, quantum, side)
+            else:
+                bound = _clip(high.quantize(quantum, ROUND_FLOOR), value, quantum, side)
+        except (InvalidOperation, OverflowError, ValueError):
+            return None
+        return bound if bound.copy_abs() < context.scaleb(Decimal(1), type_.precision - type_.scale) else None
+
+
+def _clip(bound: Decimal, value: Decimal, quantum: Decimal, side: Side) -> Decimal:
+    """Never inside `value` itself: a text finer than the scale came from somewhere else, so round it outwards."""
+    if side == "min":
+        return min(bound, value.quantize(quantum, ROUND_FLOOR))
+    return max(bound, value.quantize(quantum, ROUND_CEILING))
+
+
+def _struct_decimals(values: pa.Array, field: StatField) -> pa.Array:
+    type_ = field.type
+    assert isinstance(type_, DecimalType)
+    arrow = pa.decimal128(type_.precision, type_.scale)
+    if pa.types.is_decimal(values.type) or pa.types.is_integer(values.type):
+        try:
+            return pc.cast(values, arrow)
+        except pa.ArrowInvalid:
+            pass  # a bound that the column's own type cannot hold proves nothing
+    return pa.nulls(len(values), arrow)

@@ -1,0 +1,108 @@
+"""Where a statistic stands: the leaves of PROTOCOL, Per-file Statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+from deltaskip.schema.types import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
+
+__all__ = ["CUT_FROM", "NUM_RECORDS", "BoundKind", "Side", "StatField", "StatLeaf", "bound_kind", "widened_types"]
+
+Side = Literal["min", "max"]
+
+CUT_FROM = 32
+"""A string maximum of this many code points or bytes, without a tie-breaker, may be a cut prefix (skipping.md, trap 5).
+
+32 is the shortest length at which a writer of Delta statistics is known to cut without raising the last character."""
+
+
+class BoundKind(Enum):
+    """How a bound is laid out for the kernels."""
+
+    INT64 = "int64"
+    """byte, short, integer, long, boolean (0, 1), date (days), timestamps (microseconds)."""
+    DOUBLE = "double"
+    """float, double: the widened double."""
+    DECIMAL = "decimal"
+    """decimal128 at the column's precision and scale; literals are unscaled integers."""
+    TEXT = "text"
+    """string as UTF-8 bytes."""
+
+
+_INTEGRAL: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
+
+def bound_kind(type_: DataType) -> BoundKind | None:
+    """The kernel layout of minValues/maxValues of a column, or None where deltaskip uses no bounds (binary, variant, nested)."""
+    if type_ in _INTEGRAL:
+        return BoundKind.INT64
+    if type_ in (FLOAT, DOUBLE):
+        return BoundKind.DOUBLE
+    if isinstance(type_, DecimalType):
+        return BoundKind.DECIMAL
+    if type_ == STRING:
+        return BoundKind.TEXT
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class StatField:
+    """A column as statistics know it: physical path and type, and whether an older, narrower type wrote some of them.
+
+    `widened_from` holds the type names of `delta.typeChanges` (PROTOCOL, Type Widening); `label` is the logical name.
+    """
+
+    physical: tuple[str, ...]
+    type: DataType
+    label: str
+    widened_from: frozenset[str] = frozenset()
+
+    @property
+    def kind(self) -> BoundKind | None:
+        """Kernel layout of the bounds."""
+        return bound_kind(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class StatLeaf:
+    """One leaf of the statistics: `group` is numRecords, tightBounds, nullCount, minValues or maxValues."""
+
+    group: str
+    field: StatField | None = None
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Keys from the root of the statistics."""
+        return (self.group,) if self.field is None else (self.group, *self.field.physical)
+
+    @property
+    def side(self) -> Side | None:
+        """Which bound it is, if it is one."""
+        return {"minValues": "min", "maxValues": "max"}.get(self.group)  # type: ignore[return-value]
+
+
+NUM_RECORDS = StatLeaf("numRecords")
+
+
+def widened_types(metadata: Any) -> frozenset[str]:
+    """Names of the narrower types that `delta.typeChanges` of a field's metadata lists."""
+    changes = metadata.get("delta.typeChanges") if metadata else None
+    if not isinstance(changes, list):
+        return frozenset()
+    return frozenset(str(change.get("fromType")) for change in changes if isinstance(change, dict))

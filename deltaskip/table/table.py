@@ -1,0 +1,111 @@
+"""DeltaTable: one table at one version, and what can be asked of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from deltaskip.actions import Metadata, Protocol
+from deltaskip.errors import VersionNotFound
+from deltaskip.log import Snapshot, load_snapshot, refresh
+from deltaskip.log.history import HistoryEntry, version_at_timestamp
+from deltaskip.log.history import history as log_history
+from deltaskip.schema.types import StructType
+from deltaskip.skipping.scan import Scan
+from deltaskip.storage import open_storage
+
+__all__ = ["DeltaTable"]
+
+
+class DeltaTable:
+    """A Delta table at one version: the latest, `version`, or the last one not younger than `timestamp`.
+
+    table: a local path, or a URI (`file:`, `s3://`, `gs://`, `abfss://`, …). timestamp: a datetime (naive: UTC) or ISO
+    8601 text. storage_options: credentials and endpoints for object stores.
+    Raises TableNotFound, VersionNotFound, CorruptLog, UnsupportedFeature or StorageError, each naming the table.
+    """
+
+    def __init__(
+        self,
+        table: str | os.PathLike[str],
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        storage, root = open_storage(table, storage_options)
+        if timestamp is not None:
+            if version is not None:
+                raise VersionNotFound(f"Of {root} either a version or a timestamp can be opened, not both: leave one out.")
+            version = version_at_timestamp(storage, root, _milliseconds(timestamp))
+        self.snapshot: Snapshot = load_snapshot(storage, root, version)
+
+    @property
+    def uri(self) -> str:
+        """Where the table is."""
+        return self.snapshot.table_root
+
+    @property
+    def version(self) -> int:
+        """Version that is open."""
+        return self.snapshot.version
+
+    @property
+    def schema(self) -> StructType:
+        """Columns, in Delta's types."""
+        return self.snapshot.schema
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol action."""
+        return self.snapshot.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        """The metaData action."""
+        return self.snapshot.metadata
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Names of the partition columns."""
+        return tuple(self.snapshot.partition_columns)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Table properties (metaData.configuration)."""
+        return self.snapshot.properties
+
+    def scan(
+        self,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        time_zone: str | None = "UTC",
+    ) -> Scan:
+        """The files, and through Spark the rows, that match `where`; see Scan."""
+        return Scan(self.snapshot, where, columns, limit, time_zone)
+
+    def history(self, limit: int | None = None) -> list[HistoryEntry]:
+        """Commits that are still in the log, newest first."""
+        return log_history(self.snapshot.storage, self.snapshot.root, limit)
+
+    def refresh(self) -> DeltaTable:
+        """Move to the latest version, reading only what is new in the log; returns the table itself."""
+        self.snapshot = refresh(self.snapshot)
+        return self
+
+    def __repr__(self) -> str:
+        return f"DeltaTable({self.uri!r}, version={self.version})"
+
+
+def _milliseconds(timestamp: datetime | str) -> int:
+    """Milliseconds since the epoch; without a zone, UTC is meant."""
+    if isinstance(timestamp, str):
+        try:
+            timestamp = datetime.fromisoformat(timestamp.strip())
+        except ValueError as error:
+            raise VersionNotFound(
+                f"{timestamp!r} is not a timestamp: write it as 2026-01-31, 2026-01-31T12:00:00 or 2026-01-31T12:00:00+01:00."
+            ) from error
+    moment = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

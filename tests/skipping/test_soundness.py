@@ -1,0 +1,61 @@
+"""The law: a file with a matching row is never dropped, whatever the writer did to its statistics."""
+
+import os
+import random
+import tempfile
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import deltaskip as ds
+from deltaskip.expr import Node, bind
+from deltaskip.expr.evaluate import EvaluationError, evaluate
+from tests.skipping.random_predicates import random_predicate
+from tests.skipping.random_tables import RandomTable, random_table
+
+PREDICATES_PER_TABLE = 8
+
+
+def matching_files(table: RandomTable, predicate: Node, time_zone: str) -> set[str]:
+    """Paths of the files with a row for which the oracle says TRUE. Rows on which Spark would fail match nothing."""
+    bound = bind(predicate, table.schema, table.partition_columns, "none", time_zone)
+    found = set()
+    for path, rows in table.files.items():
+        for row in rows:
+            try:
+                if evaluate(bound, row, time_zone) is True:
+                    found.add(path)
+            except EvaluationError:
+                continue
+    return found
+
+
+def check(seed: int) -> None:
+    """One random table, several random predicates."""
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        table = random_table(rng, Path(folder) / "t")
+        opened = ds.DeltaTable(table.path)
+        for _ in range(PREDICATES_PER_TABLE):
+            time_zone = rng.choice(["UTC", "America/New_York", "Asia/Kolkata"])
+            predicate = random_predicate(rng, table)
+            wanted = matching_files(table, predicate, time_zone)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ds.StatisticsWarning)
+                kept = set(opened.scan(where=predicate, time_zone=time_zone).files()["path"].to_pylist())
+            assert wanted <= kept, f"seed {seed}: {predicate} lost {wanted - kept}"
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 48))
+def test_no_file_with_a_matching_row_is_dropped(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.skipif("DELTASKIP_LONG_RUN" not in os.environ, reason="a long run: set DELTASKIP_LONG_RUN to a number of tables")
+def test_no_file_with_a_matching_row_is_dropped_in_a_long_seeded_run() -> None:
+    for seed in range(int(os.environ["DELTASKIP_LONG_RUN"])):
+        check(seed)
