@@ -1,0 +1,50 @@
+"""Rows that deletion vectors delete, as tables that Spark can broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+__all__ = ["WORD_SHIFT", "DeletedRows", "deleted_rows"]
+
+# Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`.
+WORD_SHIFT = 6
+
+# Bit words cost a bit for every row up to the last deleted one, pairs the path and the number of each deleted row (and
+# a hash probe for each row read). Words are also the form whose join proves that every file was found.
+MAX_WORD_BYTES = 32 << 20
+PAIR_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedRows:
+    """Deleted rows of some files: as bit words, a list<int64> for each file, or as row numbers, a flat list.
+
+    With words: the bits of deleted rows are set. Without: `numbers` are all deleted row
+    numbers, file after file, `counts` of each.
+    """
+
+    words: pa.Array | None
+    numbers: pa.Array
+    counts: tuple[int, ...]
+
+
+def deleted_rows(positions: Sequence[pa.Int64Array]) -> DeletedRows:
+    """The form that is smaller to broadcast for these row numbers, an ascending list for each file."""
+    counts = tuple(len(p) for p in positions)
+    lengths = [(p[-1].as_py() >> WORD_SHIFT) + 1 if len(p) else 0 for p in positions]
+    if sum(lengths) * 8 <= max(MAX_WORD_BYTES, sum(counts) * PAIR_BYTES):
+        words = [_bit_words(p, n) for p, n in zip(positions, lengths, strict=True)]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        flat = pa.array(np.concatenate(words) if words else np.empty(0, np.int64), pa.int64())
+        return DeletedRows(pa.ListArray.from_arrays(pa.array(offsets), flat), pa.array([], pa.int64()), counts)
+    return DeletedRows(None, pa.concat_arrays([p.cast(pa.int64()) for p in positions]), counts)
+
+
+def _bit_words(positions: pa.Int64Array, length: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    bits = np.zeros(length << WORD_SHIFT, np.uint8)
+    bits[positions.to_numpy(zero_copy_only=False)] = 1
+    return np.packbits(bits, bitorder="little").view("<i8").astype(np.int64)

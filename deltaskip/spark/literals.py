@@ -1,0 +1,94 @@
+"""Typed values as Spark columns, the same in every session.
+
+A value travels as its *carrier*: a boolean, long, double or string that means the same under every time zone and every
+setting, from which an expression makes the value again. So literals and columns of a broadcast table are made one way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from deltaskip.actions.civil_time import timestamp_text
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    DecimalType,
+)
+from deltaskip.spark.types import spark_type
+
+__all__ = ["carriers", "decoded", "literal"]
+
+_CARRIER_TYPES: dict[DataType, pa.DataType] = {
+    **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP), pa.int64()),
+    **dict.fromkeys((FLOAT, DOUBLE), pa.float64()),
+    BOOLEAN: pa.bool_(),
+}
+
+
+def literal(value: object, data_type: DataType) -> Column:
+    """A constant column of `value`, which is in the package's value domain; None is the typed NULL."""
+    if data_type == VOID:
+        return F.lit(None)
+    if value is None:
+        return F.lit(None).cast(spark_type(data_type))
+    return decoded(F.lit(_carrier(value, data_type)), data_type, spark_type(data_type))
+
+
+def carriers(values: pa.Array, data_type: DataType) -> pa.Array:
+    """The carrier of each of `values`, an array of `data_type`'s Arrow type; nulls stay null."""
+    carrier_type = _CARRIER_TYPES.get(data_type, pa.string())
+    encoded = values.dictionary_encode()
+    distinct = [_carrier(value, data_type) for value in _domain_values(encoded.dictionary, data_type)]
+    return pa.array(distinct, carrier_type).take(encoded.indices)
+
+
+def decoded(carrier: Column, data_type: DataType, target: spark_types.DataType) -> Column:
+    """The values of type `target` (`data_type` as Spark's, with its collation) that the column `carrier` carries."""
+    match data_type:
+        case _ if data_type == DATE:
+            return F.date_from_unix_date(carrier.cast("int"))
+        case _ if data_type == TIMESTAMP:
+            return F.timestamp_micros(carrier.cast("long"))
+        case _ if data_type == BINARY:
+            return F.unhex(carrier)
+        case _ if data_type == VOID:
+            return F.lit(None)
+        case _:
+            return carrier.cast(target)
+
+
+def _carrier(value: Any, data_type: DataType) -> Any:
+    match data_type:
+        case DecimalType():
+            return format(value, "f")
+        case _ if data_type == TIMESTAMP_NTZ:
+            return timestamp_text(value, " ", True)
+        case _ if data_type == BINARY:
+            return bytes(value).hex()
+        case _:
+            return value
+
+
+def _domain_values(distinct: pa.Array, data_type: DataType) -> list[Any]:
+    if data_type == DATE:
+        return list(pc.cast(distinct, pa.int32()).to_pylist())
+    if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
+        return list(pc.cast(distinct, pa.int64()).to_pylist())
+    return list(distinct.to_pylist())

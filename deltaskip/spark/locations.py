@@ -1,0 +1,54 @@
+"""Where data files are, in the two spellings that Spark has for one file.
+
+Hadoop's `Path(String)` decodes nothing: paths go in decoded. `_metadata.file_path` comes out as `Path.toUri`: encoded,
+but not as RFC 3986 encodes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from urllib.parse import unquote
+
+__all__ = ["is_hidden", "is_local", "metadata_path", "spark_path"]
+
+_LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
+# java.net.URI: unreserved, "@", ":", "&", "=", "+", "$", ",", ";" and "/" stand for themselves in a path.
+_PLAIN = re.compile(r"[A-Za-z0-9_\-!.~'()*:@&=+$,;/]*")
+_SPACES = frozenset(("Zs", "Zl", "Zp"))
+
+
+def spark_path(uri: str) -> str:
+    """The file of an absolute, RFC 3986 encoded URI as `spark.read.parquet` takes it: decoded, local as `file:/…`."""
+    return unquote(_LOCAL.sub("file:", uri, count=1), errors="strict")
+
+
+def metadata_path(path: str) -> str:
+    """What `_metadata.file_path` says for a file that was read as `path` (java.net.URI's quoting of a decoded path)."""
+    authority = _AUTHORITY.match(path)
+    start = authority.end() if authority is not None else 0
+    if _PLAIN.fullmatch(path, start):
+        return path
+    return path[:start] + "".join(map(_quoted, path[start:]))
+
+
+def is_hidden(path: str) -> bool:
+    """Whether Spark's listing leaves the file out although it is named (HadoopFSUtils.shouldFilterOutPathName)."""
+    name = path.rpartition("/")[2]
+    if name.startswith(("_common_metadata", "_metadata")):
+        return False
+    return name.startswith(".") or name.endswith("._COPYING_") or (name.startswith("_") and "=" not in name)
+
+
+def is_local(path: str) -> bool:
+    """Whether a spark_path is on this machine's file system."""
+    return path.startswith("file:")
+
+
+def _quoted(character: str) -> str:
+    if character < "\x80":
+        plain = _PLAIN.fullmatch(character) is not None
+    else:
+        plain = character > "\x9f" and unicodedata.category(character) not in _SPACES
+    return character if plain else "".join(f"%{octet:02X}" for octet in character.encode())

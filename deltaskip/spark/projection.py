@@ -1,0 +1,110 @@
+"""From the columns of data files to the columns of the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.types import (
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
+from deltaskip.spark.types import logical_type
+
+__all__ = ["logical_columns", "quoted", "with_declared_lengths"]
+
+_CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
+
+
+def quoted(name: str) -> str:
+    """`name` as one part of a Spark column name, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, Column]) -> list[Column]:
+    """The table's columns, in the schema's order, over a frame of the data files' columns under physical names.
+
+    partition_values: the column to take for each partition column, by logical name.
+    """
+    return [_logical_column(f, mode, partition_values).alias(f.name) for f in struct.fields]
+
+
+def with_declared_lengths(frame: DataFrame, struct: StructType) -> DataFrame:
+    """`frame` with char(n) columns padded to n, as Spark reads them, and the declaration in the column's metadata.
+
+    Spark pads a literal that such a column is compared with only if it finds the declaration. Strings inside structs,
+    arrays and maps are left as they are stored.
+    """
+    declared = {f.name: f.metadata[CHAR_VARCHAR_KEY] for f in struct.fields if CHAR_VARCHAR_KEY in f.metadata}
+    if not declared:
+        return frame
+    return frame.select(*(_declared(f.name, declared.get(f.name)) for f in struct.fields))
+
+
+def _declared(name: str, declaration: str | None) -> Column:
+    column = F.col(quoted(name))
+    if declaration is None:
+        return column
+    char = _CHAR.fullmatch(declaration)
+    if char is not None:
+        length = int(char[1])
+        column = F.when(F.length(column) < length, F.rpad(column, length, " ")).otherwise(column)
+    return column.alias(name, metadata={CHAR_VARCHAR_KEY: declaration})
+
+
+def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, Column]) -> Column:
+    if field.name in partition_values:
+        # A literal is never NULL, a column of a hive layout may be: say the same of both.
+        return F.when(F.lit(True), partition_values[field.name])
+    if field.type == VOID:
+        return F.lit(None)
+    stored = F.col(quoted(physical_name(field, mode)))
+    if _holds(field.type, lambda f: f.type == VOID):
+        return _rebuilt(stored, field.type, mode)
+    # Between structs of one arity a cast goes by position, at any depth. In mode "id" it also sheds the ids, which an
+    # alias would hand on.
+    if mode == "id" or _holds(field.type, lambda f: physical_name(f, mode) != f.name):
+        return stored.cast(logical_type(field))
+    return stored
+
+
+def _rebuilt(column: Column, data_type: DataType, mode: MappingMode) -> Column:
+    """`column` with the void fields that no file holds, and logical names, at every depth."""
+    match data_type:
+        case StructType(fields):
+            parts = [
+                F.lit(None).alias(f.name)
+                if f.type == VOID
+                else _rebuilt(column.getField(physical_name(f, mode)), f.type, mode).alias(f.name)
+                for f in fields
+            ]
+            return F.when(column.isNotNull(), F.struct(*parts))
+        case ArrayType(element):
+            return F.transform(column, lambda value: _rebuilt(value, element, mode))
+        case MapType(key, value_type):
+            keys = F.transform_keys(column, lambda k, _: _rebuilt(k, key, mode))
+            return F.transform_values(keys, lambda _, value: _rebuilt(value, value_type, mode))
+        case _:
+            return column
+
+
+def _holds(data_type: DataType, test: Callable[[StructField], bool]) -> bool:
+    """Whether some field inside `data_type` passes the test."""
+    match data_type:
+        case StructType(fields):
+            return any(test(f) or _holds(f.type, test) for f in fields)
+        case ArrayType(element):
+            return _holds(element, test)
+        case MapType(key, value):
+            return _holds(key, test) or _holds(value, test)
+        case _:
+            return False

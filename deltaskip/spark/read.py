@@ -1,0 +1,117 @@
+"""Reading through Spark: a DataFrame of exactly the rows of a file list that match a predicate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from deltaskip.errors import CorruptLog, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.expr.nodes import Node
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.resolve import resolve
+from deltaskip.schema.types import StructType
+from deltaskip.spark.conditions import to_column
+from deltaskip.spark.locations import is_hidden, spark_path
+from deltaskip.spark.partitions import partition_table
+from deltaskip.spark.projection import quoted, with_declared_lengths
+from deltaskip.spark.scans import DeletionVectorReader, Source, live_rows
+from deltaskip.spark.types import data_schema, has_collations
+
+__all__ = ["to_dataframe"]
+
+FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+
+
+def to_dataframe(
+    spark: SparkSession,
+    *,
+    table_root: str,
+    schema: StructType,
+    mapping_mode: MappingMode,
+    partition_columns: Sequence[str],
+    files: pa.Table,
+    read_deletion_vectors: DeletionVectorReader,
+    where: object = None,
+    columns: Sequence[str] | None = None,
+) -> DataFrame:
+    """The rows of `files` that are not deleted and match `where`, in the table's columns.
+
+    spark: a session, classic or Connect. files: rows as Scan.files() gives them (uri, partition_values and
+    deletion_vector are used). where: SQL text, a pyspark Column, a Node, or None. columns: names of top-level columns,
+    in the order wanted; None is all, in the schema's order. Columns that a file lacks are null in its rows. All columns
+    are nullable; strings carry their collation; char(n) is padded as Spark does.
+    With mapping_mode "id" the session's setting spark.sql.parquet.fieldId.read.enabled becomes true and stays so: Spark
+    looks at it when the DataFrame runs, and it matters only to schemas that carry ids.
+    Raises DataFileMissing for a file that is not in storage, SchemaError for a table without columns or with a type
+    that Spark cannot read, PredicateError for an unknown column, UnsupportedFeature for what this Spark cannot do,
+    CorruptLog for a file that is listed twice, and what read_deletion_vectors raises. Files that vanish or are damaged
+    later make Spark raise when the DataFrame runs.
+    """
+    _check_readable(spark, table_root, schema, where)
+    if mapping_mode == "id":
+        spark.conf.set(FIELD_ID_READ, "true")
+    source = Source(
+        spark,
+        table_root,
+        schema,
+        mapping_mode,
+        partition_table(files, schema, partition_columns),
+        [spark_path(uri) for uri in files["uri"].to_pylist()],
+        data_schema(schema, mapping_mode, partition_columns),
+    )
+    _check_paths(source)
+    frame = live_rows(source, files["deletion_vector"].combine_chunks(), read_deletion_vectors)
+    frame = with_declared_lengths(frame, schema)
+    if where is not None:
+        frame = frame.where(_condition(where))
+    return frame if columns is None else frame.select(*_selected(schema, columns))
+
+
+def _check_readable(spark: SparkSession, table_root: str, schema: StructType, where: object) -> None:
+    if not schema.fields:
+        raise SchemaError(f"The table {table_root} has no columns, so it has no rows to read; add columns first.")
+    if not spark.version.startswith("3."):
+        return
+    if where is not None and has_collations(schema):
+        raise UnsupportedFeature(
+            f"The table {table_root} has collated columns, which Spark {spark.version} compares by bytes; "
+            "filter it with Spark 4.0 or newer."
+        )
+    widened = [f.name for f in schema.fields if "delta.typeChanges" in f.metadata]
+    if widened:
+        raise UnsupportedFeature(
+            f"The type of column {widened[0]!r} of {table_root} was widened, which the Parquet reader of Spark "
+            f"{spark.version} cannot follow; read it with Spark 4.0 or newer."
+        )
+
+
+def _check_paths(source: Source) -> None:
+    if len(set(source.paths)) != len(source.paths):
+        twice = Counter(source.paths).most_common(1)[0][0]
+        raise CorruptLog(f"The log of {source.table_root} lists {twice} twice, so that its rows would be doubled.")
+    hidden = next((path for path in source.paths if is_hidden(path)), None)
+    if hidden is not None:
+        raise UnsupportedFeature(
+            f"Spark leaves out the data file {hidden} of {source.table_root} because its name marks it as hidden; "
+            "rewrite it under another name."
+        )
+
+
+def _condition(where: object) -> str | Column:
+    match where:
+        case str():
+            return where
+        case Node():
+            return to_column(where)
+        case Column():
+            return where
+        case _:
+            raise PredicateError(f"A predicate must be SQL text, a column or a node, not {type(where).__name__}.")
+
+
+def _selected(schema: StructType, columns: Sequence[str]) -> list[Column]:
+    return [F.col(quoted(resolve(schema, [name]).logical[0])) for name in columns]

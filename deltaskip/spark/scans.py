@@ -1,0 +1,160 @@
+"""The scans of one read: Spark's Parquet scan of named files, and what the log knows better put around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.types import StructType
+from deltaskip.spark.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
+from deltaskip.spark.listing import missing_files_named, tuned_listing
+from deltaskip.spark.literals import decoded
+from deltaskip.spark.locations import metadata_path
+from deltaskip.spark.partitions import PartitionTable, constants
+from deltaskip.spark.projection import logical_columns, quoted
+from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
+from deltaskip.spark.types import logical_type, spark_schema
+
+__all__ = ["DeletionVectorReader", "Source", "live_rows"]
+
+# Row numbers that each deletion vector deletes, ascending, from structs with the fields of FILE_SCHEMA's.
+DeletionVectorReader = Callable[[pa.StructArray], list[pa.Int64Array]]
+
+_READER_OPTIONS = {
+    # Characters of globs in a path are characters of the path.
+    "__globPaths__": "false",
+    "mergeSchema": "false",
+    # A file that the log lists and storage lost is an error, whatever the session says.
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "recursiveFileLookup": "false",
+}
+
+_PATH = "__deltaskip_path"
+_ROW = "__deltaskip_row"
+_KEY = "__deltaskip_key"
+_WORDS = "__deltaskip_words"
+_DELETED = "__deltaskip_deleted"
+_NOTHING = "__deltaskip_nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What every scan of one read shares.
+
+    paths: each file's spark_path. data: the columns to ask the files for, under physical names.
+    """
+
+    spark: SparkSession
+    table_root: str
+    schema: StructType
+    mode: MappingMode
+    partitions: PartitionTable
+    paths: list[str]
+    data: spark_types.StructType
+
+
+def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: DeletionVectorReader) -> DataFrame:
+    """Every live row of the files in the table's columns."""
+    if not source.paths:
+        return source.spark.createDataFrame([], spark_schema(source.schema))
+    deleting = pc.is_valid(vectors).to_numpy(zero_copy_only=False)
+    whole = [row for row in range(len(source.paths)) if not deleting[row]]
+    cut = [row for row in range(len(source.paths)) if deleting[row]]
+    scans = shapes_of(source.paths, whole, source.partitions, source.mode)
+    deleted = deleted_rows(read_deletion_vectors(vectors.filter(pc.is_valid(vectors)))) if cut else None
+    with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
+        frames = [_scan(source, shape) for shape in scans]
+        if deleted is not None:
+            frames.append(_with_file_values(source, cut, deleted))
+        frame = reduce(DataFrame.union, frames)
+        # Connect looks at no path before it is asked for something.
+        _ = frame.schema
+    return frame
+
+
+def _scan(source: Source, shape: Shape) -> DataFrame:
+    match shape:
+        case ConstantScan(rows, code):
+            frame = _files(source, rows)
+            return frame.select(*_logical(source, constants(source.partitions, code)))
+        case HiveScan(rows, base_path):
+            frame = _files(source, rows, base_path)
+            return frame.select(*_logical(source, _hive_columns(source)))
+        case JoinedScan(rows):
+            return _with_file_values(source, rows, None)
+
+
+def _with_file_values(source: Source, rows: Sequence[int], deleted: DeletedRows | None) -> DataFrame:
+    """Rows of files joined with what the log knows of each: partition values, deleted rows.
+
+    The join is a left one, and a row that finds no file raises: a path that Spark spells otherwise than we do must not
+    lose rows, nor bring deleted ones back. The check names the row's path, so that Spark can neither fold it nor move
+    it below the join.
+    """
+    frame = _files(source, rows)
+    metadata = frame.metadataColumn("_metadata")
+    frame = frame.select("*", metadata["file_path"].alias(_PATH), metadata["row_index"].alias(_ROW))
+    keys = pa.array([metadata_path(source.paths[row]) for row in rows], pa.string())
+    values = {f"__deltaskip_{i}": v.take(pa.array(rows)) for i, v in enumerate(source.partitions.values)}
+    words = {_WORDS: deleted.words} if deleted is not None and deleted.words is not None else {}
+    side = source.spark.createDataFrame(pa.table({_KEY: keys, **values, **words}))
+    joined = frame.join(F.broadcast(side), F.col(_PATH) == F.col(_KEY), "left")
+    lost = F.raise_error(F.concat(F.lit("deltaskip lost track of the data file "), F.col(_PATH)))
+    if words:
+        word = F.get(F.col(_WORDS), F.shiftright(F.col(_ROW), WORD_SHIFT).cast("int"))
+        live = F.coalesce(F.getbit(word, (F.col(_ROW) % (1 << WORD_SHIFT)).cast("int")), F.lit(0)) == 0
+        joined = joined.where(F.when(F.col(_KEY).isNull(), lost).otherwise(live))
+    elif deleted is not None:
+        numbers = _deleted_numbers(source, keys, deleted)
+        same = (F.col(_PATH) == F.col(_KEY + "2")) & (F.col(_ROW) == F.col(_DELETED))
+        joined = joined.where(F.when(F.col(_KEY).isNull(), lost).otherwise(True))
+        joined = joined.join(F.broadcast(numbers), same, "left_anti")
+    columns = {
+        field.name: F.when(F.col(_KEY).isNull(), lost).otherwise(decoded(F.col(name), field.type, logical_type(field)))
+        for field, name in zip(source.partitions.fields, values, strict=True)
+    }
+    return joined.select(*_logical(source, columns))
+
+
+def _deleted_numbers(source: Source, keys: pa.Array, deleted: DeletedRows) -> DataFrame:
+    indices = pa.array([i for i, count in enumerate(deleted.counts) for _ in range(count)], pa.int64())
+    return source.spark.createDataFrame(pa.table({_KEY + "2": keys.take(indices), _DELETED: deleted.numbers}))
+
+
+def _files(source: Source, rows: Sequence[int], base_path: str | None = None) -> DataFrame:
+    """Spark's scan of the files; with a base path the directories below it add partition columns."""
+    fields = list(source.data.fields)
+    if base_path is not None:
+        fields += [
+            spark_types.StructField(name, logical_type(field))
+            for name, field in zip(_hive_names(source), source.partitions.fields, strict=True)
+        ]
+    if not source.data.fields:
+        # Without a field the reader would look for a schema; rows are counted all the same.
+        fields.append(spark_types.StructField(_NOTHING, spark_types.BooleanType()))
+    reader = source.spark.read.schema(spark_types.StructType(fields)).options(**_READER_OPTIONS)
+    if base_path is not None:
+        reader = reader.option("basePath", base_path)
+    return reader.parquet(*(source.paths[row] for row in rows))
+
+
+def _logical(source: Source, partition_values: dict[str, Column]) -> list[Column]:
+    return logical_columns(source.schema, source.mode, partition_values)
+
+
+def _hive_names(source: Source) -> list[str]:
+    return [physical_name(field, source.mode) for field in source.partitions.fields]
+
+
+def _hive_columns(source: Source) -> dict[str, Column]:
+    names = zip(source.partitions.fields, _hive_names(source), strict=True)
+    return {field.name: F.col(quoted(name)) for field, name in names}

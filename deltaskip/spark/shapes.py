@@ -1,0 +1,81 @@
+"""Which scans give a file list its partition values: the cheapest shape that is provably right.
+
+All files without deletion vectors go into as few scans as can be. Spark reads partition values from directory names
+only where these say exactly what the log says; else the log's values are literals, one scan a tuple; and where there
+are too many tuples (a plan of hundreds of scans neither shares splits nor compiles) a broadcast join on the file path.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.spark.partitions import PartitionTable, hive_directory
+
+__all__ = ["ConstantScan", "HiveScan", "JoinedScan", "Shape", "shapes_of"]
+
+MAX_CONSTANT_SCANS = 64
+MAX_HIVE_SCANS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantScan:
+    """Files, by row number, that all have the partition values of the tuple `code` (the empty tuple included)."""
+
+    rows: tuple[int, ...]
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class HiveScan:
+    """Files below the directory `base_path`, which say their partition values by their directories."""
+
+    rows: tuple[int, ...]
+    base_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedScan:
+    """Files whose partition values come from a table that is joined to them."""
+
+    rows: tuple[int, ...]
+
+
+Shape = ConstantScan | HiveScan | JoinedScan
+
+
+def shapes_of(paths: Sequence[str], rows: Sequence[int], table: PartitionTable, mode: MappingMode) -> list[Shape]:
+    """Scans that together read each of `rows` once. paths: the spark_path of every file of the table."""
+    if not rows:
+        return []
+    codes = {int(table.codes[row]) for row in rows}
+    if len(codes) == 1:
+        return [ConstantScan(tuple(rows), codes.pop())]
+    scans, rest = _hive_scans(paths, rows, table, mode)
+    by_code = defaultdict(list)
+    for row in rest:
+        by_code[int(table.codes[row])].append(row)
+    if len(by_code) > MAX_CONSTANT_SCANS:
+        return [*scans, JoinedScan(tuple(rest))]
+    return [*scans, *(ConstantScan(tuple(members), code) for code, members in by_code.items())]
+
+
+def _hive_scans(
+    paths: Sequence[str], rows: Sequence[int], table: PartitionTable, mode: MappingMode
+) -> tuple[list[Shape], list[int]]:
+    """Scans of the roots with most files, and the rows that are in none of them."""
+    directories = {code: hive_directory(table, code, mode) for code in {int(table.codes[row]) for row in rows}}
+    roots: dict[int, str] = {}
+    for row in rows:
+        wanted = directories[int(table.codes[row])]
+        folder = paths[row].rpartition("/")[0]
+        if wanted is not None and folder.endswith(f"/{wanted}"):
+            roots[row] = folder[: -len(wanted) - 1]
+    chosen = [root for root, _ in Counter(roots.values()).most_common(MAX_HIVE_SCANS)]
+    members: dict[str, list[int]] = {root: [] for root in chosen}
+    rest: list[int] = []
+    for row in rows:
+        members.get(roots.get(row, ""), rest).append(row)
+    return [HiveScan(tuple(found), root) for root, found in members.items()], rest
