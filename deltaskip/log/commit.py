@@ -17,8 +17,9 @@ from deltaskip.storage import Storage
 __all__ = [
     "Commits",
     "OtherAction",
-    "commit_info",
+    "commit_infos",
     "damaged",
+    "last_commit_info",
     "members_of",
     "missing_commit",
     "parse_contents",
@@ -101,10 +102,20 @@ def state_change(commits: Commits) -> StateChange:
     )
 
 
-def commit_info(commits: Commits, ordinal: int) -> CommitInfo | None:
-    """The provenance of one of the commits; None where it has none."""
+def commit_infos(commits: Commits) -> list[CommitInfo | None]:
+    """The provenance of each commit, in the order of `files`; None where a commit has none."""
+    found: list[CommitInfo | None] = [None] * len(commits.files)
     for action in commits.others:
-        if action.commit == ordinal and action.name == "commitInfo":
+        if action.name == "commitInfo" and found[action.commit] is None:
+            found[action.commit] = CommitInfo.from_json(members_of(commits, action))
+    return found
+
+
+def last_commit_info(commits: Commits) -> CommitInfo | None:
+    """The provenance of the last of the commits; None where it has none."""
+    last = len(commits.files) - 1
+    for action in commits.others:
+        if action.commit == last and action.name == "commitInfo":
             return CommitInfo.from_json(members_of(commits, action))
     return None
 

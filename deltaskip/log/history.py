@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog, VersionNotFound
-from deltaskip.log.commit import commit_info, read_commits
+from deltaskip.log.commit import commit_infos, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.loading import list_log, load_snapshot
 from deltaskip.log.segment import LogListing, earliest_rebuildable
@@ -134,7 +134,7 @@ def _ict_from(storage: Storage, root: str) -> int | None:
 
 def _read_infos(storage: Storage, root: str, files: Sequence[LogFile]) -> list[CommitInfo | None]:
     commits = read_commits(storage, root, files, ["path"])
-    return [commit_info(commits, ordinal) for ordinal in range(len(files))]
+    return commit_infos(commits)
 
 
 def _in_commit_time(root: str, file: LogFile, info: CommitInfo | None) -> int:

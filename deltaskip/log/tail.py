@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog
-from deltaskip.log.commit import Commits, commit_info, parse_contents, state_change
+from deltaskip.log.commit import Commits, last_commit_info, parse_contents, state_change
 from deltaskip.log.compaction import require_reconciled
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.replay import EMPTY, Replay, after, replay
@@ -62,5 +62,5 @@ def parse_tail(root: str, files: Sequence[LogFile], contents: Sequence[bytes]) -
     commits: Commits = parse_contents(root, files, contents)
     if any(file.kind is Kind.COMPACTION for file in files):
         require_reconciled(commits)
-    info = commit_info(commits, len(files) - 1) if files and files[-1].kind is Kind.COMMIT else None
+    info = last_commit_info(commits) if files and files[-1].kind is Kind.COMMIT else None
     return Tail(root, state_change(commits), info, commits.actions)
