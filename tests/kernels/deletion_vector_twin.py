@@ -48,7 +48,7 @@ def decode(data: bytes, cardinality: int) -> list[int]:
 
 
 def serialise(rows: Iterable[int], runs_in: Sequence[int] = (), magic: int = PORTABLE, order: str = "<") -> bytes:
-    """The serialised form with run containers for the containers (rows >> 16) listed in `runs_in`, plain ones elsewhere."""
+    """The serialised form, with runs for the containers (rows >> 16) in `runs_in` and plain ones elsewhere."""
     buckets = [(key, _serialise_bitmap(list(part), runs_in)) for key, part in groupby(sorted(rows), lambda r: r >> 32)]
     if magic == PORTABLE:
         body = b"".join(struct.pack("<I", key) + bitmap for key, bitmap in buckets)

@@ -28,7 +28,7 @@ def compare_columns(left: Sequence[Any], right: Sequence[Any], op: str) -> list[
 
 
 def max_may_reach(values: Sequence[bytes | None], literal: bytes, cut_from: int, strict: bool) -> list[int]:
-    """By meaning: is there a true maximum, the bound itself or a continuation of a cut one, that reaches the literal?"""
+    """Whether some true maximum, the bound itself or what a cut one begins, reaches the literal."""
 
     def reaches(bound: bytes) -> bool:
         candidates = [bound]

@@ -30,6 +30,10 @@ def integers(bits: int) -> st.SearchStrategy[int]:
     return st.one_of(st.sampled_from([low, low + 1, -1, 0, 1, high - 1, high]), st.integers(low, high))
 
 
+def given_or_zero(values: list[int | None]) -> st.SearchStrategy[int]:
+    return st.sampled_from([v or 0 for v in values] or [0])
+
+
 def with_nulls(values: st.SearchStrategy[Any], size: int = 60) -> st.SearchStrategy[list[Any]]:
     return st.one_of(st.lists(values, max_size=size), st.lists(st.one_of(st.none(), values), max_size=size))
 
@@ -45,7 +49,7 @@ TEXTS = st.one_of(
 @given(st.data(), st.sampled_from(list(WIDTHS)), OPS, SKIPS)
 def test_integers_of_every_width_compare_like_the_twin(data: st.DataObject, kind, op: str, skip: int) -> None:
     values = data.draw(with_nulls(integers(WIDTHS[kind])))
-    literal = data.draw(st.one_of(integers(WIDTHS[kind]), integers(70), st.sampled_from([v or 0 for v in values] or [0])))
+    literal = data.draw(st.one_of(integers(WIDTHS[kind]), integers(70), given_or_zero(values)))
     assert list(bytes(prune.compare_int64(sliced(values, kind, skip), op, literal))) == prune_twin.compare(
         values, op, literal
     )
@@ -111,7 +115,7 @@ def test_decimals_compare_by_their_unscaled_number(data: st.DataObject, op: str,
     near_words = st.builds(lambda high, low: high * 2**64 + low, st.integers(-3, 3), integers(65))
     unscaled = st.one_of(st.integers(-limit, limit), near_words, st.integers(-5, 5))
     values = data.draw(with_nulls(unscaled, 30))
-    literal = data.draw(st.one_of(unscaled, integers(128), integers(140), st.sampled_from([v or 0 for v in values] or [0])))
+    literal = data.draw(st.one_of(unscaled, integers(128), integers(140), given_or_zero(values)))
     exact = Context(prec=40)
     array = sliced(
         [None if v is None else exact.scaleb(Decimal(v), -7) for v in values], pa.decimal128(38, 7), skip

@@ -1,0 +1,224 @@
+"""Deletion vectors: which rows of a data file are no longer in the table.
+
+# PROTOCOL, Deletion Vectors and Deletion Vector File Storage Format. A file is one version byte (1) and then vectors,
+# each a big-endian size, its bytes and their big-endian CRC-32; a descriptor's offset is where the size lies.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import quote
+from uuid import UUID
+
+import pyarrow as pa
+
+from deltaskip.actions import DeletionVectorDescriptor, hadoop_path
+from deltaskip.errors import CorruptDeletionVector, DataFileMissing
+from deltaskip.kernels.deletion_vector import decode
+from deltaskip.kernels.z85 import z85_decode
+
+__all__ = ["RangeStorage", "absolute_path", "read_deletion_vector", "read_deletion_vectors"]
+
+_UUID_CHARACTERS = 20
+_FORMAT_VERSION = 1
+_SIZE_BYTES = 4
+_CHECKSUM_BYTES = 4
+# Vectors this near to each other are read in one request, of at most so many bytes unless one vector alone is larger.
+_GAP_BYTES = 256 << 10
+_REQUEST_BYTES = 8 << 20
+
+
+class RangeStorage(Protocol):
+    """What reading deletion vectors asks of a storage (storage.Storage has it)."""
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`, fewer where the file ends before; FileNotFoundError where there is none."""
+        ...
+
+
+def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str | None:
+    """The location of the vector's file, for storage; None for an inline vector, which has no file.
+
+    `table_root` is the table's URI or absolute local path. Raises CorruptDeletionVector where the descriptor names no
+    file.
+    """
+    text = descriptor.path_or_inline_dv
+    try:
+        match descriptor.storage_type:
+            case "i":
+                return None
+            case "p":
+                return hadoop_path(table_root, text)
+            case "u":
+                if len(text) < _UUID_CHARACTERS:
+                    raise ValueError(f"{text!r} is shorter than the {_UUID_CHARACTERS} characters of a UUID")
+                prefix = text[:-_UUID_CHARACTERS]
+                name = f"deletion_vector_{UUID(bytes=z85_decode(text[-_UUID_CHARACTERS:]))}.bin"
+                # The prefix names a folder as it stands, and hadoop_path decodes what it is given.
+                return hadoop_path(table_root, f"{quote(prefix)}/{name}" if prefix else name)
+            case unknown:
+                raise ValueError(f"storage type {unknown!r} is none of u, p and i")
+    except ValueError as error:
+        raise _corrupt(table_root, descriptor.unique_id, str(error)) from error
+
+
+def read_deletion_vector(
+    storage: RangeStorage, table_root: str, descriptor: DeletionVectorDescriptor
+) -> pa.Int64Array:
+    """The numbers of the rows that the vector deletes, ascending, from 0.
+
+    Raises CorruptDeletionVector, naming the file and the check, where size, checksum, contents or cardinality are not
+    those of the descriptor, and DataFileMissing where there is no such file.
+    """
+    location = absolute_path(table_root, descriptor)
+    if location is None:
+        return _inline_rows(table_root, descriptor)
+    ((_, rows),) = _rows_of_file(storage, table_root, location, [(0, descriptor)])
+    return rows
+
+
+def read_deletion_vectors(
+    storage: RangeStorage, table_root: str, descriptors: pa.StructArray
+) -> list[pa.Int64Array | None]:
+    """read_deletion_vector of each descriptor, and None where the struct is null.
+
+    descriptors: the `deletion_vector` column of FILE_SCHEMA. Vectors of one file are read together, near ones in one
+    request; besides the rows themselves no more than one request is held in memory.
+    """
+    rows: list[pa.Int64Array | None] = [None] * len(descriptors)
+    by_location: dict[str, list[tuple[int, DeletionVectorDescriptor]]] = {}
+    for i, fields in enumerate(descriptors.to_pylist()):
+        if fields is None:
+            continue
+        descriptor = _descriptor(table_root, fields)
+        location = absolute_path(table_root, descriptor)
+        if location is None:
+            rows[i] = _inline_rows(table_root, descriptor)
+        else:
+            by_location.setdefault(location, []).append((i, descriptor))
+    for location, wanted in by_location.items():
+        for i, found in _rows_of_file(storage, table_root, location, wanted):
+            rows[i] = found
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Bytes of a file to read at once, and the numbered descriptors whose vectors they hold."""
+
+    start: int
+    stop: int
+    wanted: tuple[tuple[int, DeletionVectorDescriptor], ...]
+
+
+def _descriptor(table_root: str, fields: dict[str, object]) -> DeletionVectorDescriptor:
+    """The descriptor of a struct of FILE_SCHEMA's `deletion_vector`."""
+    for name in ("storage_type", "path_or_inline_dv", "size_in_bytes", "cardinality"):
+        if fields[name] is None:
+            raise _corrupt(table_root, "of a file", f"its descriptor has no {name}")
+    return DeletionVectorDescriptor(**fields)  # type: ignore[arg-type]
+
+
+def _inline_rows(table_root: str, descriptor: DeletionVectorDescriptor) -> pa.Int64Array:
+    if descriptor.cardinality == 0 and descriptor.size_in_bytes == 0:
+        return pa.array([], pa.int64())
+    size = descriptor.size_in_bytes
+    try:
+        data = z85_decode(descriptor.path_or_inline_dv)
+        # Z85 encodes whole words, so up to three bytes at the end are padding.
+        if not 0 <= len(data) - size < 4:
+            raise ValueError(f"its text holds {len(data)} bytes, and its descriptor says {size}")
+        return decode(data[:size], descriptor.cardinality)
+    except ValueError as error:
+        raise _corrupt(table_root, "inline in the log", str(error)) from error
+
+
+def _rows_of_file(
+    storage: RangeStorage, table_root: str, location: str, wanted: Sequence[tuple[int, DeletionVectorDescriptor]]
+) -> Iterator[tuple[int, pa.Int64Array]]:
+    """The rows of each numbered descriptor, all of one file."""
+    for request in _requests(table_root, location, wanted):
+        try:
+            data = storage.read_range(location, request.start, request.stop - request.start)
+        except FileNotFoundError as error:
+            raise DataFileMissing(
+                f"Table {table_root} names the deletion vector file {location}, which is not there; "
+                "restore it, or read a version of the table before it."
+            ) from error
+        if request.start == 0 and any(descriptor.offset for _, descriptor in wanted):
+            _check_version(table_root, location, data)
+        for i, descriptor in request.wanted:
+            try:
+                yield i, _stored_rows(memoryview(data), request.start, descriptor)
+            except ValueError as error:
+                raise _corrupt(table_root, f"at byte {descriptor.offset or 0} of {location}", str(error)) from error
+
+
+def _requests(
+    table_root: str, location: str, wanted: Sequence[tuple[int, DeletionVectorDescriptor]]
+) -> Iterator[_Request]:
+    """Few requests that hold every vector, and the version byte before any of them."""
+    start, stop = 0, 1
+    together: list[tuple[int, DeletionVectorDescriptor]] = []
+    for i, descriptor in sorted(wanted, key=lambda numbered: numbered[1].offset or 0):
+        offset, size = descriptor.offset or 0, descriptor.size_in_bytes
+        if offset < 0 or size < 0:
+            raise _corrupt(table_root, f"in {location}", f"its descriptor says offset {offset} and size {size}")
+        # A vector without offset lies at byte 0 or behind the version byte: one byte more serves both.
+        end = (offset or 1) + _SIZE_BYTES + size + _CHECKSUM_BYTES
+        if offset - stop > _GAP_BYTES or end - start > _REQUEST_BYTES:
+            yield _Request(start, stop, tuple(together))
+            start, stop, together = offset, end, []
+        stop = max(stop, end)
+        together.append((i, descriptor))
+    yield _Request(start, stop, tuple(together))
+
+
+def _check_version(table_root: str, location: str, data: bytes) -> None:
+    if data[:1] != bytes([_FORMAT_VERSION]):
+        found = f"its format version is {data[0]}, not {_FORMAT_VERSION}" if data else "the file is empty"
+        raise _corrupt(table_root, f"file {location}", found)
+
+
+def _stored_rows(data: memoryview, start: int, descriptor: DeletionVectorDescriptor) -> pa.Int64Array:
+    """The rows of the vector in `data`, the file's bytes from `start` on; ValueError names the check that failed."""
+    size = descriptor.size_in_bytes
+    at = _size_position(data, descriptor) if not descriptor.offset else descriptor.offset - start
+    body = data[at + _SIZE_BYTES : at + _SIZE_BYTES + size]
+    checksum = data[at + _SIZE_BYTES + size :][:_CHECKSUM_BYTES]
+    stored_size = _big_endian(data[at:][:_SIZE_BYTES], "size")
+    if stored_size != size:
+        raise ValueError(f"its size is {stored_size} bytes in the file and {size} in the log")
+    if len(body) < size:
+        raise ValueError(f"the file ends after {len(body)} of its {size} bytes")
+    expected, computed = _big_endian(checksum, "checksum"), zlib.crc32(body)
+    if expected != computed:
+        raise ValueError(f"its CRC-32 is {computed:08x}, and the file says {expected:08x}")
+    return decode(body, descriptor.cardinality)
+
+
+def _size_position(data: memoryview, descriptor: DeletionVectorDescriptor) -> int:
+    """Where the size lies when the log has no offset: at byte 0, or behind a version byte.
+
+    delta-spark takes byte 0 and Delta's Rust kernel byte 1. The one that holds the log's size is right, byte 0 if both
+    do; checksum and cardinality confirm it.
+    """
+    size = descriptor.size_in_bytes
+    behind_version = data[:1] == bytes([_FORMAT_VERSION]) and data[1:5] == size.to_bytes(_SIZE_BYTES, "big")
+    return 1 if behind_version and data[:4] != size.to_bytes(_SIZE_BYTES, "big") else 0
+
+
+def _big_endian(data: memoryview, what: str) -> int:
+    if len(data) < 4:
+        raise ValueError(f"the file ends before its {what}")
+    return int.from_bytes(data, "big")
+
+
+def _corrupt(table_root: str, where: str, reason: str) -> CorruptDeletionVector:
+    return CorruptDeletionVector(
+        f"The deletion vector {where} of table {table_root} cannot be trusted: {reason.rstrip('.')}; "
+        "restore the file, or read a version of the table before it."
+    )
