@@ -27,7 +27,7 @@ import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.table import DeltaTable
+from deltaskip.table.table import DeltaTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

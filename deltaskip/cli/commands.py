@@ -18,7 +18,7 @@ import click
 from deltaskip.errors import DeltaSkipError
 
 if TYPE_CHECKING:
-    from deltaskip.table import DeltaTable
+    from deltaskip.table.table import DeltaTable
 
 OK = 0
 REFUSED = 2
@@ -200,7 +200,7 @@ def _demo(keep: Path | None, as_json: bool) -> None:
 def _open(table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str]) -> DeltaTable:
     if version is not None and timestamp is not None:
         raise click.UsageError("--version and --timestamp exclude each other")
-    from deltaskip.table import DeltaTable
+    from deltaskip.table.table import DeltaTable
 
     return DeltaTable(table, version=version, timestamp=timestamp, storage_options=storage_options or None)
 

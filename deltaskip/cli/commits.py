@@ -11,7 +11,7 @@ from deltaskip.cli.display import json_values, plain, print_table
 
 if TYPE_CHECKING:
     from deltaskip.log import HistoryEntry
-    from deltaskip.table import DeltaTable
+    from deltaskip.table.table import DeltaTable
 
 
 def history(table: DeltaTable, limit: int | None) -> list[dict[str, Any]]:

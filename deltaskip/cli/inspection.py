@@ -16,7 +16,7 @@ from deltaskip.stats.layout import NUM_RECORDS, StatField, StatLeaf
 
 if TYPE_CHECKING:
     from deltaskip.log import LogSegment
-    from deltaskip.table import DeltaTable
+    from deltaskip.table.table import DeltaTable
 
 _BATCH_ROWS = 65_536
 
@@ -188,9 +188,12 @@ def _log_shape(segment: LogSegment) -> LogShape:
 def _facts(found: Inspection) -> list[tuple[str, str]]:
     features = ", ".join(dict.fromkeys(found.reader_features + found.writer_features))
     protocol = f"reader {found.min_reader_version}, writer {found.min_writer_version}"
-    rows = counted(found.rows, "row")
-    if found.files_without_count:
-        rows += f" and those of {counted(found.files_without_count, 'file')} without a recorded count"
+    if found.files_without_count == 0:
+        rows = counted(found.rows, "row")
+    elif found.files_without_count == found.files:
+        rows = "no row counts recorded"
+    else:
+        rows = f"{counted(found.rows, 'row')} and those of {counted(found.files_without_count, 'file')} without a count"
     facts = [
         ("table", found.table),
         ("version", str(found.version)),
