@@ -1,0 +1,26 @@
+"""Predicates: nodes, Spark SQL and Python to nodes, binding, normal form, and the evaluator that is the oracle."""
+
+from deltaskip.expr.bind import bind, bind_expression
+from deltaskip.expr.column import ColumnExpr, col, lit, to_node
+from deltaskip.expr.evaluate import deterministic, evaluate
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.nodes import Node, columns_of
+from deltaskip.expr.normalize import normalize
+from deltaskip.expr.sql import parse_sql
+
+__all__ = [
+    "ColumnExpr",
+    "EvaluationError",
+    "Node",
+    "Undecided",
+    "bind",
+    "bind_expression",
+    "col",
+    "columns_of",
+    "deterministic",
+    "evaluate",
+    "lit",
+    "normalize",
+    "parse_sql",
+    "to_node",
+]

@@ -10,8 +10,9 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Conte
 from fractions import Fraction
 
 from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.floats import to_float
+from deltaskip.expr.typenames import sql_name
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
 
 __all__ = [
@@ -112,13 +113,13 @@ def rounded(value: object, scale: int, type_: DataType | None) -> object:
         case Decimal():
             moved = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
             return to_decimal(moved, type_)
-    raise EvaluationError("Rounded floating point numbers depend on the Java version.")
+    raise Undecided("Rounded floating point numbers depend on the Java version.")
 
 
 def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> Decimal:
     """`value` at the scale of `type_`. Raises EvaluationError where it has too many digits."""
     if not isinstance(type_, DecimalType):
-        raise EvaluationError(f"{type_} is no decimal.")
+        raise EvaluationError(f"{sql_name(type_)} is no decimal.")
     try:
         moved = value.quantize(Decimal(1).scaleb(-type_.scale), rounding, _EXACT)
     except InvalidOperation as error:
@@ -132,7 +133,7 @@ def checked_integral(value: int, type_: DataType | None) -> int:
     """`value` if it fits the integral type. Raises EvaluationError otherwise."""
     bits = None if type_ is None else INTEGRAL_BITS.get(type_)
     if bits is None or not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
-        raise EvaluationError(f"{value} is out of the range of {type_}.")
+        raise EvaluationError(f"{value} is out of the range of {sql_name(type_)}.")
     return value
 
 

@@ -16,9 +16,10 @@ from deltaskip.expr.coerce import (
     cast_to,
     castable,
     common_type,
-    comparison_type,
     implicit_cast,
+    literal_decimal,
     type_of,
+    wider_type,
 )
 from deltaskip.expr.collated import comparison_collation
 from deltaskip.expr.datetimes import zone_of
@@ -169,10 +170,11 @@ def _comparison(op: str, left: Node, right: Node) -> Node:
     reduced = _integer_beside_decimal(op, left, right)
     if reduced is not None:
         return reduced
+    left, right = _as_narrow_decimal(left, right), _as_narrow_decimal(right, left)
     left_type, right_type = type_of(left), type_of(right)
     if left_type is None or right_type is None:
         return Compare(op, left, right)
-    met = comparison_type(left_type, right_type)
+    met = wider_type(left_type, right_type)
     if met is None:
         if not (_is_atomic(left_type) and _is_atomic(right_type)):
             return Compare(op, left, right)
@@ -204,6 +206,13 @@ def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
         return Literal((value > 0) == (op in ("<", "<=")), BOOLEAN)
     rounding = ROUND_FLOOR if op in (">", "<=") else ROUND_CEILING
     return Compare(op, cast_to(left, LONG), Literal(int(value.to_integral_value(rounding)), LONG))
+
+
+def _as_narrow_decimal(node: Node, other: Node) -> Node:
+    """An integral literal beside a decimal takes only the digits it needs, so that the column is seldom cast."""
+    if isinstance(node, Literal) and isinstance(node.value, int) and isinstance(type_of(other), DecimalType):
+        return cast_to(node, literal_decimal(node.value)) if node.type in INTEGRAL_BITS else node
+    return node
 
 
 def _is_decimal_literal(node: Node) -> bool:

@@ -28,22 +28,11 @@ _ALIASES = {
     "week": "weekofyear",
 }
 
+_FIELDS = frozenset(("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"))
+
 # Functions named like types are casts.
 _CAST_NAMES = frozenset(
-    [
-        "boolean",
-        "tinyint",
-        "smallint",
-        "int",
-        "bigint",
-        "float",
-        "double",
-        "string",
-        "binary",
-        "date",
-        "timestamp",
-        "decimal",
-    ]
+    ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp")
 )
 
 
@@ -76,6 +65,10 @@ def call(name: str, args: tuple[Node, ...]) -> Node:
             return Cast(child, DecimalType(10, 0))
         case (_, (child,)) if name in _CAST_NAMES:
             return Cast(child, TYPE_NAMES[name])
+        case ("date_part" | "datepart", (Literal(str() as field, type_), child)) if (
+            type_ == STRING and field.upper() in _FIELDS
+        ):
+            return call(field.lower(), (child,))
         case ("extract", (child, Literal(str() as field, type_))) if type_ == STRING:
             return call(field, (child,))
         case ("positive", (child,)):

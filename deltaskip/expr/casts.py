@@ -23,8 +23,9 @@ from deltaskip.expr.datetimes import (
     parse_timestamp,
     parse_timestamp_ntz,
 )
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.floats import float_text, nearest_double, nearest_float, to_float
+from deltaskip.expr.typenames import sql_name
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -98,13 +99,13 @@ def _to_string(value: object, source: DataType, zone: Zone) -> str:
         case float():
             text = float_text(value, source == FLOAT)
             if text is None:
-                raise EvaluationError(f"The text of {value!r} depends on the Java version.")
+                raise Undecided(f"The text of {value!r} depends on the Java version.")
             return text
         case bytes():
             try:
                 return value.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise EvaluationError("The binary value is not UTF-8.") from error
+                raise Undecided("The binary value is not UTF-8.") from error
     raise EvaluationError(f"No text for {value!r}.")
 
 
@@ -121,8 +122,7 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
     elif target in (FLOAT, DOUBLE):
         value = _parse_floating(text, target)
     elif isinstance(target, DecimalType):
-        digits = text.strip(_BLANK)
-        value = _parse_decimal(digits, target) if _FLOATING.fullmatch(digits) else None
+        value = _parse_decimal(text.strip(_BLANK), target)
     elif target == DATE:
         value = parse_date(text)
     elif target == TIMESTAMP_NTZ:
@@ -131,9 +131,9 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
         try:
             value = parse_timestamp(text, zone)
         except LookupError as error:
-            raise EvaluationError(f"{text!r} means a time of today.") from error
+            raise Undecided(f"{text!r} means a time of today.") from error
     if value is None:
-        raise EvaluationError(f"{text!r} cannot be cast to {target}.")
+        raise EvaluationError(f"{text!r} cannot be cast to {sql_name(target)}.")
     return value
 
 
@@ -145,10 +145,10 @@ def _parse_floating(text: str, target: DataType) -> float | None:
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
         # Hexadecimal floating point and the suffixes f and d are Java's own.
         if re.search(r"[xXdDfF]", trimmed):
-            raise EvaluationError(f"{text!r} as a number is left to Spark.")
+            raise Undecided(f"{text!r} as a number is left to Spark.")
         return None
     if trimmed[-1] in "fFdD":
-        raise EvaluationError(f"{text!r} as a number is left to Spark.")
+        raise Undecided(f"{text!r} as a number is left to Spark.")
     exact = _bounded_decimal(trimmed)
     value = nearest_float(exact) if target == FLOAT else nearest_double(exact)
     return math.copysign(value, -1.0) if trimmed.startswith("-") else value
@@ -161,10 +161,14 @@ def _bounded_decimal(text: str) -> Decimal:
     return Decimal(f"{mantissa}e{power}")
 
 
-def _parse_decimal(text: str, target: DecimalType) -> Decimal:
+def _parse_decimal(text: str, target: DecimalType) -> Decimal | None:
+    if not text.isascii():
+        raise Undecided(f"{text!r} as a number is left to Spark, which reads the digits of every script.")
+    if not _FLOATING.fullmatch(text):
+        return None
     _, _, exponent = text.lower().partition("e")
     if exponent and abs(int(exponent)) > 5_000:
-        raise EvaluationError(f"{text!r} cannot be cast to {target}.")
+        raise EvaluationError(f"{text!r} cannot be cast to {sql_name(target)}.")
     return to_decimal(Decimal(text), target)
 
 
@@ -180,18 +184,18 @@ def _to_integral(value: object, source: DataType, target: DataType) -> int:
             return checked_integral(int(value.to_integral_value(ROUND_DOWN)), target)
         case float():
             return _truncated(value, target)
-    raise EvaluationError(f"{value!r} cannot be cast to {target}.")
+    raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
 def _truncated(value: float, target: DataType) -> int:
     if math.isnan(value) or math.isinf(value):
-        raise EvaluationError(f"{value!r} is out of the range of {target}.")
+        raise EvaluationError(f"{value!r} is out of the range of {sql_name(target)}.")
     if target == LONG and math.floor(value) == _LONG_LIMIT:
         # Java compares with 2^63 - 1 as a double, which is 2^63, and saturates.
         return 2**63 - 1
     limit = 1 << (INTEGRAL_BITS[target] - 1)
     if not (math.floor(value) <= limit - 1 and math.ceil(value) >= -limit):
-        raise EvaluationError(f"{value!r} is out of the range of {target}.")
+        raise EvaluationError(f"{value!r} is out of the range of {sql_name(target)}.")
     return math.trunc(value)
 
 
@@ -208,10 +212,10 @@ def _to_floating(value: object, source: DataType, target: DataType) -> float:
             return nearest_float(value) if target == FLOAT else float(value)
         case float():
             return to_float(value) if target == FLOAT else value
-    raise EvaluationError(f"{value!r} cannot be cast to {target}.")
+    raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
-def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal:
+def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal | None:
     match value:
         case int() if source == TIMESTAMP:
             # Spark goes through a double here.
@@ -221,14 +225,13 @@ def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal
         case Decimal():
             return to_decimal(value, target)
         case float():
-            return to_decimal(_shortest(value), target)
-    raise EvaluationError(f"{value!r} cannot be cast to {target}.")
+            # NaN and the infinities become NULL, even in ANSI mode.
+            return to_decimal(_shortest(value), target) if math.isfinite(value) else None
+    raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
 def _shortest(value: float) -> Decimal:
     """The decimal of a double's shortest text, as scala.BigDecimal takes it."""
-    if math.isnan(value) or math.isinf(value):
-        raise EvaluationError(f"{value!r} cannot be a decimal.")
     return Context(prec=40).create_decimal(repr(value))
 
 
@@ -236,7 +239,7 @@ def _to_datetime(value: object, source: DataType, target: DataType, zone: Zone) 
     if target == TIMESTAMP and source not in (DATE, TIMESTAMP_NTZ):
         return _timestamp_of_number(value)
     if not isinstance(value, int):
-        raise EvaluationError(f"{value!r} cannot be cast to {target}.")
+        raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
     if source == DATE:
         local = value * MICROS_PER_DAY
         return _long(instant_of(local, zone) if target == TIMESTAMP else local)
@@ -253,7 +256,7 @@ def _timestamp_of_number(value: object) -> int:
         case int():
             # TimeUnit.SECONDS.toMicros saturates.
             return max(-(2**63), min(2**63 - 1, value * MICROS_PER_SECOND))
-    raise EvaluationError(f"{value!r} as a timestamp is left to Spark.")
+    raise Undecided(f"{value!r} as a timestamp is left to Spark.")
 
 
 def _long(micros: int) -> int:

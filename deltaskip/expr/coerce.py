@@ -50,7 +50,6 @@ __all__ = [
     "cast_to",
     "castable",
     "common_type",
-    "comparison_type",
     "decimal_of",
     "implicit_cast",
     "is_numeric",
@@ -101,7 +100,7 @@ def cast_to(node: Node, type_: DataType) -> Node:
 
 def castable(source: DataType, target: DataType) -> bool:
     """Whether ANSI Spark admits CAST(source AS target) at all."""
-    if source == target or source == VOID or target == STRING or source == STRING:
+    if target == STRING or source in (target, VOID, STRING):
         return True
     if is_numeric(source):
         return is_numeric(target) or target in (BOOLEAN, TIMESTAMP)
@@ -134,11 +133,6 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
     return found
 
 
-def comparison_type(left: DataType, right: DataType) -> DataType | None:
-    """The type in which Spark compares two operands; None is its DATATYPE_MISMATCH."""
-    return wider_type(left, right)
-
-
 def decimal_of(type_: DataType) -> DecimalType | None:
     """The decimal that holds every value of an integral or decimal type."""
     if isinstance(type_, DecimalType):
@@ -165,7 +159,7 @@ def implicit_cast(node: Node, target: DataType) -> Node | None:
     source = type_of(node)
     if source is None:
         return None
-    if source == target or source == VOID:
+    if source in (target, VOID):
         return cast_to(node, target)
     allowed = (
         (target == STRING and (source in ATOMIC or isinstance(source, DecimalType)))

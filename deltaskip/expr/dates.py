@@ -17,7 +17,7 @@ from deltaskip.expr.datetimes import (
     instant_of,
     local_of,
 )
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 
 __all__ = [
     "DATE_FIELDS",
@@ -149,7 +149,7 @@ def formatted(local: int, pattern: str) -> str:
     days, micros = divmod(local, MICROS_PER_DAY)
     year, month, day = civil_from_days(days)
     if "".join(pieces) != pattern or not 0 <= year <= 9999:
-        raise EvaluationError(f"The pattern {pattern!r} is left to Spark.")
+        raise Undecided(f"The pattern {pattern!r} is left to Spark.")
     seconds = micros // MICROS_PER_SECOND
     fields = {
         "yyyy": f"{year:04d}",

@@ -1,4 +1,4 @@
-"""The value of a bound expression for one row: Spark's ANSI semantics, row by row. The oracle of everything that prunes.
+"""The value of a bound expression for one row, in Spark's ANSI semantics: the oracle of everything that prunes.
 
 Evaluation is as lazy as Spark's: AND and OR stop at FALSE and TRUE, a NULL operand spares the other one's errors.
 """
@@ -12,7 +12,7 @@ from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collated import comparison_collation
 from deltaskip.expr.datetimes import Zone, zone_of
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.floats import compare_floats
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
@@ -49,8 +49,8 @@ def evaluate(node: Node, row: Row, time_zone: str = "UTC", order: Order | None =
     """The value of `node`, bound by `bind`, for `row`; None is NULL.
 
     `order` compares strings under collations other than UTF8_BINARY.
-    Raises EvaluationError where Spark raises in ANSI mode, where a column is not in `row`, and where the answer cannot
-    be told: an untyped call, an Opaque node, a collation without `order`.
+    Raises EvaluationError where Spark raises in ANSI mode, and its kind Undecided where the answer cannot be told: a
+    column that is not in `row`, an untyped call, an Opaque node, a collation without `order`.
     """
     return _Evaluation(row, zone_of(time_zone), order).value(node)
 
@@ -75,7 +75,7 @@ def compare_values(left: object, right: object) -> int:
             return (left > right) - (left < right)
         case (Decimal(), Decimal()):
             return (left > right) - (left < right)
-    raise EvaluationError(f"{left!r} and {right!r} cannot be compared.")
+    raise Undecided(f"{left!r} and {right!r} cannot be compared.")
 
 
 class _Evaluation:
@@ -95,7 +95,7 @@ class _Evaluation:
                 return value
             case FieldRef(logical):
                 if logical not in self.row:
-                    raise EvaluationError(f"The row has no column {'.'.join(logical)}.")
+                    raise Undecided(f"The row has no column {'.'.join(logical)}.")
                 return self.row[logical]
             case And(children):
                 return self.connective(children, False)
@@ -124,9 +124,9 @@ class _Evaluation:
             case Call():
                 return self.call(node)
             case Column(parts):
-                raise EvaluationError(f"The column {'.'.join(parts)} is not bound.")
+                raise Undecided(f"The column {'.'.join(parts)} is not bound.")
             case _:
-                raise EvaluationError("The expression is left to Spark.")
+                raise Undecided("The expression is left to Spark.")
 
     def connective(self, children: tuple[Node, ...], decisive: bool) -> object:
         """AND (FALSE is decisive) or OR (TRUE is)."""
@@ -170,11 +170,11 @@ class _Evaluation:
         if collation is None or not isinstance(left, str) or not isinstance(right, str):
             return compare_values(left, right)
         if self.order is None:
-            raise EvaluationError(f"The collation {collation} is not available.")
+            raise Undecided(f"The collation {collation} is not available.")
         try:
             return self.order(collation, left, right)
         except LookupError as error:
-            raise EvaluationError(f"The collation {collation} is not available.") from error
+            raise Undecided(f"The collation {collation} is not available.") from error
 
     def membership(self, node: In) -> object:
         child = self.value(node.child)
@@ -200,7 +200,7 @@ class _Evaluation:
             return text.startswith(given)
         collation = comparison_collation(node.child, other)
         if collation is not None or not isinstance(text, str) or not isinstance(given, str):
-            raise EvaluationError(f"Patterns under the collation {collation} are left to Spark.")
+            raise Undecided(f"Patterns under the collation {collation} are left to Spark.")
         if isinstance(node, StartsWith):
             return text.startswith(given)
         if node.case_insensitive:
@@ -211,20 +211,20 @@ class _Evaluation:
         value = self.value(node.child)
         source = type_of(node.child)
         if source is None:
-            raise EvaluationError("The type of the cast's operand is not known.")
+            raise Undecided("The type of the cast's operand is not known.")
         if not node.safe:
             return cast_value(value, source, node.type, self.zone)
         try:
             return cast_value(value, source, node.type, self.zone)
-        except EvaluationError as error:
-            if "left to Spark" in str(error) or "depends on" in str(error):
-                raise
+        except Undecided:
+            raise
+        except EvaluationError:
             return None
 
     def call(self, node: Call) -> object:
         function = FUNCTIONS.get(node.name)
         if function is None or node.type is None:
-            raise EvaluationError(f"The function {node.name} is left to Spark.")
+            raise Undecided(f"The function {node.name} is left to Spark.")
         if node.name == "coalesce":
             for arg in node.args:
                 value = self.value(arg)
@@ -232,7 +232,7 @@ class _Evaluation:
                     return value
             return None
         if function.binary_only and comparison_collation(*node.args) is not None:
-            raise EvaluationError(f"The function {node.name} under a collation is left to Spark.")
+            raise Undecided(f"The function {node.name} under a collation is left to Spark.")
         # Division looks at the divisor first: a NULL there spares the dividend's errors.
         backwards = node.name in ("/", "%", "div")
         values: list[object] = []

@@ -23,8 +23,9 @@ def to_float(value: float) -> float:
 def nearest_float(value: Decimal | int) -> float:
     """The float nearest to an exact value (ties to even), widened: no rounding through a double on the way."""
     double = nearest_double(value)
-    if math.isinf(double) or abs(double) > _FLOAT_MAX:
-        return to_float(double)
+    if abs(double) >= _FLOAT_MAX:
+        # Half a step above the greatest float is where infinity begins.
+        return math.copysign(math.inf if abs(Fraction(value)) >= 2**128 - 2**103 else _FLOAT_MAX, double)
     guess = np.float32(double)
     exact = Fraction(value)
     around = (guess, np.nextafter(guess, np.float32(-np.inf)), np.nextafter(guess, np.float32(np.inf)))

@@ -11,6 +11,7 @@ Opaque; text that this grammar does not know is put to sqlglot, which decides be
 from __future__ import annotations
 
 from deltaskip.expr.calls import call
+from deltaskip.expr.cursor import Cursor, Unknown
 from deltaskip.expr.datetimes import (
     has_zone,
     is_special_date,
@@ -70,43 +71,33 @@ _OPERATORS: dict[str, tuple[int, str]] = {
 
 # Words that cannot begin an operand.
 _RESERVED = frozenset(
-    [
-        "AND",
-        "OR",
-        "IS",
-        "IN",
-        "BETWEEN",
-        "LIKE",
-        "ILIKE",
-        "RLIKE",
-        "REGEXP",
-        "ESCAPE",
-        "THEN",
-        "WHEN",
-        "ELSE",
-        "END",
-        "AS",
-        "FROM",
-        "WHERE",
-        "GROUP",
-        "ORDER",
-        "HAVING",
-        "SELECT",
-        "UNION",
-        "INTERSECT",
-        "EXCEPT",
-        "ON",
-        "USING",
-        "JOIN",
-        "LIMIT",
-    ]
+    (
+        *(
+            "AND",
+            "OR",
+            "IS",
+            "IN",
+            "BETWEEN",
+            "LIKE",
+            "ILIKE",
+            "RLIKE",
+            "REGEXP",
+            "ESCAPE",
+            "THEN",
+            "WHEN",
+            "ELSE",
+            "END",
+        ),
+        *("AS", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "SELECT", "UNION", "INTERSECT", "EXCEPT", "ON", "USING"),
+        *("JOIN", "LIMIT"),
+    )
 )
-_UNIT_FUNCTIONS = frozenset(["timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"])
+_UNIT_FUNCTIONS = frozenset(("timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"))
 _NILADIC = frozenset(
-    ["CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_TIME", "CURRENT_USER", "USER", "SESSION_USER", "LOCALTIMESTAMP"]
+    ("CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_TIME", "CURRENT_USER", "USER", "SESSION_USER", "LOCALTIMESTAMP")
 )
-_FIELDS = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"})
-_QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"})
+_FIELDS = frozenset(("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"))
+_QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"))
 
 
 def parse_sql(text: str) -> Node:
@@ -122,7 +113,7 @@ def parse_sql(text: str) -> Node:
     try:
         node = parser.boolean()
         parser.finish()
-    except _Unknown as unknown:
+    except Unknown as unknown:
         if unknown.token.text == ";" or not is_valid_sql(text):
             raise predicate_error(text, unknown.token.start, unknown.reason) from None
         return opaque(text)
@@ -131,23 +122,10 @@ def parse_sql(text: str) -> Node:
     return opaque(text) if deeper_than(node, MAX_DEPTH) else node
 
 
-class _Unknown(Exception):
-    """The grammar here goes no further at `token`."""
+class _Parser(Cursor):
+    """The grammar, one method a rule."""
 
-    def __init__(self, token: Token, reason: str) -> None:
-        self.token = token
-        self.reason = reason
-
-
-class _Parser:
-    """A cursor over the tokens of one predicate."""
-
-    __slots__ = ("at", "text", "tokens")
-
-    def __init__(self, text: str, tokens: list[Token]) -> None:
-        self.text = text
-        self.tokens = tokens
-        self.at = 0
+    __slots__ = ()
 
     def finish(self) -> None:
         if self.tokens[self.at].kind != "end":
@@ -356,7 +334,7 @@ class _Parser:
             if word in _NILADIC and after.text != "(":
                 self.at += 1
                 return Call(word.lower(), ())
-            if word == "INTERVAL" and (after.kind in ("number", "name") or after.text in ("-", "(")):
+            if word == "INTERVAL" and self.begins_interval(after):
                 return self.interval()
             if word in _RESERVED or word == "NOT":
                 raise self.unknown("an operand is missing")
@@ -381,7 +359,7 @@ class _Parser:
                 raise predicate_error(self.text, token.start, "X'…' holds something else than hexadecimal digits")
             return Literal(bytes.fromhex(digits), BINARY)
         if word not in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ"):
-            raise _Unknown(self.tokens[start], f"there are no literals of type {word}")
+            raise Unknown(self.tokens[start], f"there are no literals of type {word}")
         if is_special_date(text):
             return self.opaque_from(start)
         try:
@@ -391,6 +369,14 @@ class _Parser:
         if node is None:
             raise predicate_error(self.text, token.start, f"{text!r} is no {word}")
         return node
+
+    def begins_interval(self, after: Token) -> bool:
+        word = after.text.upper()
+        return (
+            after.kind == "number"
+            or word in ("-", "(")
+            or (after.kind == "name" and word not in _RESERVED and word not in ("NOT", "DIV", "COLLATE"))
+        )
 
     def interval(self) -> Node:
         """An interval literal: there are no interval columns in Delta tables, so that it has no node."""
@@ -403,7 +389,7 @@ class _Parser:
             if token.text == "(":
                 self.skip_past_close()
             elif token.kind not in ("number", "string", "name"):
-                raise _Unknown(token, "an interval's value is missing")
+                raise Unknown(token, "an interval's value is missing")
             if self.tokens[self.at].kind != "name" or self.word() in _RESERVED:
                 break
             self.at += 1
@@ -487,13 +473,16 @@ class _Parser:
             return self.skip_call_from(start)
         try:
             args = self.arguments(name.lower())
-        except _Unknown:
+        except Unknown:
             # Lambdas, DISTINCT, FROM … FOR, named arguments: no node here, but the call ends with its parenthesis.
             self.at = start + 2
             return self.skip_call_from(start)
         if self.word() in ("OVER", "FILTER", "WITHIN", "IGNORE", "RESPECT"):
             self.at = start + 2
             return self.skip_call_from(start)
+        if len(args) == 3 and name.lower() in _UNIT_FUNCTIONS:
+            # The first argument is a unit, such as DAY, and no column.
+            return self.opaque_from(start)
         return call(name.lower(), args)
 
     def arguments(self, name: str) -> tuple[Node, ...]:
@@ -505,8 +494,6 @@ class _Parser:
             source = self.binary()
             self.expect(")")
             return (source, Literal(field, STRING))
-        if name in _UNIT_FUNCTIONS and self.tokens[self.at].kind == "name" and self.peek(1).text == ",":
-            raise self.unknown("a unit comes first")
         args = [self.boolean()]
         while self.take(","):
             args.append(self.boolean())
@@ -536,79 +523,11 @@ class _Parser:
             else:
                 return self.opaque_from(start)
 
-    def skip_past_close(self) -> None:
-        """To behind the parenthesis that closes the innermost one open."""
-        depth = 1
-        while depth:
-            token = self.advance()
-            if token.kind == "end":
-                raise _Unknown(token, "a parenthesis is not closed")
-            if token.kind == "op":
-                depth += (token.text == "(") - (token.text == ")")
-
-    def opaque_from(self, start: int) -> Opaque:
-        return opaque(self.text[self.tokens[start].start : self.tokens[self.at - 1].end])
-
     def number(self, token: Token, negative: bool) -> Literal:
         try:
             return number_literal(token.text, negative)
         except ValueError as error:
             raise predicate_error(self.text, token.start, str(error)) from error
-
-    def strings(self) -> str:
-        """String literals side by side are one string."""
-        parts = [string_value(self.expect_kind("string"))]
-        while self.tokens[self.at].kind == "string":
-            parts.append(string_value(self.expect_kind("string")))
-        return "".join(parts)
-
-    def identifier(self) -> str:
-        token = self.advance()
-        if token.kind == "quoted":
-            return token.text[1:-1].replace("``", "`")
-        if token.kind != "name":
-            raise _Unknown(token, "a name is missing")
-        return token.text
-
-    def word(self) -> str:
-        token = self.tokens[self.at]
-        return token.text.upper() if token.kind == "name" else ""
-
-    def peek(self, ahead: int) -> Token:
-        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
-
-    def advance(self) -> Token:
-        token = self.tokens[self.at]
-        if token.kind != "end":
-            self.at += 1
-        return token
-
-    def take(self, op: str) -> bool:
-        token = self.tokens[self.at]
-        found = token.text == op and token.kind == "op"
-        self.at += found
-        return found
-
-    def take_word(self, word: str) -> bool:
-        found = self.word() == word
-        self.at += found
-        return found
-
-    def expect(self, op: str) -> None:
-        if not self.take(op):
-            raise self.unknown(f"{op!r} is missing")
-
-    def expect_word(self, word: str) -> None:
-        if not self.take_word(word):
-            raise self.unknown(f"{word} is missing")
-
-    def expect_kind(self, kind: str) -> str:
-        if self.tokens[self.at].kind != kind:
-            raise self.unknown(f"a {kind} is missing")
-        return self.advance().text
-
-    def unknown(self, reason: str) -> _Unknown:
-        return _Unknown(self.tokens[self.at], reason)
 
 
 def _datetime_literal(word: str, text: str) -> Node | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.failures import EvaluationError, Undecided
 
 __all__ = [
     "cased",
@@ -73,7 +73,7 @@ def cased(text: str, upper: bool) -> str:
     Raises EvaluationError for letters whose case differs between versions of Unicode: Python's, Java's and ICU's.
     """
     if not text.isascii() and any(_case_may_differ(c) for c in text if c > "\x7f"):
-        raise EvaluationError(f"The letter case of {text!r} depends on the version of Unicode.")
+        raise Undecided(f"The letter case of {text!r} depends on the version of Unicode.")
     return text.upper() if upper else text.lower()
 
 

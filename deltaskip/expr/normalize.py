@@ -1,0 +1,204 @@
+"""Bound predicates in the form that skipping reads: NOT only above leaves, constants gone, literals on the right.
+
+A filter keeps a row only where its predicate is TRUE, so FALSE and NULL are the same at the root, and at every place
+that is reached from the root through AND and OR alone: raising an operand of AND or OR from FALSE to NULL or back
+never makes the whole TRUE nor takes TRUE from it. Call such a place a filter position. Each step below is sound there:
+
+* `NOT (a AND b)` = `NOT a OR NOT b`, and its dual: De Morgan holds in three-valued logic as it stands. `NOT NOT a` = a.
+* `NOT (a < b)` = `a >= b`, and so on for `= != <= > >=`: Spark's orders are total (NaN = NaN and above all,
+  -0.0 = 0.0, a collation's equal strings are equal), and both sides are NULL together.
+* `a <=> NULL` = `a IS NULL`. `a <=> v` for a constant v that is not NULL: TRUE exactly where `a = v` is. Its negation
+  is TRUE where `a != v` is TRUE or a is NULL.
+* `p <=> TRUE`, `p = TRUE`, `p != FALSE` for a predicate p: TRUE exactly where p is. `p <=> FALSE`, `p = FALSE`,
+  `p != TRUE`: TRUE exactly where `NOT p` is. `NOT (p <=> TRUE)` is TRUE where `NOT p` is TRUE or p is NULL.
+* A boolean column b alone is `b = TRUE`, and `NOT b` is `b = FALSE`.
+* `x IN (v, …)` is TRUE where x equals one of the values that are not NULL; NULLs among them never make it TRUE.
+* `x NOT IN (v, …)` is TRUE where x differs from every value and none is NULL: the AND of `x != v`, FALSE with a NULL.
+  Beyond NOT_IN_LIMIT values it stays one leaf, NOT above IN, with distinct values that are not NULL.
+* A comparison with NULL (but `<=>`), LIKE or STARTSWITH NULL are NULL: FALSE here, and so are their negations.
+* An operand of AND that is FALSE or NULL makes it FALSE, one that is TRUE goes; the dual for OR.
+
+What stands below a leaf (the operand of IS NULL, a CASE) is no filter position and stays as bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluate import deterministic
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+)
+from deltaskip.schema.types import BOOLEAN
+
+__all__ = ["FALSE", "NOT_IN_LIMIT", "TRUE", "normalize"]
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+
+# NOT IN proves little (only files of one value); a long list is not worth a node a value.
+NOT_IN_LIMIT = 16
+
+_NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+def normalize(node: Node) -> Node:
+    """The predicate that is TRUE for exactly the rows for which `node`, bound by `bind`, is TRUE.
+
+    The result is TRUE, FALSE, or made of AND and OR (flat, two operands or more) over leaves; NOT stands only directly
+    above IS NULL, IN, LIKE, STARTSWITH, `<=>` between two expressions, and boolean expressions without a node.
+    """
+    return _positive(node, False)
+
+
+def _positive(node: Node, negated: bool) -> Node:
+    """`node`, or NOT `node`, at a filter position."""
+    match node:
+        case And(children):
+            parts = [_positive(child, negated) for child in children]
+            return _any_of(parts) if negated else _all_of(parts)
+        case Or(children):
+            parts = [_positive(child, negated) for child in children]
+            return _all_of(parts) if negated else _any_of(parts)
+        case Not(child):
+            return _positive(child, not negated)
+        case Literal(value):
+            return TRUE if value is (not negated) else FALSE
+        case Compare():
+            return _comparison(node, negated)
+        case In(child, values):
+            return _not_in(child, values) if negated else _in(child, values)
+        case Like(child, other) | StartsWith(child, other):
+            return FALSE if _is_null(child) or _is_null(other) else _leaf(node, negated)
+        case FieldRef():
+            return Compare("=", node, FALSE if negated else TRUE)
+        case _:
+            return _leaf(node, negated)
+
+
+def _leaf(node: Node, negated: bool) -> Node:
+    return Not(node) if negated else node
+
+
+def _all_of(parts: Iterable[Node]) -> Node:
+    kept: dict[Node, None] = {}
+    for part in parts:
+        if part == FALSE:
+            return FALSE
+        if part != TRUE:
+            kept.update(dict.fromkeys(part.children if isinstance(part, And) else (part,)))
+    flat = tuple(kept)
+    return TRUE if not flat else flat[0] if len(flat) == 1 else And(flat)
+
+
+def _any_of(parts: Iterable[Node]) -> Node:
+    kept: dict[Node, None] = {}
+    for part in parts:
+        if part == TRUE:
+            return TRUE
+        if part != FALSE:
+            kept.update(dict.fromkeys(part.children if isinstance(part, Or) else (part,)))
+    flat = tuple(kept)
+    return FALSE if not flat else flat[0] if len(flat) == 1 else Or(flat)
+
+
+def _literal_right(node: Compare) -> Compare:
+    if isinstance(node.left, Literal) and not isinstance(node.right, Literal):
+        return Compare(_MIRRORED[node.op], node.right, node.left)
+    return node
+
+
+def _comparison(node: Compare, negated: bool) -> Node:
+    node = _literal_right(node)
+    op, left, right = node.op, node.left, node.right
+    if op == "<=>":
+        return _null_safe(node, negated)
+    if _is_null(left) or _is_null(right):
+        return FALSE
+    if op in ("=", "!=") and _is_predicate(left) and isinstance(right, Literal):
+        return _positive(left, negated ^ ((right.value is False) == (op == "=")))
+    return Compare(_NEGATED[op], left, right) if negated else node
+
+
+def _null_safe(node: Compare, negated: bool) -> Node:
+    left, right = node.left, node.right
+    if _is_null(left) or _is_null(right):
+        return _leaf(IsNull(right if _is_null(left) else left), negated)
+    if not isinstance(right, Literal):
+        return _leaf(node, negated)
+    equal = Compare("=", left, right)
+    if not negated:
+        return _comparison(equal, False)
+    # The operand is named twice here; one that could answer differently each time stays as it is.
+    if not deterministic(left):
+        return Not(node)
+    return _any_of((_comparison(equal, True), IsNull(left)))
+
+
+def _in(child: Node, values: tuple[Node, ...]) -> Node:
+    distinct = _distinct(values)
+    if _is_null(child) or not distinct:
+        return FALSE
+    if len(distinct) == 1:
+        return _comparison(Compare("=", child, distinct[0]), False)
+    return In(child, distinct)
+
+
+def _not_in(child: Node, values: tuple[Node, ...]) -> Node:
+    if not values:
+        return TRUE
+    if _is_null(child) or any(_is_null(value) for value in values):
+        return FALSE
+    distinct = _distinct(values)
+    if len(distinct) > NOT_IN_LIMIT or (len(distinct) > 1 and not deterministic(child)):
+        return Not(In(child, distinct))
+    return _all_of(_comparison(Compare("=", child, value), True) for value in distinct)
+
+
+def _distinct(values: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Values that are not NULL, each once, in order; literals of equal value but unlike text (1.0, 1.00) once."""
+    found: dict[object, Node] = {}
+    for value in values:
+        if not _is_null(value):
+            found.setdefault(_key(value), value)
+    return tuple(found.values())
+
+
+def _key(node: Node) -> object:
+    if isinstance(node, Literal) and isinstance(node.value, float):
+        # -0.0 equals 0.0, and every NaN is one value.
+        return ("NaN",) if node.value != node.value else (node.value, node.type)
+    if isinstance(node, Literal) and isinstance(node.value, Decimal | int | str | bytes):
+        return (node.value, node.type)
+    return node
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Literal) and node.value is None
+
+
+def _is_predicate(node: Node) -> bool:
+    """Whether the node is boolean by its form, so that a comparison with TRUE or FALSE is a matter of logic."""
+    match node:
+        case Compare() | And() | Or() | Not() | IsNull() | In() | Like() | StartsWith():
+            return True
+        case Call() | Case() | Cast():
+            return type_of(node) == BOOLEAN
+        case _:
+            return False

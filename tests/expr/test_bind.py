@@ -1,0 +1,255 @@
+"""Binding: names, Spark's implicit casts, folding, and what is refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr import bind, bind_expression, columns_of, evaluate, normalize, parse_sql
+from deltaskip.expr.coerce import castable, type_of, wider_type
+from deltaskip.expr.collated import comparison_collation
+from deltaskip.expr.nodes import Call, Cast, Collate, Column, Compare, FieldRef, In, Literal, Node, Opaque, walk
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
+from tests.expr.predicates import SCHEMA
+
+
+def field(name: str, type_: DataType) -> FieldRef:
+    return FieldRef((name,), (name,), type_)
+
+
+I, L, S, TS = field("i", INTEGER), field("l", LONG), field("s", STRING), field("ts", TIMESTAMP)  # noqa: E741
+DEC = field("dec", DecimalType(10, 2))
+WIDE = StructType(
+    (
+        StructField("Id", LONG, metadata={"delta.columnMapping.physicalName": "col-1"}),
+        StructField("p", STRING, nullable=False, metadata={"delta.columnMapping.physicalName": "col-2"}),
+        StructField(
+            "a.b",
+            StructType((StructField("C", INTEGER, False, {"delta.columnMapping.physicalName": "col-4"}),)),
+            metadata={"delta.columnMapping.physicalName": "col-3"},
+        ),
+    )
+)
+COLLATED = StructType(
+    (
+        StructField("c", STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),
+        StructField("d", STRING, metadata={"__COLLATIONS": {"d": "spark.UTF8_LCASE"}}),
+        StructField("e", STRING),
+        StructField("arr", ArrayType(StructType((StructField("x", INTEGER),)))),
+        StructField("m", MapType(STRING, INTEGER)),
+    )
+)
+
+
+def bound(text: str, schema: StructType = SCHEMA) -> Node:
+    return bind(parse_sql(text), schema)
+
+
+def test_names_are_found_in_any_letter_case_with_their_physical_path() -> None:
+    node = bind(parse_sql("ID = 1L AND `A.B`.c IS NULL AND P = ''"), WIDE, ["P"], "name")
+    fields = [part for part in walk(node) if isinstance(part, FieldRef)]
+    assert fields == [
+        FieldRef(("Id",), ("col-1",), LONG),
+        FieldRef(("a.b", "C"), ("col-3", "col-4"), INTEGER, nullable=True),
+        FieldRef(("p",), ("col-2",), STRING, nullable=False, partition=True),
+    ]
+
+
+@pytest.mark.parametrize("text", ["x = 1", "`a.b`.z = 1", "Id.x = 1", "a.b.c = 1"])
+def test_unknown_names_are_refused(text: str) -> None:
+    with pytest.raises(PredicateError):
+        bind(parse_sql(text), WIDE)
+
+
+@pytest.mark.parametrize(
+    "text", ["arr.x = 1", "arr[0] IS NULL", "m['k'] = 1", "_metadata.file_path = 'x'", "rand() = 1"]
+)
+def test_what_has_no_single_field_or_function_stays_untyped(text: str) -> None:
+    node = bound(text, COLLATED)
+    assert any(isinstance(p, Opaque) or (isinstance(p, Call) and p.type is None) for p in walk(node))
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("i = 4L", Compare("=", Cast(I, LONG), Literal(4, LONG))),
+        ("l = 4", Compare("=", L, Literal(4, LONG))),
+        ("i = 1.5D", Compare("=", Cast(I, DOUBLE), Literal(1.5, DOUBLE))),
+        ("f = 1", Compare("=", Cast(field("f", FLOAT), DOUBLE), Literal(1.0, DOUBLE))),
+        ("f = d", Compare("=", Cast(field("f", FLOAT), DOUBLE), field("d", DOUBLE))),
+        ("dec = 1", Compare("=", DEC, Literal(Decimal("1.00"), DecimalType(10, 2)))),
+        ("dec = 1.5", Compare("=", DEC, Literal(Decimal("1.50"), DecimalType(10, 2)))),
+        ("dec = i", Compare("=", Cast(DEC, DecimalType(12, 2)), Cast(I, DecimalType(12, 2)))),
+        ("dec = 1.5D", Compare("=", Cast(DEC, DOUBLE), Literal(1.5, DOUBLE))),
+        ("i > 1.5", Compare(">", Cast(I, LONG), Literal(1, LONG))),
+        ("i >= 1.5", Compare(">=", Cast(I, LONG), Literal(2, LONG))),
+        ("1.5 > i", Compare("<", Cast(I, LONG), Literal(2, LONG))),
+        ("i = 1.5", Compare("=", Cast(I, DecimalType(11, 1)), Literal(Decimal("1.5"), DecimalType(11, 1)))),
+        ("i < 99999999999999999999.5", Literal(True, BOOLEAN)),
+        ("99999999999999999999.5 < i", Literal(False, BOOLEAN)),
+        ("s = 5", Compare("=", Cast(S, LONG), Literal(5, LONG))),
+        ("i = '5'", Compare("=", Cast(I, LONG), Literal(5, LONG))),
+        ("dec = '5'", Compare("=", Cast(DEC, DOUBLE), Literal(5.0, DOUBLE))),
+        ("dt = '2024'", Compare("=", field("dt", DATE), Literal(19723, DATE))),
+        ("ts = '1970-01-01 00:00:01'", Compare("=", TS, Literal(1_000_000, TIMESTAMP))),
+        ("ts = dt", Compare("=", TS, Cast(field("dt", DATE), TIMESTAMP))),
+        ("ts = n", Compare("=", TS, Cast(field("n", TIMESTAMP_NTZ), TIMESTAMP))),
+        ("n = dt", Compare("=", field("n", TIMESTAMP_NTZ), Cast(field("dt", DATE), TIMESTAMP_NTZ))),
+        ("bin = 'a'", Compare("=", field("bin", BINARY), Literal(b"a", BINARY))),
+        ("b = 'yes'", Compare("=", field("b", BOOLEAN), Literal(True, BOOLEAN))),
+        ("i <=> NULL", Compare("<=>", I, Literal(None, INTEGER))),
+        ("i IN (1, 5000000000)", In(Cast(I, LONG), (Literal(1, LONG), Literal(5_000_000_000, LONG)))),
+        ("i IN ('1', NULL)", In(Cast(I, LONG), (Literal(1, LONG), Literal(None, LONG)))),
+        ("s = 'x' || 1", Compare("=", S, Literal("x1", STRING))),
+        ("CAST(i AS INT) = 1", Compare("=", I, Literal(1, INTEGER))),
+        ("1 + 1 = 2", Literal(True, BOOLEAN)),
+        ("year(ts) = 2024", Compare("=", Call("year", (Cast(TS, DATE),), INTEGER), Literal(2024, INTEGER))),
+        ("hour(ts) = 1", Compare("=", Call("hour", (TS,), INTEGER), Literal(1, INTEGER))),
+        ("i + 1 = 2", Compare("=", Call("+", (I, Literal(1, INTEGER)), INTEGER), Literal(2, INTEGER))),
+        ("i / 2 = 1", Compare("=", Call("/", (Cast(I, DOUBLE), Literal(2.0, DOUBLE)), DOUBLE), Literal(1.0, DOUBLE))),
+    ],
+)  # fmt: skip
+def test_operands_meet_in_the_type_that_spark_takes(text: str, node: Node) -> None:
+    assert bound(text) == node
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "wider"),
+    [
+        (BYTE, LONG, LONG),
+        (LONG, FLOAT, DOUBLE),
+        (FLOAT, FLOAT, FLOAT),
+        (FLOAT, DecimalType(10, 2), DOUBLE),
+        (LONG, DecimalType(10, 2), DecimalType(22, 2)),
+        (DecimalType(38, 30), LONG, DecimalType(38, 18)),
+        (DecimalType(20, 10), DecimalType(10, 2), DecimalType(20, 10)),
+        (STRING, LONG, LONG),
+        (STRING, DecimalType(5, 2), DOUBLE),
+        (STRING, BOOLEAN, BOOLEAN),
+        (STRING, BINARY, BINARY),
+        (DATE, TIMESTAMP_NTZ, TIMESTAMP_NTZ),
+        (TIMESTAMP, TIMESTAMP_NTZ, TIMESTAMP),
+        (VOID, DATE, DATE),
+        (BOOLEAN, INTEGER, None),
+        (DATE, INTEGER, None),
+        (BINARY, DATE, None),
+    ],
+)
+def test_wider_types_are_spark_s_in_both_orders(left: DataType, right: DataType, wider: DataType | None) -> None:
+    assert wider_type(left, right) == wider
+    assert wider_type(right, left) == wider
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b = 1",
+        "dt = 5",
+        "ts > 5",
+        "bin = 5",
+        "i IN (1, true)",
+        "i",
+        "s",
+        "i AND b",
+        "NOT i",
+        "i + 1",
+        "CAST(i AS DATE) = dt",
+        "CAST(b AS BINARY) = bin",
+        "CASE WHEN i THEN true ELSE false END",
+        "NOT 5",
+    ],
+)
+def test_types_that_do_not_meet_are_refused(text: str) -> None:
+    with pytest.raises(PredicateError):
+        bound(text)
+
+
+def test_casts_that_ansi_forbids_are_known() -> None:
+    assert castable(LONG, TIMESTAMP)
+    assert castable(TIMESTAMP, LONG)
+    assert not castable(DATE, INTEGER)
+    assert not castable(TIMESTAMP, BOOLEAN)
+    assert not castable(INTEGER, BINARY)
+
+
+def test_a_constant_that_raises_stays_for_spark_to_judge() -> None:
+    node = bound("CAST('x' AS INT) = i")
+    assert node == Compare("=", Cast(Literal("x", STRING), INTEGER), I)
+
+
+def test_a_null_row_matches_an_inequality_with_a_decimal_beyond_bigint() -> None:
+    node = bound("i < 99999999999999999999.5")
+    assert evaluate(node, {("i",): None}) is True
+
+
+@pytest.mark.parametrize(
+    ("zone", "micros"),
+    [("UTC", 0), ("Europe/Berlin", -3_600_000_000), ("+02:00", -7_200_000_000), ("America/New_York", 18_000_000_000)],
+)
+def test_timestamps_without_a_zone_are_read_in_the_session_s(zone: str, micros: int) -> None:
+    literal = Literal(micros, TIMESTAMP)
+    for text in ("ts = '1970-01-01 00:00:00'", "ts = TIMESTAMP'1970-01-01'", "ts = DATE'1970-01-01'"):
+        assert bind(parse_sql(text), SCHEMA, time_zone=zone) == Compare("=", TS, literal)
+
+
+def test_an_unknown_time_zone_is_refused() -> None:
+    with pytest.raises(PredicateError, match="Mars"):
+        bind(parse_sql("b"), SCHEMA, time_zone="Mars/Olympus")
+
+
+def test_collations_come_from_columns_and_explicit_ones_win() -> None:
+    implicit = bound("c = 'x'", COLLATED)
+    assert isinstance(implicit, Compare)
+    assert comparison_collation(implicit.left, implicit.right) == "icu.UNICODE_CI"
+    explicit = bound("c COLLATE utf8_binary = 'x'", COLLATED)
+    assert isinstance(explicit, Compare)
+    assert comparison_collation(explicit.left, explicit.right) is None
+    plain = bound("CAST(c AS STRING) = 'x'", COLLATED)
+    assert isinstance(plain, Compare)
+    assert isinstance(plain.left, Collate)
+    assert comparison_collation(plain.left, plain.right) is None
+    derived = bound("upper(c) = 'x'", COLLATED)
+    assert isinstance(derived, Compare)
+    assert comparison_collation(derived.left, derived.right) == "icu.UNICODE_CI"
+
+
+@pytest.mark.parametrize("text", ["c = d", "c = e", "c IN (e)", "c COLLATE UNICODE = d COLLATE UTF8_LCASE"])
+def test_collations_that_conflict_are_refused(text: str) -> None:
+    with pytest.raises(PredicateError, match="COLLATE"):
+        bound(text, COLLATED)
+
+
+def test_expressions_of_any_type_can_be_bound() -> None:
+    node = bind_expression(parse_sql("substring(s, 1, 2)"), SCHEMA)
+    assert type_of(node) == STRING
+    assert columns_of(node) == (("s",),)
+
+
+def test_a_tree_too_deep_for_recursion_is_kept_whole() -> None:
+    deep: Node = Column(("i",))
+    for _ in range(5000):
+        deep = Call("negative", (deep,))
+    node = bind(Compare("=", deep, Literal(1, INTEGER)), SCHEMA)
+    assert isinstance(normalize(node), Opaque)
+    assert columns_of(node) == (("i",),)

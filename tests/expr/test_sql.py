@@ -1,0 +1,277 @@
+"""Spark SQL text to nodes: precedence, literals, names, what stays opaque, and what is an error."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr import columns_of, parse_sql
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    StartsWith,
+    walk,
+)
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    DecimalType,
+)
+
+A, B, C = Column(("a",)), Column(("b",)), Column(("c",))
+ONE, TWO = Literal(1, INTEGER), Literal(2, INTEGER)
+TRUE = Literal(True, BOOLEAN)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "type_"),
+    [
+        ("5", 5, INTEGER),
+        ("-5", -5, INTEGER),
+        ("- 5", -5, INTEGER),
+        ("2147483648", 2**31, LONG),
+        ("-2147483648", -(2**31), INTEGER),
+        ("-9223372036854775808", -(2**63), LONG),
+        ("9223372036854775808", Decimal(2**63), DecimalType(19, 0)),
+        ("4L", 4, LONG),
+        ("5S", 5, SHORT),
+        ("3Y", 3, BYTE),
+        ("1.5", Decimal("1.5"), DecimalType(2, 1)),
+        (".5", Decimal("0.5"), DecimalType(1, 1)),
+        ("5.", Decimal(5), DecimalType(1, 0)),
+        ("0.10", Decimal("0.10"), DecimalType(2, 2)),
+        ("0.001", Decimal("0.001"), DecimalType(3, 3)),
+        ("10BD", Decimal(10), DecimalType(2, 0)),
+        ("1e3BD", Decimal(1000), DecimalType(4, 0)),
+        ("1e3", 1000.0, DOUBLE),
+        ("1.5D", 1.5, DOUBLE),
+        ("2.0F", 2.0, FLOAT),
+        ("0.1F", 0.10000000149011612, FLOAT),
+        ("NULL", None, VOID),
+        ("true", True, BOOLEAN),
+        ("X'01fF'", b"\x01\xff", BINARY),
+        ("x '1'", b"\x01", BINARY),
+        ("DATE'2020-1-5'", 18266, DATE),
+        ("date '1969-12-31'", -1, DATE),
+        ("TIMESTAMP'1970-01-01 00:00:01 UTC'", 1_000_000, TIMESTAMP),
+        ("TIMESTAMP'1970-01-01 02:00:00+02:00'", 0, TIMESTAMP),
+        ("TIMESTAMP'1970-01-01 00:00:00Z'", 0, TIMESTAMP),
+        ("timestamp'1969-12-31 19:00:00 America/New_York'", 0, TIMESTAMP),
+        ("TIMESTAMP_NTZ'1970-01-01 00:00:01'", 1_000_000, TIMESTAMP_NTZ),
+        ("TIMESTAMP_NTZ'1970-01-01 00:00:01 UTC'", 1_000_000, TIMESTAMP_NTZ),
+    ],
+)
+def test_literals_have_the_types_that_spark_gives_them(text: str, value: object, type_: DataType) -> None:
+    assert parse_sql(f"a = {text}") == Compare("=", A, Literal(value, type_))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("'It''s'", "It's"),
+        ('"It\'s"', "It's"),
+        ('"a""b"', 'a"b'),
+        (r"'a\'b'", "a'b"),
+        (r"'\\'", "\\"),
+        (r"'\u0041\101\0'", "AA\0"),
+        (r"'\U0001F600'", "😀"),
+        (r"'\uD83D\uDE00'", "😀"),
+        (r"'\%\_\q'", r"\%\_q"),
+        (r"'\n\t\r\b\Z'", "\n\t\r\b\x1a"),
+        (r"r'a\n'", r"a\n"),
+        ("'a' 'b'", "ab"),
+        ("'a' \"b\"", "ab"),
+    ],
+)
+def test_strings_are_unescaped_as_spark_does(text: str, value: str) -> None:
+    assert parse_sql(f"a = {text}") == Compare("=", A, Literal(value, STRING))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a", ("a",)),
+        ("st.a", ("st", "a")),
+        ("a.b.c.d.e.f", ("a", "b", "c", "d", "e", "f")),
+        ("`we.ird`.`a``b`", ("we.ird", "a`b")),
+        ("date", ("date",)),
+        ("timestamp.year", ("timestamp", "year")),
+        ("1abc", ("1abc",)),
+        ("`select`", ("select",)),
+        ("größe", ("größe",)),
+        ("interval", ("interval",)),
+    ],
+)
+def test_names_keep_all_their_parts(text: str, parts: tuple[str, ...]) -> None:
+    assert parse_sql(f"{text} IS NULL") == IsNull(Column(parts))
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("a OR b AND c", Or((A, And((B, C))))),
+        ("a AND b AND c", And((A, B, C))),
+        ("NOT a = 1 AND b", And((Not(Compare("=", A, ONE)), B))),
+        ("!a == 1", Not(Compare("=", A, ONE))),
+        ("a = b IS NULL", IsNull(Compare("=", A, B))),
+        ("a = b = true", Compare("=", Compare("=", A, B), TRUE)),
+        ("a < b = true", Compare("=", Compare("<", A, B), TRUE)),
+        ("a = b < c", Compare("<", Compare("=", A, B), C)),
+        ("a <> 1", Compare("!=", A, ONE)),
+        ("a !< 1", Compare(">=", A, ONE)),
+        ("a <=> NULL", Compare("<=>", A, Literal(None, VOID))),
+        ("a IS NOT DISTINCT FROM b", Not(Not(Compare("<=>", A, B)))),
+        ("a IS TRUE", Compare("<=>", A, TRUE)),
+        ("a IS NOT FALSE", Not(Compare("<=>", A, Literal(False, BOOLEAN)))),
+        ("a IS UNKNOWN", IsNull(A)),
+        ("a BETWEEN 1 AND 2 AND b", And((And((Compare(">=", A, ONE), Compare("<=", A, TWO))), B))),
+        ("a NOT BETWEEN 1 AND 2", Not(And((Compare(">=", A, ONE), Compare("<=", A, TWO))))),
+        ("a IN (1, NULL)", In(A, (ONE, Literal(None, VOID)))),
+        ("a NOT IN (1)", Not(In(A, (ONE,)))),
+        ("a IN (1 + 2, -b)", In(A, (Call("+", (ONE, TWO)), Call("negative", (B,))))),
+        ("a LIKE 'x!%' ESCAPE '!'", Like(A, Literal("x!%", STRING), "!")),
+        ("a NOT ILIKE 'x'", Not(Like(A, Literal("x", STRING), "\\", True))),
+        ("a RLIKE 'x'", Call("rlike", (A, Literal("x", STRING)))),
+        ("startswith(a, b)", StartsWith(A, B)),
+        ("a + b * c = 1", Compare("=", Call("+", (A, Call("*", (B, C)))), ONE)),
+        ("a - b - c = 1", Compare("=", Call("-", (Call("-", (A, B)), C)), ONE)),
+        ("a - 1 = 1", Compare("=", Call("-", (A, ONE)), ONE)),
+        ("a -1 = 1", Compare("=", Call("-", (A, ONE)), ONE)),
+        ("-a % b DIV 2 = 1", Compare("=", Call("div", (Call("%", (Call("negative", (A,)), B)), TWO)), ONE)),
+        ("a || b = 'x'", Compare("=", Call("concat", (A, B)), Literal("x", STRING))),
+        ("CAST(a AS decimal(10, 2)) = b", Compare("=", Cast(A, DecimalType(10, 2)), B)),
+        ("TRY_CAST(a AS bigint) = b", Compare("=", Cast(A, LONG, True), B)),
+        ("a::int = 1", Compare("=", Cast(A, INTEGER), ONE)),
+        ("a COLLATE UTF8_BINARY = 'x'", Compare("=", Collate(A, "UTF8_BINARY"), Literal("x", STRING))),
+        ("CASE WHEN a THEN b ELSE c END", Case(((A, B),), C)),
+        ("CASE a WHEN 1 THEN b END", Case(((Compare("=", A, ONE), B),))),
+        ("IF(a, b, c)", Case(((A, B),), C)),
+        ("nvl(a, 1) = 2", Compare("=", Call("coalesce", (A, ONE)), TWO)),
+        ("extract(YEAR FROM a) = 1", Compare("=", Call("year", (A,)), ONE)),
+        ("date_trunc('month', a) = b", Compare("=", Call("date_trunc", (Literal("month", STRING), A)), B)),
+        ("datediff(a, b) = 1", Compare("=", Call("datediff", (A, B)), ONE)),
+        ("to_date(a) = b", Compare("=", Cast(A, DATE), B)),
+        ("a = 1 -- why\n AND /* not /* nested */ */ b", And((Compare("=", A, ONE), B))),
+        ("((a))", A),
+    ],
+)
+def test_the_grammar_is_spark_s(text: str, node: Node) -> None:
+    assert parse_sql(text) == node
+
+
+def test_a_timestamp_without_a_zone_waits_for_the_session_s() -> None:
+    literal = Cast(Literal("2024-01-01 10:00:00", STRING), TIMESTAMP)
+    assert parse_sql("a > TIMESTAMP'2024-01-01 10:00:00'") == Compare(">", A, literal)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXISTS (SELECT 1 FROM t WHERE z = 1)",
+        "b IN (SELECT b FROM t)",
+        "b = (SELECT max(b) FROM t)",
+        "max(b) OVER (PARTITION BY z) = 1",
+        "count(*) = 1",
+        "f(DISTINCT b) = 1",
+        "exists(b, x -> x > 1)",
+        "b + INTERVAL '1' DAY > TIMESTAMP'2020-01-01'",
+        "b > INTERVAL 1 DAY 2 HOURS",
+        "(b, z) IN ((1, 2))",
+        "b LIKE ANY ('x', 'y')",
+        "CAST(b AS array<int>) = z",
+        "trim(BOTH 'x' FROM b) = 'y'",
+        "dateadd(DAY, 1, b) > z",
+        "b > DATE'today'",
+        "b:path.to[0] = 1",
+        "b = :parameter",
+    ],
+)
+def test_what_has_no_node_is_opaque_and_spares_the_other_legs(text: str) -> None:
+    node = parse_sql(f"a = 1 AND {text}")
+    opaque = [part for part in walk(node) if isinstance(part, Opaque)]
+    assert opaque
+    if "parameter" not in text:
+        assert isinstance(node, And)
+        assert node.children[0] == Compare("=", A, ONE)
+
+
+def test_opaque_sql_still_tells_its_columns() -> None:
+    assert columns_of(parse_sql("f(DISTINCT b.c) = 1 AND a = 2")) == (("b", "c"), ("a",))
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("", 1),
+        ("  -- nothing", 1),
+        ("a =", 4),
+        ("a = 1 b", 7),
+        ("a = 1; b = 2", 6),
+        ("a == = 1", 6),
+        ("(a = 1", 7),
+        ("a = 1)", 6),
+        ("a = 'x", 5),
+        ("a IN ()", 7),
+        ("a NOT 5", 7),
+        ("DATE'x' = a", 5),
+        ("X'zz' = a", 2),
+        ("99999999999999999999L = a", 1),
+        ("1e400 = a", 1),
+        ("a = 1 GROUP BY b", 7),
+        ("SELECT 1", 1),
+        ("a LIKE 'x' ESCAPE 'ab'", 19),
+        ("CAST(a AS decimal(39, 0)) = 1", 11),
+        ("a = 1 /* open", 7),
+    ],
+)
+def test_wrong_syntax_is_named_with_its_place(text: str, column: int) -> None:
+    with pytest.raises(PredicateError, match=f"line 1, column {column}:"):
+        parse_sql(text)
+
+
+def test_errors_count_lines() -> None:
+    with pytest.raises(PredicateError, match="line 2, column 7"):
+        parse_sql("a = 1\nAND b c")
+
+
+@pytest.mark.parametrize("quote", ["", "'"])
+def test_long_lists_are_read_whole(quote: str) -> None:
+    node = parse_sql("a IN (" + ",".join(f"{quote}{n}{quote}" for n in range(100_000)) + ")")
+    assert isinstance(node, In)
+    assert len(node.values) == 100_000
+    assert node.values[-1] == (Literal("99999", STRING) if quote else Literal(99_999, INTEGER))
+
+
+def test_deep_nesting_is_opaque_and_long_chains_are_flat() -> None:
+    assert isinstance(parse_sql("(" * 3000 + "a = 1" + ")" * 3000), Opaque)
+    assert isinstance(parse_sql("a = " + " + ".join(["1"] * 3000)), Opaque)
+    chain = parse_sql(" OR ".join(f"a = {n}" for n in range(3000)))
+    assert isinstance(chain, Or)
+    assert len(chain.children) == 3000
