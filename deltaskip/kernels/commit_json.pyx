@@ -8,16 +8,17 @@ import pyarrow as pa
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memcmp, memset
 
 from deltaskip.kernels.arrow cimport ByteBuffer, check
 from deltaskip.kernels.file_rows cimport (
-    CLUSTERING_PROVIDER, BASE_ROW_ID, DATA_CHANGE, DEFAULT_ROW_COMMIT_VERSION, DELETION_TIMESTAMP, DELETION_VECTOR,
-    DV_CARDINALITY, DV_OFFSET, DV_PATH, DV_SIZE, DV_STORAGE_TYPE, FIRST_LONG, FIRST_MAP, MODIFICATION_TIME,
-    PARTITION_VALUES, PATH, SIZE, STATS, STRINGS, TAGS, UNKNOWN, FileRows, TextMap, to_batch,
+    CLUSTERING_PROVIDER, BASE_ROW_ID, DATA_CHANGE, DATA_CHANGE_TRUE, DEFAULT_ROW_COMMIT_VERSION, DELETION_TIMESTAMP, DELETION_VECTOR,
+    DV_CARDINALITY, DV_OFFSET, DV_PATH, DV_SIZE, DV_STORAGE_TYPE, FIRST_MAP, MODIFICATION_TIME,
+    PARTITION_VALUES, PATH, SIZE, STATS, STRINGS, TAGS, UNKNOWN, FileRows, TextMap, file_rows, to_batch,
 )
 from deltaskip.kernels.file_rows import FIELD_OF_COLUMN
 from deltaskip.kernels.json_cursor cimport (
-    SYNTAX, Cursor, Text, append_text, expect, fail, is_word, plain_int64, read_key, scan_string, skip_number,
+    SYNTAX, Cursor, Text, append_text, copy_string, expect, fail, is_word, plain_int64, read_key, scan_string, skip_number,
     skip_space, skip_value, skip_word, starts_number, undo_key,
 )
 
@@ -51,15 +52,28 @@ FILES_SCHEMA = pa.schema(
 )
 _ALWAYS = ("commit", "is_remove", "path", "deletion_vector")
 
-# JSON names by field number, for messages.
-_NAMES = (
-    "path", "stats", "clusteringProvider", "deletionVector.storageType", "deletionVector.pathOrInlineDv",
-    "size", "modificationTime", "baseRowId", "defaultRowCommitVersion", "deletionTimestamp",
-    "deletionVector.cardinality", "deletionVector.offset", "deletionVector.sizeInBytes",
-    "partitionValues", "tags", "dataChange", "deletionVector",
-)
+cdef extern from *:
+    """
+    /* Keys by field number, as writers write them. */
+    #define DELTASKIP_KEY(name) {"\\"" name "\\":", sizeof("\\"" name "\\":") - 1}
+    static const struct { const char* text; int64_t size; } commit_keys[] = {
+        DELTASKIP_KEY("path"), DELTASKIP_KEY("stats"), DELTASKIP_KEY("clusteringProvider"),
+        DELTASKIP_KEY("storageType"), DELTASKIP_KEY("pathOrInlineDv"),
+        DELTASKIP_KEY("size"), DELTASKIP_KEY("modificationTime"), DELTASKIP_KEY("baseRowId"),
+        DELTASKIP_KEY("defaultRowCommitVersion"), DELTASKIP_KEY("deletionTimestamp"),
+        DELTASKIP_KEY("cardinality"), DELTASKIP_KEY("offset"), DELTASKIP_KEY("sizeInBytes"),
+        DELTASKIP_KEY("partitionValues"), DELTASKIP_KEY("tags"),
+        DELTASKIP_KEY("dataChange"), DELTASKIP_KEY("deletionVector"), {"", 0},
+    };
+    """
+    ctypedef struct Key:
+        const char* text
+        int64_t size
+    const Key[18] KEYS "commit_keys"
 
 cdef enum:
+    DELETION_VECTOR_FIELDS = 1 << DV_STORAGE_TYPE | 1 << DV_PATH | 1 << DV_CARDINALITY | 1 << DV_OFFSET | 1 << DV_SIZE
+    ACTION_FIELDS = (1 << UNKNOWN) - 1 & ~DELETION_VECTOR_FIELDS
     MAX_LINE_BYTES = 1 << 30  # with a chunk of as much, a chunk's strings stay within Arrow's 32-bit offsets
 
 
@@ -115,10 +129,11 @@ cdef list _bounds(object starts, int64_t size):
 
 cdef object _parse(const uint8_t* data, list bounds, object schema, int64_t chunk_bytes):
     cdef CommitLines lines = CommitLines()
+    cdef int64_t size = bounds[len(bounds) - 1]
     cdef int64_t begin, end
     cdef int32_t commit
     cdef int code
-    lines.rows = FileRows()
+    lines.rows = file_rows(min(chunk_bytes, size))
     lines.chunk = data
     for name in schema.names:
         if name in FIELD_OF_COLUMN:
@@ -137,7 +152,7 @@ cdef object _parse(const uint8_t* data, list bounds, object schema, int64_t chun
             if lines.cursor.at == lines.cursor.end:
                 break
             batches.append(to_batch(lines.rows, schema))
-            lines.rows = FileRows()
+            lines.rows = file_rows(min(chunk_bytes, size - (lines.cursor.at - data)))
             lines.chunk = lines.cursor.at
     batches.append(to_batch(lines.rows, schema))
     return ParsedCommits(pa.Table.from_batches(batches, schema), lines.found(data))
@@ -162,6 +177,7 @@ cdef class CommitLines:
     cdef ByteBuffer scratch     # the last escaped key
     cdef const uint8_t* chunk   # where the rows' text began
     cdef uint32_t wanted        # bit by field
+    cdef int[UNKNOWN + 1] after # by field: which one followed it last time
     cdef int32_t commit
     cdef int64_t line
     cdef int fault_field        # the field at fault, or UNKNOWN where the JSON itself is
@@ -170,7 +186,8 @@ cdef class CommitLines:
     def __cinit__(self):
         self.others = ByteBuffer()
         self.scratch = ByteBuffer()
-        self.wanted = 0
+        self.wanted = DELETION_VECTOR_FIELDS
+        memset(self.after, 0, sizeof(self.after))
 
     cdef void open(self, const uint8_t* begin, const uint8_t* end, int32_t commit) noexcept nogil:
         if end - begin >= 3 and begin[0] == 0xEF and begin[1] == 0xBB and begin[2] == 0xBF:
@@ -188,7 +205,10 @@ cdef class CommitLines:
         cdef str fault = self.cursor.fault.decode("ascii")
         if self.fault_field == UNKNOWN:
             return fault
-        return f"{'remove' if self.is_remove else 'add'}.{_NAMES[self.fault_field]} {fault}"
+        cdef str name = KEYS[self.fault_field].text[1 : KEYS[self.fault_field].size - 2].decode("ascii")
+        if DELETION_VECTOR_FIELDS >> self.fault_field & 1:
+            name = f"deletionVector.{name}"
+        return f"{'remove' if self.is_remove else 'add'}.{name} {fault}"
 
     cdef list found(self, const uint8_t* data):
         """The other actions; of a key that stands twice in a line the last one, and none that are null."""
@@ -302,34 +322,53 @@ cdef class CommitLines:
         """Read the value of add or remove into a row of its own; null makes no row."""
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* begin = c.at
-        cdef Text key
-        cdef int field, code
+        cdef int code
         self.is_remove = is_remove
         if c.at < c.end and c.at[0] == 0x6E:
             return skip_word(c, b"null", 4)
         if expect(c, 0x7B, b"the action is no JSON object") != 0:
             return SYNTAX
-        c.depth = 2
         self.rows.start(self.commit, is_remove)
+        code = self.read_members(ACTION_FIELDS)
+        if code != 0:
+            return code
+        if not self.rows.row_flags >> PATH & 1:
+            return self.mistyped(PATH, begin, b"is missing")
+        return self.rows.finish()
+
+    cdef int read_members(self, uint32_t among) noexcept nogil:
+        """Read an object whose opening bracket has been passed, and of it those of the fields `among` that are wanted."""
+        cdef Cursor* c = &self.cursor
+        cdef Text key
+        cdef int field = UNKNOWN
+        cdef int before, code
+        c.depth += 1
         if skip_space(c) != 0x7D:
             while True:
-                code = read_key(c, &key, self.scratch)
-                if code != 0:
-                    return code
-                field = file_field(&key)
+                before = field
+                field = self.after[before]
+                if among >> field & 1 and c.end - c.at > KEYS[field].size and (
+                    memcmp(c.at, KEYS[field].text, KEYS[field].size) == 0
+                ):
+                    c.at += KEYS[field].size
+                else:
+                    code = read_key(c, &key, self.scratch)
+                    if code != 0:
+                        return code
+                    field = field_of(&key, among)
+                    self.after[before] = field
                 skip_space(c)
-                code = self.read_field(field) if self.wanted >> field & 1 else skip_value(c)
+                code = self.read_field(field) if self.wanted & among & <uint32_t>1 << field else skip_value(c)
                 if code != 0:
                     return code
                 if skip_space(c) == 0x7D:
                     break
                 if expect(c, 0x2C, b"a comma or a closing bracket is missing") != 0:
                     return SYNTAX
+                skip_space(c)
         c.at += 1
-        c.depth = 1
-        if not self.rows.row.present >> PATH & 1:
-            return self.mistyped(PATH, begin, b"is missing")
-        return self.rows.finish()
+        c.depth -= 1
+        return 0
 
     cdef int read_field(self, int field) noexcept nogil:
         """Read the value of a wanted field into the row; the cursor is at its first byte."""
@@ -346,39 +385,40 @@ cdef class CommitLines:
         elif field < FIRST_MAP:
             code = self.read_long(field, ch)
         elif field == DELETION_VECTOR:
-            code = self.read_deletion_vector()
+            if ch != 0x7B:
+                return self.mistyped(field, begin, b"is no JSON object")
+            c.at += 1
+            code = self.read_members(DELETION_VECTOR_FIELDS)
         elif field == DATA_CHANGE:
             if ch != 0x74 and ch != 0x66:
                 return self.mistyped(field, begin, b"is not a boolean")
-            self.rows.row.data_change = ch == 0x74
+            self.rows.row_flags &= ~(<uint32_t>1 << DATA_CHANGE_TRUE)
+            self.rows.row_flags |= <uint32_t>(ch == 0x74) << DATA_CHANGE_TRUE
             code = skip_word(c, b"true", 4) if ch == 0x74 else skip_word(c, b"false", 5)
         else:
             code = self.read_map(field)
-        self.rows.row.present |= bit
+        self.rows.row_flags |= bit
         return code
 
     cdef int read_string(self, int field, uint8_t ch) noexcept nogil:
         cdef Cursor* c = &self.cursor
         cdef Text text
-        cdef int code
         if ch == 0x22:
             c.at += 1
-            code = scan_string(c, &text)
-        elif field == STATS and ch == 0x7B:
-            text.data = c.at
-            text.escaped = False
-            code = skip_value(c)
-            text.size = c.at - text.data
-        else:
+            return copy_string(c, <ByteBuffer>self.rows.strings[field])
+        if field != STATS or ch != 0x7B:
             return self.mistyped(field, c.at, b"is not a string")
-        if code != 0:
-            return code
+        text.data = c.at
+        text.escaped = False
+        if skip_value(c) != 0:
+            return SYNTAX
+        text.size = c.at - text.data
         return append_text(<ByteBuffer>self.rows.strings[field], &text)
 
     cdef int read_long(self, int field, uint8_t ch) noexcept nogil:
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* begin = c.at
-        cdef int64_t* value = &self.rows.row.longs[field - FIRST_LONG]
+        cdef int64_t* value = &self.rows.row_longs[field]
         if not starts_number(c, ch):
             return self.mistyped(field, begin, b"is not a number")
         if skip_number(c) != 0:
@@ -392,7 +432,7 @@ cdef class CommitLines:
     cdef int read_map(self, int field) noexcept nogil:
         """Read an object of scalars: a number or boolean keeps its text."""
         cdef Cursor* c = &self.cursor
-        cdef int32_t first = self.rows.last.map_ends[field - FIRST_MAP]
+        cdef int32_t first = self.rows.end_before(field)
         cdef Text key, value
         cdef uint8_t ch
         cdef int code
@@ -427,31 +467,6 @@ cdef class CommitLines:
         c.at += 1
         return (<TextMap>self.rows.maps[field - FIRST_MAP]).settle(first)
 
-    cdef int read_deletion_vector(self) noexcept nogil:
-        cdef Cursor* c = &self.cursor
-        cdef Text key
-        cdef int field, code
-        if expect(c, 0x7B, NULL) != 0:
-            return self.mistyped(DELETION_VECTOR, c.at, b"is no JSON object")
-        c.depth = 3
-        if skip_space(c) != 0x7D:
-            while True:
-                code = read_key(c, &key, self.scratch)
-                if code != 0:
-                    return code
-                field = deletion_vector_field(&key)
-                skip_space(c)
-                code = self.read_field(field) if field != UNKNOWN else skip_value(c)
-                if code != 0:
-                    return code
-                if skip_space(c) == 0x7D:
-                    break
-                if expect(c, 0x2C, b"a comma or a closing bracket is missing") != 0:
-                    return SYNTAX
-        c.at += 1
-        c.depth = 2
-        return 0
-
     cdef int mistyped(self, int field, const uint8_t* at, const char* fault) noexcept nogil:
         """Stop at a value that is JSON and yet not what the field wants (or at the end of the text)."""
         if at < self.cursor.end and at[0] != 0x0A:
@@ -459,44 +474,10 @@ cdef class CommitLines:
         return fail(&self.cursor, at, fault)
 
 
-cdef inline int file_field(const Text* key) noexcept nogil:
-    """The field of add and remove that has this JSON name."""
-    cdef const uint8_t* p = key.data
-    cdef int64_t n = key.size
-    if n == 4:
-        return PATH if is_word(p, n, b"path", 4) else SIZE if is_word(p, n, b"size", 4) else (
-            TAGS if is_word(p, n, b"tags", 4) else UNKNOWN
-        )
-    if n == 5:
-        return STATS if is_word(p, n, b"stats", 5) else UNKNOWN
-    if n == 15:
-        return PARTITION_VALUES if is_word(p, n, b"partitionValues", 15) else UNKNOWN
-    if n == 16:
-        return MODIFICATION_TIME if is_word(p, n, b"modificationTime", 16) else UNKNOWN
-    if n == 10:
-        return DATA_CHANGE if is_word(p, n, b"dataChange", 10) else UNKNOWN
-    if n == 14:
-        return DELETION_VECTOR if is_word(p, n, b"deletionVector", 14) else UNKNOWN
-    if n == 17:
-        return DELETION_TIMESTAMP if is_word(p, n, b"deletionTimestamp", 17) else UNKNOWN
-    if n == 9:
-        return BASE_ROW_ID if is_word(p, n, b"baseRowId", 9) else UNKNOWN
-    if n == 23:
-        return DEFAULT_ROW_COMMIT_VERSION if is_word(p, n, b"defaultRowCommitVersion", 23) else UNKNOWN
-    if n == 18:
-        return CLUSTERING_PROVIDER if is_word(p, n, b"clusteringProvider", 18) else UNKNOWN
+cdef inline int field_of(const Text* key, uint32_t among) noexcept nogil:
+    """The one of the fields `among` that has this JSON name, or UNKNOWN."""
+    cdef int field
+    for field in range(UNKNOWN):
+        if among >> field & 1 and is_word(key.data, key.size, KEYS[field].text + 1, KEYS[field].size - 3):
+            return field
     return UNKNOWN
-
-
-cdef inline int deletion_vector_field(const Text* key) noexcept nogil:
-    cdef const uint8_t* p = key.data
-    cdef int64_t n = key.size
-    if is_word(p, n, b"storageType", 11):
-        return DV_STORAGE_TYPE
-    if is_word(p, n, b"pathOrInlineDv", 14):
-        return DV_PATH
-    if is_word(p, n, b"offset", 6):
-        return DV_OFFSET
-    if is_word(p, n, b"sizeInBytes", 11):
-        return DV_SIZE
-    return DV_CARDINALITY if is_word(p, n, b"cardinality", 11) else UNKNOWN

@@ -29,20 +29,12 @@ cdef enum Field:
 
 cdef enum:
     STRINGS = 5
-    LONGS = 8
-    MAPS = 2
     FIRST_LONG = 5
     FIRST_MAP = 13
-
-
-cdef struct Row:
-    uint32_t present                # bit f: Field f is there and not null
-    int32_t commit
-    bint is_remove
-    bint data_change
-    int32_t string_ends[STRINGS]    # where the row's part of each string column ends
-    int32_t map_ends[MAPS]
-    int64_t longs[LONGS]
+    MAPS = 2
+    LANED = 15          # fields below this one have a lane
+    IS_REMOVE = 18      # bits of a row's flags beside those that say which fields are there
+    DATA_CHANGE_TRUE = 19
 
 
 cdef class TextMap:
@@ -57,24 +49,34 @@ cdef class TextMap:
     cdef int add(self, Text* key, Text* value) noexcept nogil
     cdef int settle(self, int32_t first) noexcept nogil
     cdef int _rebuild(self, int32_t first) except -1
-    cdef object to_array(self, FileRows rows, int field)
+    cdef object entries_array(self)
 
 
 cdef class FileRows:
-    """`row` is the one being filled; `last` is the one before it, whose ends say where `row`'s bytes begin."""
-    cdef ByteBuffer finished
-    cdef Row row
-    cdef Row last
-    cdef uint32_t all_present
-    cdef uint32_t any_present
-    cdef readonly int64_t length
+    """Finished rows in lanes, and one row being filled. A lane is what Arrow wants: int32 ends that begin with a 0 for
+    strings and maps, int64 values for longs; it begins to be kept with the first row that has the field."""
+    cdef ByteBuffer commits         # int32
+    cdef ByteBuffer flags           # uint32: bit f says that Field f is there and not null
     cdef list owners                # of the pointers below
+    cdef void* lanes[LANED]         # ByteBuffer; sizes are set when the rows are handed out
     cdef void* strings[STRINGS]     # ByteBuffer
     cdef void* maps[MAPS]           # TextMap
+    cdef int64_t length
+    cdef int64_t capacity           # rows for which the lanes have room
+    cdef uint32_t kept              # bit by field: its lane is kept
+    cdef uint32_t everywhere        # fields that every row has
+    cdef uint32_t somewhere         # fields that some row has
+    cdef uint32_t row_flags         # of the row being filled, as are the two below
+    cdef int32_t row_commit
+    cdef int64_t row_longs[LANED]   # by field
     cdef void start(self, int32_t commit, bint is_remove) noexcept nogil
+    cdef int32_t end_before(self, int field) noexcept nogil
     cdef void clear(self, int field) noexcept nogil
     cdef int finish(self) noexcept nogil
     cdef void cut(self, int64_t length) noexcept nogil
+    cdef int _keep(self, uint32_t fields) noexcept nogil
+    cdef int _grow(self) noexcept nogil
 
 
+cdef FileRows file_rows(int64_t text_bytes)
 cdef object to_batch(FileRows rows, object schema)

@@ -6,10 +6,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
 from deltaskip.kernels.arrow cimport ByteBuffer, check
-from deltaskip.kernels.json_cursor cimport Text, append_text
+from deltaskip.kernels.json_cursor cimport Text, append_text, first_bit
 
 cdef enum:
-    SMALL_MAP = 64  # up to here comparing every pair of keys is cheaper than a dict
+    SMALL_MAP = 64              # up to here comparing every pair of keys is cheaper than a dict
+    RESERVED_BYTES = 1 << 26    # reserving is free where the system hands out pages on first touch; copying is not
 
 FIELD_OF_COLUMN = {
     "path": PATH,
@@ -30,6 +31,13 @@ FIELD_OF_COLUMN = {
     "size_in_bytes": DV_SIZE,
     "cardinality": DV_CARDINALITY,
 }
+
+
+TEXT_MAP = pa.map_(pa.string(), pa.string())
+
+
+cdef inline int64_t lane_bytes(int field, int64_t rows) noexcept nogil:
+    return (rows + 1) * (8 if FIRST_LONG <= field < FIRST_MAP else 4)
 
 
 cdef class TextMap:
@@ -107,80 +115,127 @@ cdef class TextMap:
             check(self.add(&key_text, NULL if value is None else &value_text))
         return 0
 
-    cdef object to_array(self, FileRows rows, int field):
-        cdef ByteBuffer offsets = ByteBuffer()
-        cdef const Row* row = <const Row*>rows.finished.data
-        cdef int32_t* out = <int32_t*>_room(offsets, (rows.length + 1) * 4)
-        cdef int64_t i
-        for i in range(rows.length):
-            out[i + 1] = row[i].map_ends[field - FIRST_MAP]
-        there = pa.py_buffer(_packed(self.value_there))
-        keys = pa.StringArray.from_buffers(self.entries, pa.py_buffer(self.key_ends), pa.py_buffer(self.keys), None, 0)
-        values = pa.StringArray.from_buffers(self.entries, pa.py_buffer(self.value_ends), pa.py_buffer(self.values), there)
-        map_type = pa.map_(pa.string(), pa.string())
-        entries = pa.StructArray.from_arrays([keys, values], fields=[map_type.key_field, map_type.item_field])
-        return pa.Array.from_buffers(map_type, rows.length, [_validity(rows, field), pa.py_buffer(offsets)], children=[entries])
+    cdef object entries_array(self):
+        """The entries of all maps as Arrow's struct<key, value>."""
+        cdef ByteBuffer there = ByteBuffer()
+        cdef uint8_t* out = _zeros(there, (self.entries + 7) // 8)
+        cdef int32_t i
+        for i in range(self.entries):
+            out[i >> 3] |= self.value_there.data[i] << (i & 7)
+        keys = pa.Array.from_buffers(
+            pa.string(), self.entries, [None, pa.py_buffer(self.key_ends), pa.py_buffer(self.keys)], 0
+        )
+        values = pa.Array.from_buffers(
+            pa.string(), self.entries, [pa.py_buffer(there), pa.py_buffer(self.value_ends), pa.py_buffer(self.values)]
+        )
+        return pa.StructArray.from_arrays([keys, values], fields=[TEXT_MAP.key_field, TEXT_MAP.item_field])
 
 
 cdef class FileRows:
     def __cinit__(self):
         cdef int k
-        self.finished = ByteBuffer()
-        self.owners = [ByteBuffer() for _ in range(STRINGS)] + [TextMap() for _ in range(MAPS)]
+        self.commits = ByteBuffer()
+        self.flags = ByteBuffer()
+        self.owners = [ByteBuffer() for _ in range(LANED + STRINGS)] + [TextMap() for _ in range(MAPS)]
+        for k in range(LANED):
+            self.lanes[k] = <void*>self.owners[k]
         for k in range(STRINGS):
-            self.strings[k] = <void*>self.owners[k]
+            self.strings[k] = <void*>self.owners[LANED + k]
         for k in range(MAPS):
-            self.maps[k] = <void*>self.owners[STRINGS + k]
+            self.maps[k] = <void*>self.owners[LANED + STRINGS + k]
         self.length = 0
-        self.all_present = <uint32_t>-1
-        self.any_present = 0
-        memset(&self.row, 0, sizeof(Row))
-        memset(&self.last, 0, sizeof(Row))
+        self.capacity = 0
+        self.kept = 0
+        self.everywhere = <uint32_t>-1
+        self.somewhere = 0
 
     cdef void start(self, int32_t commit, bint is_remove) noexcept nogil:
-        memset(&self.row, 0, sizeof(Row))
-        self.row.commit = commit
-        self.row.is_remove = is_remove
+        self.row_commit = commit
+        self.row_flags = <uint32_t>is_remove << IS_REMOVE
+
+    cdef int32_t end_before(self, int field) noexcept nogil:
+        """Where the bytes or entries of the row being filled begin."""
+        return (<int32_t*>(<ByteBuffer>self.lanes[field]).data)[self.length] if self.kept >> field & 1 else 0
 
     cdef void clear(self, int field) noexcept nogil:
-        """Make the field null in `row`, forgetting what an earlier key of the same name brought."""
-        self.row.present &= ~(<uint32_t>1 << field)
+        """Make the field null in the row being filled, forgetting what an earlier key of the same name brought."""
+        self.row_flags &= ~(<uint32_t>1 << field)
         if field < STRINGS:
-            (<ByteBuffer>self.strings[field]).size = self.last.string_ends[field]
-        elif FIRST_MAP <= field < FIRST_MAP + MAPS:
-            (<TextMap>self.maps[field - FIRST_MAP]).cut(self.last.map_ends[field - FIRST_MAP])
+            (<ByteBuffer>self.strings[field]).size = self.end_before(field)
         elif field == DELETION_VECTOR:
             self.clear(DV_STORAGE_TYPE)
             self.clear(DV_PATH)
             self.clear(DV_OFFSET)
             self.clear(DV_SIZE)
             self.clear(DV_CARDINALITY)
+        elif FIRST_MAP <= field < LANED:
+            (<TextMap>self.maps[field - FIRST_MAP]).cut(self.end_before(field))
 
     cdef int finish(self) noexcept nogil:
-        """Add `row`: 0, or -1 when memory is out."""
-        cdef int k
-        for k in range(STRINGS):
-            self.row.string_ends[k] = <int32_t>(<ByteBuffer>self.strings[k]).size
-        for k in range(MAPS):
-            self.row.map_ends[k] = (<TextMap>self.maps[k]).entries
-        self.all_present &= self.row.present
-        self.any_present |= self.row.present
-        self.last = self.row
+        """Add the row being filled: 0, or -1 when memory is out."""
+        cdef uint32_t fields = self.row_flags & ((<uint32_t>1 << LANED) - 1) & ~self.kept
+        cdef int64_t i = self.length
+        cdef int field
+        if i == self.capacity and self._grow() != 0:
+            return -1
+        if fields != 0 and self._keep(fields) != 0:
+            return -1
+        fields = self.kept
+        while fields != 0:
+            field = first_bit(fields)
+            fields &= fields - 1
+            if field < STRINGS:
+                (<int32_t*>(<ByteBuffer>self.lanes[field]).data)[i + 1] = <int32_t>(<ByteBuffer>self.strings[field]).size
+            elif field < FIRST_MAP:
+                (<int64_t*>(<ByteBuffer>self.lanes[field]).data)[i] = (
+                    self.row_longs[field] if self.row_flags >> field & 1 else 0
+                )
+            else:
+                (<int32_t*>(<ByteBuffer>self.lanes[field]).data)[i + 1] = (<TextMap>self.maps[field - FIRST_MAP]).entries
+        (<int32_t*>self.commits.data)[i] = self.row_commit
+        (<uint32_t*>self.flags.data)[i] = self.row_flags
+        self.everywhere &= self.row_flags
+        self.somewhere |= self.row_flags
         self.length += 1
-        return self.finished.append(&self.row, sizeof(Row))
+        return 0
 
     cdef void cut(self, int64_t length) noexcept nogil:
         """Forget every row from `length` on, and the one being filled."""
-        cdef int k
+        cdef int field
         self.length = length
-        self.finished.size = length * <int64_t>sizeof(Row)
-        memset(&self.last, 0, sizeof(Row))
-        if length > 0:
-            self.last = (<Row*>self.finished.data)[length - 1]
-        for k in range(STRINGS):
-            self.clear(k)
-        for k in range(MAPS):
-            self.clear(FIRST_MAP + k)
+        for field in range(LANED):
+            self.clear(field)
+
+    cdef int _keep(self, uint32_t fields) noexcept nogil:
+        """Begin the lanes of these fields; no row before has them."""
+        cdef int field
+        for field in range(LANED):
+            if fields >> field & 1:
+                if (<ByteBuffer>self.lanes[field]).reserve(lane_bytes(field, self.capacity)) != 0:
+                    return -1
+                memset((<ByteBuffer>self.lanes[field]).data, 0, lane_bytes(field, self.length))
+        self.kept |= fields
+        return 0
+
+    cdef int _grow(self) noexcept nogil:
+        cdef int64_t capacity = self.capacity * 2 if self.capacity > 0 else 1024
+        cdef int field
+        if self.commits.reserve(capacity * 4) != 0 or self.flags.reserve(capacity * 4) != 0:
+            return -1
+        for field in range(LANED):
+            if self.kept >> field & 1 and (<ByteBuffer>self.lanes[field]).reserve(lane_bytes(field, capacity)) != 0:
+                return -1
+        self.capacity = capacity
+        return 0
+
+
+cdef FileRows file_rows(int64_t text_bytes):
+    """No rows yet, and room for those of so much JSON."""
+    cdef FileRows rows = FileRows()
+    cdef int64_t room = min(text_bytes, <int64_t>RESERVED_BYTES) + 128
+    check((<ByteBuffer>rows.strings[<int>PATH]).reserve(room))
+    check((<ByteBuffer>rows.strings[<int>STATS]).reserve(room))
+    return rows
 
 
 cdef object to_batch(FileRows rows, object schema):
@@ -191,95 +246,55 @@ cdef object to_batch(FileRows rows, object schema):
 
 cdef object _column(FileRows rows, str name, object type):
     if name == "commit":
-        return _commits(rows, type)
+        rows.commits.size = rows.length * 4
+        return pa.Array.from_buffers(type, rows.length, [None, pa.py_buffer(rows.commits)], 0)
     if name == "is_remove":
-        return pa.Array.from_buffers(type, rows.length, [None, _flags(rows, True)], 0)
+        return pa.Array.from_buffers(type, rows.length, [None, _bitmap(rows, IS_REMOVE)], 0)
     cdef int field = FIELD_OF_COLUMN[name]
-    if not rows.any_present >> field & 1:
+    if not rows.somewhere >> field & 1:
         return pa.nulls(rows.length, type)
-    if field < STRINGS:
-        return _strings(rows, field, type)
-    if field < FIRST_MAP:
-        return _longs(rows, field, type)
+    validity = None if rows.everywhere >> field & 1 else _bitmap(rows, field)
     if field == DATA_CHANGE:
-        return pa.Array.from_buffers(type, rows.length, [_validity(rows, field), _flags(rows, False)])
+        return pa.Array.from_buffers(type, rows.length, [validity, _bitmap(rows, DATA_CHANGE_TRUE)])
     if field == DELETION_VECTOR:
         children = [_column(rows, child.name, child.type) for child in type]
-        return pa.Array.from_buffers(type, rows.length, [_validity(rows, field)], children=children)
-    return (<TextMap>rows.maps[field - FIRST_MAP]).to_array(rows, field)
+        return pa.Array.from_buffers(type, rows.length, [validity], children=children)
+    cdef ByteBuffer lane = <ByteBuffer>rows.lanes[field]
+    if field == DV_OFFSET or field == DV_SIZE:
+        return pa.Array.from_buffers(type, rows.length, [validity, _narrow(lane, rows.length)])
+    lane.size = lane_bytes(field, rows.length)
+    if field < STRINGS:
+        text = pa.py_buffer(<ByteBuffer>rows.strings[field])
+        return pa.Array.from_buffers(type, rows.length, [validity, pa.py_buffer(lane), text])
+    if field < FIRST_MAP:
+        return pa.Array.from_buffers(type, rows.length, [validity, pa.py_buffer(lane)])
+    entries = (<TextMap>rows.maps[field - FIRST_MAP]).entries_array()
+    return pa.Array.from_buffers(type, rows.length, [validity, pa.py_buffer(lane)], children=[entries])
 
 
-cdef uint8_t* _room(ByteBuffer buffer, int64_t size) except NULL:
-    """Give the buffer `size` zero bytes (and never none, so that there is something to point at)."""
+cdef uint8_t* _zeros(ByteBuffer buffer, int64_t size) except NULL:
+    """Give the empty buffer `size` zero bytes."""
     check(buffer.reserve(size + 1))
     memset(buffer.data, 0, size)
     buffer.size = size
     return buffer.data
 
 
-cdef object _validity(FileRows rows, int field):
-    """The bitmap of the rows that have the field, or None where all have it."""
-    if rows.all_present >> field & 1:
-        return None
+cdef object _bitmap(FileRows rows, int flag):
     cdef ByteBuffer bitmap = ByteBuffer()
-    cdef const Row* row = <const Row*>rows.finished.data
-    cdef uint8_t* out = _room(bitmap, (rows.length + 7) // 8)
+    cdef const uint32_t* flags = <const uint32_t*>rows.flags.data
+    cdef uint8_t* out = _zeros(bitmap, (rows.length + 7) // 8)
     cdef int64_t i
     for i in range(rows.length):
-        out[i >> 3] |= (row[i].present >> field & 1) << (i & 7)
+        out[i >> 3] |= (flags[i] >> flag & 1) << (i & 7)
     return pa.py_buffer(bitmap)
 
 
-cdef object _flags(FileRows rows, bint removes):
-    cdef ByteBuffer bitmap = ByteBuffer()
-    cdef const Row* row = <const Row*>rows.finished.data
-    cdef uint8_t* out = _room(bitmap, (rows.length + 7) // 8)
+cdef object _narrow(ByteBuffer longs, int64_t length):
+    """The int64 lane as int32; every value is known to fit."""
+    cdef ByteBuffer ints = ByteBuffer()
+    cdef int32_t* out = <int32_t*>_zeros(ints, length * 4)
     cdef int64_t i
-    for i in range(rows.length):
-        out[i >> 3] |= (row[i].is_remove if removes else row[i].data_change) << (i & 7)
-    return pa.py_buffer(bitmap)
-
-
-cdef ByteBuffer _packed(ByteBuffer flags):
-    """A bitmap of bytes that are 0 or 1."""
-    cdef ByteBuffer bitmap = ByteBuffer()
-    cdef uint8_t* out = _room(bitmap, (flags.size + 7) // 8)
-    cdef int64_t i
-    for i in range(flags.size):
-        out[i >> 3] |= flags.data[i] << (i & 7)
-    return bitmap
-
-
-cdef object _commits(FileRows rows, object type):
-    cdef ByteBuffer values = ByteBuffer()
-    cdef const Row* row = <const Row*>rows.finished.data
-    cdef int32_t* out = <int32_t*>_room(values, rows.length * 4)
-    cdef int64_t i
-    for i in range(rows.length):
-        out[i] = row[i].commit
-    return pa.Array.from_buffers(type, rows.length, [None, pa.py_buffer(values)], 0)
-
-
-cdef object _strings(FileRows rows, int field, object type):
-    cdef ByteBuffer offsets = ByteBuffer()
-    cdef const Row* row = <const Row*>rows.finished.data
-    cdef int32_t* out = <int32_t*>_room(offsets, (rows.length + 1) * 4)
-    cdef int64_t i
-    for i in range(rows.length):
-        out[i + 1] = row[i].string_ends[field]
-    data = pa.py_buffer(<ByteBuffer>rows.strings[field])
-    return pa.Array.from_buffers(type, rows.length, [_validity(rows, field), pa.py_buffer(offsets), data])
-
-
-cdef object _longs(FileRows rows, int field, object type):
-    cdef ByteBuffer values = ByteBuffer()
-    cdef const Row* row = <const Row*>rows.finished.data
-    cdef bint narrow = type == pa.int32()
-    cdef uint8_t* out = _room(values, rows.length * (4 if narrow else 8))
-    cdef int64_t i
-    for i in range(rows.length):
-        if narrow:
-            (<int32_t*>out)[i] = <int32_t>row[i].longs[field - FIRST_LONG]
-        else:
-            (<int64_t*>out)[i] = row[i].longs[field - FIRST_LONG]
-    return pa.Array.from_buffers(type, rows.length, [_validity(rows, field), pa.py_buffer(values)])
+    for i in range(length):
+        out[i] = <int32_t>(<int64_t*>longs.data)[i]
+    return pa.py_buffer(ints)

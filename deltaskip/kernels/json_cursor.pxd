@@ -98,6 +98,20 @@ cdef extern from *:
     }
     static inline int json_first(uint64_t mask) { return __builtin_ctzll(mask); }
     static inline void json_copy16(uint8_t* to, const uint8_t* from) { memcpy(to, from, 16); }
+    /* Copy p[0..n), n <= 64, without the bytes in `drop`; reads up to p + n + 16 and writes 16 bytes past the result. */
+    static inline uint8_t* json_compact(const uint8_t* p, int n, uint64_t drop, uint8_t* out) {
+        int from = 0, to, k;
+        while (drop) {
+            to = json_first(drop);
+            json_copy16(out, p + from);
+            for (k = 16; k < to - from; k += 16) json_copy16(out + k, p + from + k);
+            out += to - from;
+            from = to + 1;
+            drop &= drop - 1;
+        }
+        for (k = 0; k < n - from; k += 16) json_copy16(out + k, p + from + k);
+        return out + n - from;
+    }
     #endif
     """
     ctypedef struct Masks "json_masks":
@@ -109,6 +123,7 @@ cdef extern from *:
     Masks masks64 "json_masks64"(const uint8_t* p) noexcept nogil
     uint64_t escaped_bytes "json_escaped"(uint64_t backslash, uint64_t* carry) noexcept nogil
     int first_bit "json_first"(uint64_t mask) noexcept nogil
+    uint8_t* compact "json_compact"(const uint8_t* p, int n, uint64_t drop, uint8_t* out) noexcept nogil
     void copy16 "json_copy16"(uint8_t* to, const uint8_t* source) noexcept nogil
 
 
@@ -407,6 +422,54 @@ cdef inline int append_text(ByteBuffer buffer, Text* text) noexcept nogil:
     else:
         memcpy(buffer.data + buffer.size, text.data, text.size)
         buffer.size += text.size
+    return 0
+
+
+cdef inline int copy_string(Cursor* c, ByteBuffer buffer) noexcept nogil:
+    """scan_string and append_text at once, for strings that are long or full of escapes; -1 when memory is out."""
+    cdef const uint8_t* p = c.at
+    cdef uint8_t* out
+    cdef Masks m
+    cdef uint64_t carry, escaped, stop, odd, seen
+    cdef int length
+    cdef bint wide = False
+    while True:
+        if buffer.capacity - buffer.size < 96 and buffer.reserve(96) != 0:
+            return -1
+        out = buffer.data + buffer.size
+        if c.end - p >= 80:
+            m = masks64(p)
+            carry = 0
+            escaped = escaped_bytes(m.backslash, &carry)
+            stop = (m.quote & ~escaped) | m.control
+            odd = escaped & ~m.quote & ~m.backslash
+            stop |= odd >> 1 | carry << 63
+            length = first_bit(stop) if stop != 0 else 64
+            seen = ((<uint64_t>1 << length) - 1) if stop != 0 else <uint64_t>-1
+            wide |= m.wide & seen != 0
+            buffer.size = compact(p, length, m.backslash & ~escaped & seen, out) - buffer.data
+            p += length
+            if stop == 0:
+                continue
+            out = buffer.data + buffer.size
+        elif p == c.end:
+            return fail(c, p, NULL)
+        if p[0] == 0x22:
+            break
+        if p[0] == 0x5C:
+            if check_escape(c, p) < 0 or undo_escape(&p, c.end, &out) != 0:
+                return SYNTAX
+        elif p[0] < 0x20:
+            return fail(c, p, b"a string holds a control character")
+        else:
+            wide |= p[0] >= 0x80
+            out[0] = p[0]
+            out += 1
+            p += 1
+        buffer.size = out - buffer.data
+    if wide and check_utf8(c, c.at, p) != 0:
+        return SYNTAX
+    c.at = p + 1
     return 0
 
 
