@@ -142,7 +142,7 @@ def write_with_spark(spark: SparkSession, root: Path) -> None:
     )
     # INT96, Spark's default for timestamps, has no statistics in the footer.
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    frame.write.option("maxRecordsPerFile", ROWS_PER_FILE).partitionBy("day").parquet(str(root))
+    frame.write.mode("append").option("maxRecordsPerFile", ROWS_PER_FILE).partitionBy("day").parquet(str(root))
 
 
 def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Outcome:
