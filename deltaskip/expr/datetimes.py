@@ -24,6 +24,7 @@ __all__ = [
     "instant_of",
     "is_special_date",
     "local_of",
+    "near_clock_change",
     "parse_date",
     "parse_timestamp",
     "parse_timestamp_ntz",
@@ -125,6 +126,14 @@ def instant_of(local: int, zone: Zone) -> int:
         return local - (zone.offset or 0) * MICROS_PER_SECOND
     moment = (_EPOCH + timedelta(microseconds=_within_years(local))).replace(tzinfo=zone.rules)
     return local - _seconds(moment.utcoffset()) * MICROS_PER_SECOND
+
+
+def near_clock_change(micros: int, zone: Zone) -> bool:
+    """Whether the zone's clocks are changed within two days of an instant or local time."""
+    if zone.rules is None:
+        return False
+    around = 2 * MICROS_PER_DAY
+    return local_of(micros - around, zone) + 2 * around != local_of(micros + around, zone)
 
 
 def days_from_civil(year: int, month: int, day: int) -> int:

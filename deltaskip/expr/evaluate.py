@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from deltaskip.expr.casts import cast_value
-from deltaskip.expr.coerce import type_of
+from deltaskip.expr.coerce import DATETIMES, type_of
 from deltaskip.expr.collated import comparison_collation
-from deltaskip.expr.datetimes import Zone, zone_of
+from deltaskip.expr.datetimes import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.floats import compare_floats
 from deltaskip.expr.functions import FUNCTIONS
@@ -36,6 +36,7 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.expr.strings import cased, compare_strings, like
+from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 __all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate"]
 
@@ -212,6 +213,7 @@ class _Evaluation:
         source = type_of(node.child)
         if source is None:
             raise Undecided("The type of the cast's operand is not known.")
+        self.check_clock(node, value, source)
         if not node.safe:
             return cast_value(value, source, node.type, self.zone)
         try:
@@ -220,6 +222,19 @@ class _Evaluation:
             raise
         except EvaluationError:
             return None
+
+    def check_clock(self, node: Cast, value: object, source: DataType) -> None:
+        """Refuse casts of columns between instants and local times near a change of clocks.
+
+        Spark's optimizer moves such a cast from the column to the constant it is compared with
+        (UnwrapCastInBinaryComparison). In a repeated or skipped hour the answer is then another than the cast's own.
+        """
+        if not isinstance(value, int) or isinstance(node.child, Literal) or source not in DATETIMES:
+            return
+        micros = value * MICROS_PER_DAY if source == DATE else value
+        mixes = TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
+        if mixes and near_clock_change(micros, self.zone):
+            raise Undecided("A local time near a change of clocks is left to Spark.")
 
     def call(self, node: Call) -> object:
         function = FUNCTIONS.get(node.name)

@@ -1,0 +1,244 @@
+"""The evaluator's values: measured answers of Spark, orders, laziness, collations, and what it leaves undecided."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr import (
+    EvaluationError,
+    Undecided,
+    bind,
+    bind_expression,
+    deterministic,
+    evaluate,
+    parse_sql,
+)
+from deltaskip.expr.evaluate import compare_values
+from deltaskip.expr.nodes import Compare, FieldRef, In, Like, Literal, Not, StartsWith
+from deltaskip.schema.types import BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP, StructField, StructType
+from tests.expr.predicates import SCHEMA
+
+# [SQL, repr of the value or "error"]: constants that Spark 4.1.4 evaluated in ANSI mode, time zone UTC.
+SPARK_ANSWERS = json.loads((Path(__file__).parent / "spark_answers.json").read_text(encoding="utf-8"))
+EMPTY = StructType()
+CI = FieldRef(("c",), ("c",), STRING, collation="icu.UNICODE_CI")
+BARE = FieldRef(("e",), ("e",), STRING)
+
+
+def value(text: str, zone: str = "UTC") -> object:
+    return evaluate(bind_expression(parse_sql(text), EMPTY, time_zone=zone), {}, zone)
+
+
+@pytest.mark.parametrize(("text", "answer"), SPARK_ANSWERS, ids=[text for text, _ in SPARK_ANSWERS])
+def test_constants_have_spark_s_values(text: str, answer: str) -> None:
+    if answer == "error":
+        with pytest.raises(EvaluationError):
+            value(text)
+    else:
+        assert repr(value(text)) == answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAST('1d' AS DOUBLE)",
+        "CAST('\uff15' AS DECIMAL(10,2))",
+        "CAST(1e300 AS STRING)",
+        "CAST(0.1D + 0.2D AS STRING)",
+        "upper('\u019b')",
+        "date_format(DATE'2024-01-01', 'EEE')",
+        "CAST('10:00' AS TIMESTAMP)",
+        "CAST(X'FF' AS STRING)",
+        "TRY_CAST('1d' AS DOUBLE)",
+        "rand()",
+        "DATE'today'",
+    ],
+)
+def test_answers_that_depend_on_versions_are_left_undecided(text: str) -> None:
+    with pytest.raises(Undecided):
+        value(text)
+
+
+@pytest.mark.parametrize(
+    "ascending",
+    [
+        [-math.inf, -1e300, -0.0, 5e-324, 1.5, math.inf, math.nan],
+        [Decimal("-1.5"), Decimal("0.00"), Decimal("1.50"), Decimal("12345678901234567899.00000001")],
+        ["", "A", "a", "a\0", "z", "é", "\ue000", "\uffff", "😀"],
+        [b"", b"\x00", b"\x00\x01", b"\x7f", b"\x80", b"\xff"],
+        [False, True],
+        [-(2**63), -1, 0, 2**63 - 1],
+    ],
+)
+def test_values_order_as_in_spark(ascending: list[object]) -> None:
+    for low, high in pairwise(ascending):
+        assert (compare_values(low, high), compare_values(high, low), compare_values(low, low)) == (-1, 1, 0)
+
+
+def test_zeros_are_equal_and_so_are_nans() -> None:
+    assert compare_values(0.0, -0.0) == 0
+    assert compare_values(math.nan, -math.nan) == 0
+    assert compare_values(Decimal("1.0"), Decimal("1.00")) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("false AND 1/0 = 1", False),
+        ("true OR 1/0 = 1", True),
+        ("CASE WHEN true THEN 1 ELSE 1 div 0 END", 1),
+        ("coalesce(1, 1 div 0)", 1),
+        ("1 IN (1, 1 div 0)", True),
+        ("NULL + 1 div 0", None),
+        ("NULL > 1 div 0", None),
+        ("(1 div 0) / NULL", None),
+    ],
+)
+def test_operands_that_do_not_matter_are_not_evaluated(text: str, result: object) -> None:
+    assert value(text) == result
+
+
+@pytest.mark.parametrize("text", ["NULL AND 1/0 = 1", "1 IN (2, 1 div 0)", "1 div 0 > NULL", "NULL <=> 1 div 0"])
+def test_operands_that_matter_raise(text: str) -> None:
+    with pytest.raises(EvaluationError):
+        value(text)
+
+
+def test_an_empty_in_is_false_but_null_for_null() -> None:
+    assert evaluate(In(Literal(1, INTEGER), ()), {}) is False
+
+
+def test_rows_give_the_values_of_columns() -> None:
+    bound = bind(parse_sql("st.a + i > 3"), SCHEMA)
+    assert evaluate(bound, {("st", "a"): 2, ("i",): 2}) is True
+    assert evaluate(bound, {("st", "a"): None, ("i",): 2}) is None
+    with pytest.raises(Undecided, match=r"st\.a"):
+        evaluate(bound, {("i",): 2})
+
+
+def test_time_zones_decide_fields_of_instants_but_not_of_local_times() -> None:
+    row = {("ts",): 1704067199999999, ("n",): 1704067199999999}
+    for text, zone, result in [
+        ("year(ts)", "UTC", 2023),
+        ("year(ts)", "Europe/Berlin", 2024),
+        ("hour(ts)", "Asia/Kolkata", 5),
+        ("minute(ts)", "Asia/Kolkata", 29),
+        ("year(n)", "Europe/Berlin", 2023),
+        ("hour(n)", "Asia/Kolkata", 23),
+    ]:
+        assert evaluate(bind_expression(parse_sql(text), SCHEMA, time_zone=zone), row, zone) == result
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("CAST(ts AS TIMESTAMP_NTZ) <= TIMESTAMP'2024-10-27 02:30:00'", {("ts",): 1729990800000001}),
+        ("n <= TIMESTAMP'2024-10-27 02:30:00'", {("n",): 1729994400000000}),
+        ("dt < TIMESTAMP'2024-03-31 12:00:00'", {("dt",): 19813}),
+    ],
+)
+def test_local_times_of_columns_near_a_change_of_clocks_are_left_undecided(
+    text: str, row: dict[tuple[str, ...], object]
+) -> None:
+    # Spark compares the column with the constant's cast instead: for the first row it answers FALSE, not TRUE.
+    bound = bind(parse_sql(text), SCHEMA, time_zone="Europe/Berlin")
+    with pytest.raises(Undecided, match="clocks"):
+        evaluate(bound, row, "Europe/Berlin")
+    assert evaluate(bind(parse_sql(text), SCHEMA), row) in (True, False)
+
+
+def test_constants_near_a_change_of_clocks_are_folded() -> None:
+    bound = bind(parse_sql("ts >= DATE'2024-03-31'"), SCHEMA, time_zone="Europe/Berlin")
+    assert isinstance(bound, Compare)
+    assert bound.right == Literal(1711839600000000, TIMESTAMP)
+
+
+def ignoring_case(collation: str, left: str, right: str) -> int:
+    assert collation == "icu.UNICODE_CI"
+    return (left.lower() > right.lower()) - (left.lower() < right.lower())
+
+
+def test_collated_comparisons_use_the_given_order() -> None:
+    lower = Literal("a", STRING)
+    row = {("c",): "A", ("e",): "A"}
+    assert evaluate(Compare("=", CI, lower), row, order=ignoring_case) is True
+    assert evaluate(Compare("<", CI, lower), row, order=ignoring_case) is False
+    assert evaluate(In(CI, (Literal("b", STRING), lower)), row, order=ignoring_case) is True
+    assert evaluate(Compare("=", BARE, lower), row, order=ignoring_case) is False
+    schema = StructType((StructField("c", STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),))
+    assert evaluate(bind(parse_sql("c COLLATE UTF8_BINARY = 'a'"), schema), row) is False
+    assert evaluate(bind(parse_sql("c IS NULL"), schema), row) is False
+
+
+def not_here(collation: str, left: str, right: str) -> int:
+    raise LookupError(collation)
+
+
+def test_collations_that_are_not_there_leave_the_answer_open() -> None:
+    lower = Literal("a", STRING)
+    row = {("c",): "A"}
+    for order in (None, not_here):
+        with pytest.raises(Undecided, match="UNICODE_CI"):
+            evaluate(Compare("=", CI, lower), row, order=order)
+    for pattern in (Like(CI, lower), StartsWith(CI, lower)):
+        with pytest.raises(Undecided):
+            evaluate(pattern, row, order=ignoring_case)
+
+
+def test_nan_and_infinities_become_null_decimals() -> None:
+    for text in ("NaN", "Infinity", "-Infinity"):
+        assert value(f"CAST(CAST('{text}' AS DOUBLE) AS DECIMAL(10,2))") is None
+
+
+def test_determinism_is_claimed_for_known_functions_only() -> None:
+    for text, result in [
+        ("upper(s) = 'x' AND i + 1 > 2", True),
+        ("rand() > 0.5", False),
+        ("my_udf(i) = 1", False),
+        ("EXISTS (SELECT 1)", False),
+        ("current_date() = dt", False),
+    ]:
+        assert deterministic(bind(parse_sql(text), SCHEMA)) is result
+
+
+def test_wrong_escapes_in_patterns_raise() -> None:
+    with pytest.raises(EvaluationError):
+        value(r"'abc' LIKE 'a\\bc'")
+    with pytest.raises(EvaluationError):
+        value(r"'abc' LIKE 'abc\\'")
+
+
+def test_patterns_with_many_wildcards_take_no_exponential_time() -> None:
+    text, pattern = Literal("a" * 2000, STRING), Literal("%a" * 50 + "b", STRING)
+    assert evaluate(Like(text, pattern), {}) is False
+    assert evaluate(Not(Like(text, pattern)), {}) is True
+
+
+def test_unbound_columns_cannot_be_evaluated() -> None:
+    with pytest.raises(Undecided):
+        evaluate(parse_sql("a = 1"), {("a",): 1})
+    with pytest.raises(Undecided):
+        compare_values(1, "x")
+
+
+def test_conflicting_collations_are_refused_while_binding() -> None:
+    schema = StructType(
+        (
+            StructField("c", STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),
+            StructField("d", STRING),
+        )
+    )
+    with pytest.raises(PredicateError):
+        bind(parse_sql("c = d"), schema)
+
+
+def test_folded_constants_keep_their_type() -> None:
+    assert bind_expression(parse_sql("1.5D * 2"), EMPTY) == Literal(3.0, DOUBLE)
+    assert bind_expression(parse_sql("NULL = 1"), EMPTY) == Literal(None, BOOLEAN)
