@@ -8,6 +8,7 @@ that statistic, which must be kept: a row group counts only if every add action 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -36,8 +37,11 @@ class _Footer:
     def __init__(self, metadata: pq.FileMetaData) -> None:
         self.num_rows: int = metadata.num_row_groups
         self._metadata = metadata
-        self._columns = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-        self._adds = [self._present("add.path", group) for group in range(self.num_rows)]
+        # By the names themselves: dotted paths cannot tell a name with a dot from two names.
+        leaves = [leaf for field in metadata.schema.to_arrow_schema() for leaf in _leaves(field)]
+        self._columns = {path: i for i, (path, _) in enumerate(leaves)}
+        self._types = [type_ for _, type_ in leaves]
+        self._adds = [self._present(("add", "path"), group) for group in range(self.num_rows)]
 
     def has_adds(self, group: int) -> bool:
         return self._adds[group] != 0
@@ -61,9 +65,9 @@ class _Footer:
         return pa.array([False] * self.num_rows)
 
     def _column(self, leaf: StatLeaf) -> int | None:
-        return self._columns.get(".".join(("add", "stats_parsed", *leaf.path)))
+        return self._columns.get(("add", "stats_parsed", *leaf.path))
 
-    def _present(self, path: str, group: int) -> int | None:
+    def _present(self, path: tuple[str, ...], group: int) -> int | None:
         """How many rows of the group have a value at `path`; None if the footer does not say."""
         column = self._columns.get(path)
         if column is None:
@@ -83,7 +87,7 @@ class _Footer:
             return None
         if chunk.num_values - statistics.null_count != self._adds[group]:
             return None
-        if chunk.physical_type in ("INT32", "INT64") and not pa.types.is_decimal(_leaf_type(self._metadata, column)):
+        if chunk.physical_type in ("INT32", "INT64") and not pa.types.is_decimal(self._types[column]):
             return statistics.min_raw if side == "min" else statistics.max_raw
         if chunk.physical_type == "INT96":
             return None
@@ -95,7 +99,7 @@ class _Footer:
             return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
             return pa.array([_text(value, side) for value in values], pa.large_binary())
-        arrow = _leaf_type(self._metadata, column)
+        arrow = self._types[column]
         raw = pa.array(values, pa.int64()) if isinstance(values[0], int) else pa.array(values)
         if pa.types.is_date32(arrow) or pa.types.is_integer(arrow):
             raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
@@ -126,8 +130,18 @@ def _layout(field: StatField) -> pa.DataType:
             return pa.int64()
 
 
-def _leaf_type(metadata: pq.FileMetaData, column: int) -> pa.DataType:
-    type_: Any = metadata.schema.to_arrow_schema()
-    for name in metadata.schema.column(column).path.split("."):
-        type_ = type_.field(name).type
-    return type_
+def _leaves(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Names and type of each Parquet column below an Arrow field, in the order of the file."""
+    type_ = field.type
+    if pa.types.is_struct(type_):
+        inner = [type_.field(i) for i in range(type_.num_fields)]
+    elif pa.types.is_map(type_):
+        inner = [type_.key_field, type_.item_field]
+    elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        inner = [type_.value_field]
+    else:
+        yield (field.name,), type_
+        return
+    for child in inner:
+        for path, leaf in _leaves(child):
+            yield (field.name, *path), leaf

@@ -28,7 +28,8 @@ _TIMESTAMP = re.compile(
     r"([+-]?\d{4,6})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|UTC|GMT|[+-]\d\d:?\d\d(?::?\d\d)?)?\Z"
 )
 _DATE = re.compile(r"([+-]?\d{4,6})-(\d\d)-(\d\d)\Z")
-_EXACT_DIGITS = 17
+_DOUBLE_DIGITS = 17
+_PRINTED_DIGITS = 15
 
 
 def from_double(values: pa.Array, field: StatField, side: Side) -> pa.Array:
@@ -284,11 +285,11 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
 
 
 def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
-    """A decimal from JSON. A text that a double may have printed is widened by one unit in that double's last place.
+    """A decimal from JSON. A text that a double may have printed is widened by what that can have lost.
 
-    Writers that pass decimals through doubles print at most 17 significant digits; a text with more, and no exponent,
-    is the decimal itself. Otherwise the true bound is a multiple of 10^-scale that rounds to the same double, so it lies
-    within one unit in the last place: take the outermost such multiple (skipping.md, trap 2).
+    The true bound is a multiple of 10^-scale that rounds to a double whose first 15 digits are these, so it lies within
+    one unit in the double's last place and half a unit of the 15th digit: take the outermost such multiple
+    (skipping.md, trap 2).
     """
     with localcontext(Context(prec=120)) as context:
         try:
@@ -296,19 +297,27 @@ def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
             if not value.is_finite():
                 return None
             quantum = Decimal(1).scaleb(-type_.scale)
-            digits = text.lstrip("+-").replace(".", "").lstrip("0")
-            if len(digits) > _EXACT_DIGITS and "e" not in text and "E" not in text:
-                low = high = value
-            else:
-                slack = Decimal(math.ulp(float(value)))
-                low, high = value - slack, value + slack
+            slack = Decimal(0)
+            if value and not _only_a_decimal_prints(text, type_.scale):
+                slack = Decimal(math.ulp(float(value))) + Decimal(5).scaleb(value.adjusted() - _PRINTED_DIGITS)
             if side == "min":
-                bound = _clip(low.quantize(quantum, ROUND_CEILING), value, quantum, side)
+                bound = _clip((value - slack).quantize(quantum, ROUND_CEILING), value, quantum, side)
             else:
-                bound = _clip(high.quantize(quantum, ROUND_FLOOR), value, quantum, side)
+                bound = _clip((value + slack).quantize(quantum, ROUND_FLOOR), value, quantum, side)
         except (InvalidOperation, OverflowError, ValueError):
             return None
         return bound if bound.copy_abs() < context.scaleb(Decimal(1), type_.precision - type_.scale) else None
+
+
+def _only_a_decimal_prints(text: str, scale: int) -> bool:
+    """Whether no double prints like this: more digits than a double has, or zeros that fill up the column's scale."""
+    if "e" in text or "E" in text:
+        return False
+    whole, _, fraction = text.lstrip("+-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    if len(fraction) > 1:
+        return len(digits) > _DOUBLE_DIGITS or (len(fraction) == scale and fraction.endswith("0"))
+    return len(digits.rstrip("0")) > _DOUBLE_DIGITS
 
 
 def _clip(bound: Decimal, value: Decimal, quantum: Decimal, side: Side) -> Decimal:

@@ -10,11 +10,15 @@ import math
 import random
 import struct
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
-from deltaskip.actions.partition_values import serialize_partition_value
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltaskip.actions.partition_values import parse_partition_value, serialize_partition_value
+from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.json import schema_to_json
 from deltaskip.schema.types import (
     BINARY,
@@ -140,8 +144,11 @@ class RandomTable:
     files: dict[str, list[Row]]
 
 
-def random_table(rng: random.Random, path: Path, max_files: int = 5) -> RandomTable:
-    """Columns c0… of random types (some in a struct), one or no partition column, files of up to four rows."""
+def random_table(rng: random.Random, path: Path, max_files: int = 6) -> RandomTable:
+    """Columns c0… of random types (some in a struct), one or no partition column, files of up to four rows.
+
+    The log is JSON commits only, or begins with a checkpoint that holds struct statistics, their text, or both.
+    """
     types = rng.sample(TYPES, k=rng.randint(1, 4))
     fields = [StructField(f"c{i}", t) for i, t in enumerate(types)]
     if rng.random() < 0.4:
@@ -159,6 +166,9 @@ def random_table(rng: random.Random, path: Path, max_files: int = 5) -> RandomTa
         files[add["path"]] = rows
         commits.append((writer, [add]))
     _write_log(path, schema, partition, commits)
+    if rng.random() < 0.5:
+        in_checkpoint = rng.randint(1, len(commits))
+        write_checkpoint(path, schema, partition, in_checkpoint, rng)
     return RandomTable(path, schema, partition, files)
 
 
@@ -324,6 +334,124 @@ def _write_log(
         (log / f"{version:020d}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def rounded(value: Decimal, scale: int) -> Decimal:
-    """`value` at `scale` digits, halves away from zero."""
-    return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+def write_checkpoint(
+    path: Path, schema: StructType, partition: tuple[str, ...], commits: int, rng: random.Random
+) -> None:
+    """A classic checkpoint of the first `commits` commits, in small row groups; their commit files go."""
+    log = path / "_delta_log"
+    actions: list[dict[str, Any]] = []
+    for version in range(commits):
+        file = log / f"{version:020d}.json"
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+        actions += [line for line in lines if "commitInfo" not in line]
+        if rng.random() < 0.5:
+            file.unlink()
+    layout = rng.choice(["struct", "text", "both", "mixed"])
+    rows = [_checkpoint_row(action, schema, layout, rng) for action in actions]
+    rng.shuffle(rows)
+    arrow = checkpoint_schema(schema, partition, with_struct=layout != "text", with_text=layout != "struct")
+    table = pa.Table.from_pylist(rows, arrow)
+    pq.write_table(table, log / f"{commits - 1:020d}.checkpoint.parquet", row_group_size=rng.choice([1, 2, 100]))
+
+
+def checkpoint_schema(schema: StructType, partition: tuple[str, ...], with_struct: bool, with_text: bool) -> pa.Schema:
+    """Columns of a checkpoint, cut down to what the tests' actions hold."""
+    text_map = pa.map_(pa.string(), pa.string())
+    add: list[tuple[str, pa.DataType]] = [
+        ("path", pa.string()),
+        ("partitionValues", text_map),
+        ("size", pa.int64()),
+        ("modificationTime", pa.int64()),
+        ("dataChange", pa.bool_()),
+    ]
+    if with_text:
+        add.append(("stats", pa.string()))
+    if with_struct:
+        data = StructType(tuple(f for f in schema.fields if f.name not in partition))
+        bounds = arrow_type(data)
+        counts = _counts_type(data)
+        parsed = [("numRecords", pa.int64()), ("minValues", bounds), ("maxValues", bounds), ("nullCount", counts)]
+        add.append(("stats_parsed", pa.struct(parsed)))
+    features = pa.list_(pa.string())
+    protocol = [("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())]
+    metadata = [
+        ("id", pa.string()),
+        ("format", pa.struct([("provider", pa.string()), ("options", text_map)])),
+        ("schemaString", pa.string()),
+        ("partitionColumns", pa.list_(pa.string())),
+        ("configuration", text_map),
+    ]
+    return pa.schema(
+        [
+            ("protocol", pa.struct([*protocol, ("readerFeatures", features), ("writerFeatures", features)])),
+            ("metaData", pa.struct(metadata)),
+            ("add", pa.struct(add)),
+        ]
+    )
+
+
+def _counts_type(data: StructType) -> pa.DataType:
+    return pa.struct(
+        [(f.name, _counts_type(f.type) if isinstance(f.type, StructType) else pa.int64()) for f in data.fields]
+    )
+
+
+def _checkpoint_row(action: dict[str, Any], schema: StructType, layout: str, rng: random.Random) -> dict[str, Any]:
+    row = {name: dict(value) for name, value in action.items()}
+    if "metaData" in row:
+        row["metaData"]["configuration"] = []
+        row["metaData"]["format"] = {"provider": "parquet", "options": []}
+    if "add" in row:
+        add = row["add"]
+        add["partitionValues"] = list(add["partitionValues"].items())
+        text = add.get("stats")
+        if layout in ("struct", "both") or (layout == "mixed" and rng.random() < 0.5):
+            add["stats_parsed"] = None if text is None else _parsed(json.loads(text, parse_float=Decimal), schema)
+        if layout == "struct" or (layout == "mixed" and "stats_parsed" in add):
+            add.pop("stats", None)
+    return row
+
+
+def _parsed(stats: dict[str, Any], schema: StructType) -> dict[str, Any]:
+    """What a checkpoint's writer makes of statistics text: each bound read as its column's type, unreadable ones null."""
+    return {
+        "numRecords": stats.get("numRecords"),
+        "minValues": _typed(stats.get("minValues", {}), schema),
+        "maxValues": _typed(stats.get("maxValues", {}), schema),
+        "nullCount": stats.get("nullCount", {}),
+    }
+
+
+def _typed(members: dict[str, Any], schema: StructType) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for field in schema.fields:
+        value = members.get(field.name)
+        if value is None:
+            continue
+        if isinstance(field.type, StructType):
+            found[field.name] = _typed(value, field.type)
+        elif isinstance(field.type, DecimalType):
+            found[field.name] = _typed_decimal(Decimal(value), field.type)
+        elif field.type in (FLOAT, DOUBLE):
+            number = float(value)
+            found[field.name] = as_float32(number) if field.type == FLOAT else number
+        elif field.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+            found[field.name] = _typed_time(str(value), field.type)
+        else:
+            found[field.name] = value
+    return found
+
+
+def _typed_decimal(value: Decimal, type_: DecimalType) -> Decimal | None:
+    """Exact, or not at all: a double that rounded the decimal is no bound in a struct column."""
+    scaled = value.scaleb(type_.scale, Context(prec=100))
+    fits = scaled == scaled.to_integral_value() and abs(int(scaled)) < 10**type_.precision
+    digits = len(value.as_tuple().digits)
+    return value.quantize(Decimal(1).scaleb(-type_.scale), context=Context(prec=60)) if fits and digits <= 15 else None
+
+
+def _typed_time(text: str, type_: DataType) -> int:
+    value = parse_partition_value(text.replace("T", " ").rstrip("Z"), type_, "UTC")
+    assert isinstance(value, int)
+    return value
+

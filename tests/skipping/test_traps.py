@@ -1,0 +1,489 @@
+"""The traps of skipping: each test fails without the rule that it is named for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
+from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds, remove
+
+STRUCT = StructType((StructField("a", INTEGER), StructField("b", STRING)))
+
+
+def kept(table: ds.DeltaTable | Path, where: Any, **options: Any) -> list[str]:
+    """Paths that the scan keeps."""
+    opened = table if isinstance(table, ds.DeltaTable) else ds.DeltaTable(table)
+    found: list[str] = opened.scan(where=where, **options).files()["path"].to_pylist()
+    return found
+
+
+def one_file(tmp_path: Path, column: DataType, stats: Mapping[str, Any] | str | None, engine: str | None = SPARK) -> Path:
+    """A table with a column `c` and one file `f`."""
+    TableBuilder(tmp_path / "t", {"c": column}).commit(add("f", stats), engine=engine)
+    return tmp_path / "t"
+
+
+@pytest.mark.parametrize("where", ["c > 100", "c >= 100", "c = double('NaN')", "c IN (7.5, double('NaN'))", "NOT c < 100"])
+@pytest.mark.parametrize("engine", [DELTA_RS, None, "someone"])
+def test_a_nan_that_the_writer_left_out_keeps_the_file(tmp_path: Path, where: str, engine: str | None) -> None:
+    assert kept(one_file(tmp_path, DOUBLE, bounds(c=(1.0, 3.0)), engine), where) == ["f"]
+
+
+def test_not_equal_keeps_a_constant_file_that_may_hold_nan(tmp_path: Path) -> None:
+    assert kept(one_file(tmp_path, DOUBLE, bounds(c=(3.0, 3.0)), DELTA_RS), "c != 3.0") == ["f"]
+
+
+def test_spark_records_nan_so_its_maximum_is_believed(tmp_path: Path) -> None:
+    table = one_file(tmp_path, DOUBLE, bounds(c=(1.0, 3.0)), SPARK)
+    assert kept(table, "c > 100") == []
+    assert kept(table, "c = double('NaN')") == []
+
+
+def test_a_recorded_nan_is_the_greatest_value(tmp_path: Path) -> None:
+    table = one_file(tmp_path, DOUBLE, bounds(c=(1.0, "NaN")), SPARK)
+    assert kept(table, "c > 100") == ["f"]
+    assert kept(table, "c < 0.5") == []
+
+
+def test_statistics_that_spark_copied_from_another_writer_are_not_believed(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": DOUBLE})
+    builder.commit(add("f", bounds(c=(1.0, 3.0))), engine=DELTA_RS)
+    builder.commit(add("f", bounds(c=(1.0, 3.0)), dataChange=False), operation="COMPUTE STATS")
+    assert kept(tmp_path / "t", "c > 100") == ["f"]
+
+
+def test_a_clone_says_nothing_of_who_computed_the_statistics(tmp_path: Path) -> None:
+    TableBuilder(tmp_path / "t", {"c": DOUBLE}).commit(add("f", bounds(c=(1.0, 3.0))), operation="CLONE")
+    assert kept(tmp_path / "t", "c > 100") == ["f"]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.0), (-0.0, -0.0), (-0.0, 0.0)])
+@pytest.mark.parametrize("where", ["c = 0.0D", "c = -0.0D", "c <= -0.0D", "c >= 0.0D", "c IN (0.0D, 9.0D)"])
+def test_zeros_are_equal_whatever_their_sign(tmp_path: Path, low: float, high: float, where: str) -> None:
+    assert kept(one_file(tmp_path, DOUBLE, bounds(c=(low, high))), where) == ["f"]
+
+
+def test_a_decimal_written_as_a_double_is_widened(tmp_path: Path) -> None:
+    stats = '{"numRecords":1,"minValues":{"c":1.234567890123457e+19},"maxValues":{"c":1.234567890123457e+19},"nullCount":{"c":0}}'
+    table = one_file(tmp_path, DecimalType(38, 8), stats, DELTA_RS)
+    assert kept(table, "c = 12345678901234567899.00000001") == ["f"]
+    assert kept(table, "c = 12345678901235000000.00000001") == []
+
+
+def test_a_short_decimal_text_may_be_a_rounded_long_decimal(tmp_path: Path) -> None:
+    stats = '{"numRecords":1,"minValues":{"c":0.1},"maxValues":{"c":0.1},"nullCount":{"c":0}}'
+    assert kept(one_file(tmp_path, DecimalType(38, 20), stats, DELTA_RS), "c = 0.10000000000000000555BD") == ["f"]
+
+
+def test_a_decimal_with_all_its_digits_is_exact(tmp_path: Path) -> None:
+    text = "12345678901234567899.00000001"
+    stats = '{"numRecords":1,"minValues":{"c":%s},"maxValues":{"c":%s},"nullCount":{"c":0}}' % (text, text)
+    table = one_file(tmp_path, DecimalType(38, 8), stats)
+    assert kept(table, f"c = {text}") == ["f"]
+    assert kept(table, "c > 12345678901234567899.00000001") == []
+    assert kept(table, "c < 12345678901234567899.00000001") == []
+
+
+@pytest.mark.parametrize("type_", [TIMESTAMP, TIMESTAMP_NTZ])
+def test_a_maximum_cut_to_milliseconds_covers_the_microseconds_after_it(tmp_path: Path, type_: DataType) -> None:
+    zone = "Z" if type_ == TIMESTAMP else ""
+    table = one_file(tmp_path, type_, bounds(c=("2022-01-01T00:00:00.001" + zone, "2022-01-01T00:00:00.001" + zone)))
+    literal = "TIMESTAMP" if type_ == TIMESTAMP else "TIMESTAMP_NTZ"
+    suffix = " UTC" if type_ == TIMESTAMP else ""
+    assert kept(table, f"c = {literal}'2022-01-01 00:00:00.001999{suffix}'") == ["f"]
+    assert kept(table, f"c != {literal}'2022-01-01 00:00:00.001{suffix}'") == ["f"]
+    assert kept(table, f"c > {literal}'2022-01-01 00:00:00.001998{suffix}'") == ["f"]
+    assert kept(table, f"c > {literal}'2022-01-01 00:00:00.001999{suffix}'") == []
+
+
+def test_an_offset_before_1900_may_lack_its_seconds(tmp_path: Path) -> None:
+    table = one_file(tmp_path, TIMESTAMP, bounds(c=("1800-01-01T00:00:00.000-07:52", "1800-01-01T00:00:00.000-07:52")))
+    assert kept(table, "c = TIMESTAMP'1800-01-01 07:52:58 UTC'") == ["f"]
+    assert kept(table, "c = TIMESTAMP'1800-01-01 07:51:02 UTC'") == ["f"]
+    assert kept(table, "c = TIMESTAMP'1800-01-01 07:54:00 UTC'") == []
+
+
+@pytest.mark.parametrize("length", [32, 33, 50, 64])
+def test_a_long_maximum_without_tie_breaker_is_a_prefix(tmp_path: Path, length: int) -> None:
+    table = one_file(tmp_path, STRING, bounds(c=("a", "x" * length)), DELTA_RS)
+    assert kept(table, f"c = '{'x' * length}zz'") == ["f"]
+    assert kept(table, f"c > '{'x' * length}'") == ["f"]
+    assert kept(table, f"c > '{'x' * (length - 1)}y'") == []
+
+
+def test_the_old_tie_breaker_sorts_below_supplementary_characters(tmp_path: Path) -> None:
+    table = one_file(tmp_path, STRING, bounds(c=("a", "x" * 32 + "\ufffd")))
+    assert kept(table, f"c = '{'x' * 32}😀'") == ["f"]
+
+
+def test_a_short_maximum_is_no_prefix(tmp_path: Path) -> None:
+    assert kept(one_file(tmp_path, STRING, bounds(c=("a", "x" * 31))), f"c = '{'x' * 31}z'") == []
+
+
+def test_strings_compare_as_utf8_not_as_utf16(tmp_path: Path) -> None:
+    table = one_file(tmp_path, STRING, bounds(c=("\uffff", "😀")))
+    assert kept(table, "c = '\uffff'") == ["f"]
+    assert kept(table, "c = '😀'") == ["f"]
+    assert kept(table, "c < '\uff00'") == []
+
+
+def test_not_equal_prunes_a_string_only_where_it_cannot_be_cut(tmp_path: Path) -> None:
+    short, long = "abc", "x" * 32
+    assert kept(one_file(tmp_path / "1", STRING, bounds(c=(short, short))), f"c != '{short}'") == []
+    assert kept(one_file(tmp_path / "2", STRING, bounds(c=(long, long)), DELTA_RS), f"c != '{long}'") == ["f"]
+
+
+@pytest.mark.parametrize("where", ["c = 'ABC'", "c > 'z'", "c IN ('q')", "c LIKE 'z%'", "c != 'abc'"])
+def test_binary_statistics_never_serve_a_collated_comparison(tmp_path: Path, where: str) -> None:
+    field = StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
+    TableBuilder(tmp_path / "t", StructType((field,))).commit(add("f", bounds(c=("abc", "abc"))))
+    assert kept(tmp_path / "t", where) == ["f"]
+
+
+def test_null_counts_serve_collated_columns(tmp_path: Path) -> None:
+    field = StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
+    TableBuilder(tmp_path / "t", StructType((field,))).commit(
+        add("none", bounds(2, c=("abc", "abc", 0))), add("all", bounds(2, c=(None, None, 2)))
+    )
+    assert kept(tmp_path / "t", "c IS NULL") == ["all"]
+    assert kept(tmp_path / "t", "c = 'x'") == ["none"]
+
+
+def partitioned(tmp_path: Path, type_: DataType, **files: str | None) -> Path:
+    """One file a value of the partition column `p`."""
+    builder = TableBuilder(tmp_path / "t", {"p": type_, "c": INTEGER}, ["p"])
+    builder.commit(*[add(path, partitionValues={"p": value}) for path, value in files.items()])
+    return tmp_path / "t"
+
+
+def test_an_empty_partition_string_is_read_both_as_empty_and_as_null(tmp_path: Path) -> None:
+    table = partitioned(tmp_path, STRING, empty="", null=None, other="x")
+    assert kept(table, "p IS NULL") == ["empty", "null"]
+    assert kept(table, "p = ''") == ["empty"]
+    assert kept(table, "p IS NOT NULL") == ["empty", "other"]
+
+
+def test_an_empty_partition_text_of_another_type_is_null(tmp_path: Path) -> None:
+    assert kept(partitioned(tmp_path, INTEGER, empty="", one="1"), "p IS NULL") == ["empty"]
+
+
+def test_zoneless_partition_timestamps_are_read_in_the_scans_zone(tmp_path: Path) -> None:
+    table = partitioned(tmp_path, TIMESTAMP, f="2020-01-01 00:00:00")
+    assert kept(table, "p = TIMESTAMP'2020-01-01 00:00:00 UTC'") == ["f"]
+    assert kept(table, "p = TIMESTAMP'2020-01-01 05:00:00 UTC'") == []
+    assert kept(table, "p = TIMESTAMP'2020-01-01 05:00:00 UTC'", time_zone="America/New_York") == ["f"]
+
+
+def test_zoneless_partition_timestamps_of_an_unknown_zone_keep(tmp_path: Path) -> None:
+    table = partitioned(tmp_path, TIMESTAMP, f="2020-01-01 00:00:00", zulu="2020-01-01T00:00:00.000000Z")
+    assert kept(table, "p = TIMESTAMP'2020-01-01 13:00:00 UTC'", time_zone=None) == ["f"]
+
+
+def test_binary_partition_values_prove_nothing(tmp_path: Path) -> None:
+    assert kept(partitioned(tmp_path, BINARY, f="\\u0001"), "p = X'02'") == ["f"]
+    assert kept(partitioned(tmp_path / "2", BINARY, f=None), "p = X'02'") == []
+
+
+def test_the_hive_default_name_is_an_ordinary_value_of_the_log(tmp_path: Path) -> None:
+    table = partitioned(tmp_path, STRING, f="__HIVE_DEFAULT_PARTITION__")
+    assert kept(table, "p IS NULL") == []
+    assert kept(table, "p = '__HIVE_DEFAULT_PARTITION__'") == ["f"]
+
+
+def test_any_deterministic_expression_over_partition_columns_is_exact(tmp_path: Path) -> None:
+    table = partitioned(tmp_path, DATE, a="2020-02-29", b="2021-03-01", c="2020-12-31", none=None)
+    assert kept(table, "year(p) = 2020 AND month(p) < 6") == ["a"]
+    assert kept(table, "coalesce(p, DATE'2021-03-01') = DATE'2021-03-01'") == ["b", "none"]
+
+
+def test_a_path_is_decoded_exactly_once(tmp_path: Path) -> None:
+    names = ["a b", "a%20b", "p=50%/f", "é#+:;", "q?&=x"]
+    TableBuilder(tmp_path / "t", {"c": INTEGER}).commit(*[add(quote(name, safe="/=")) for name in names])
+    assert kept(tmp_path / "t", None) == names
+
+
+def test_a_remove_finds_its_add_whatever_the_spelling(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": INTEGER})
+    builder.commit(add("a%20b"), add("c"), add("%41")).commit(remove("a b"), remove("./c"), remove("A"))
+    assert kept(tmp_path / "t", None) == []
+
+
+def test_null_counts_of_wide_statistics_are_exact_only_at_the_ends(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": INTEGER})
+    vector = {"storageType": "u", "pathOrInlineDv": "0" * 20, "sizeInBytes": 40, "cardinality": 1}
+    wide = {**bounds(3, c=(1, 9, 1)), "tightBounds": False}
+    builder.commit(add("some", wide, deletionVector=vector))
+    builder.commit(add("none", {**wide, "nullCount": {"c": 0}}, deletionVector=vector))
+    builder.commit(add("all", {**wide, "nullCount": {"c": 3}}, deletionVector=vector))
+    assert kept(tmp_path / "t", "c IS NULL") == ["some", "all"]
+    assert kept(tmp_path / "t", "c IS NOT NULL") == ["some", "none"]
+
+
+ODD_STATISTICS: list[Any] = [
+    None,
+    "null",
+    "{}",
+    "[]",
+    "7",
+    "not json",
+    '{"numRecords":1,"minValues":{"c":1},"maxVal',
+    '{"minValues":null,"maxValues":null,"nullCount":null}',
+    '{"numRecords":1,"minValues":{},"maxValues":{},"nullCount":{}}',
+    '{"numRecords":1,"minValues":{"c":null},"maxValues":{"c":null},"nullCount":{"c":null}}',
+    '{"numRecords":"1","minValues":{"c":"1"},"maxValues":{"c":"2"},"nullCount":{"c":"1"}}',
+    '{"numRecords":1,"minValues":{"c":[1]},"maxValues":{"c":{"x":2}},"nullCount":{"c":true}}',
+    '{"numRecords":1,"minValues":{"c":1.5},"maxValues":{"c":1e400},"nullCount":{"c":-1}}',
+    '{"numRecords":1,"minValues":{"c":1,"c":9},"maxValues":{"c":2,"c":0}}',
+]
+
+
+@pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning")
+@pytest.mark.parametrize("stats", ODD_STATISTICS)
+@pytest.mark.parametrize("where", ["c = 50", "c IS NULL", "c IS NOT NULL", "c > 50", "c < -50", "c IN (50, 60)"])
+def test_a_statistic_that_is_missing_or_of_the_wrong_type_keeps(tmp_path: Path, stats: Any, where: str) -> None:
+    assert kept(one_file(tmp_path, INTEGER, stats), where) == ["f"]
+
+
+def test_a_statistic_of_the_wrong_type_warns_once_a_scan(tmp_path: Path) -> None:
+    table = one_file(tmp_path, INTEGER, '{"numRecords":1,"minValues":{"c":"x"},"maxValues":{"c":2},"nullCount":{"c":0}}')
+    with pytest.warns(ds.StatisticsWarning, match="minValues.c") as caught:
+        assert kept(table, "c < 0") == ["f"]
+    assert len(caught) == 1
+
+
+def test_an_all_null_column_without_bounds_is_pruned_by_its_null_count(tmp_path: Path) -> None:
+    table = one_file(tmp_path, INTEGER, {"numRecords": 3, "minValues": {}, "maxValues": {}, "nullCount": {"c": 3}})
+    assert kept(table, "c = 5") == []
+    assert kept(table, "c IS NOT NULL") == []
+    assert kept(table, "c IS NULL") == ["f"]
+    assert kept(table, "c <=> NULL") == ["f"]
+
+
+def test_bounds_prune_where_the_null_count_is_missing_and_the_reverse(tmp_path: Path) -> None:
+    only_bounds = {"numRecords": 3, "minValues": {"c": 1}, "maxValues": {"c": 5}}
+    assert kept(one_file(tmp_path / "1", INTEGER, only_bounds), "c = 9") == []
+    only_counts = {"numRecords": 3, "nullCount": {"c": 0}}
+    assert kept(one_file(tmp_path / "2", INTEGER, only_counts), "c IS NULL") == []
+
+
+def test_one_leg_without_statistics_leaves_the_others_to_prune(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": INTEGER, "d": INTEGER})
+    builder.commit(add("f", bounds(c=(1, 5))))
+    assert kept(tmp_path / "t", "c = 9 AND d = 1") == []
+    assert kept(tmp_path / "t", "c = 9 OR d = 1") == ["f"]
+    assert kept(tmp_path / "t", "c = 9 AND length(cast(d AS string)) > 3") == []
+
+
+def test_a_struct_is_null_only_where_all_its_leaves_are(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"s": STRUCT})
+    builder.commit(
+        add("full", {"numRecords": 2, "nullCount": {"s": {"a": 0, "b": 2}}}),
+        add("some", {"numRecords": 2, "nullCount": {"s": {"a": 1, "b": 1}}}),
+        add("unknown", {"numRecords": 2}),
+    )
+    assert kept(tmp_path / "t", "s IS NULL") == ["some", "unknown"]
+    assert kept(tmp_path / "t", "s.a IS NULL") == ["some", "unknown"]
+    assert kept(tmp_path / "t", "s IS NOT NULL") == ["full", "some", "unknown"]
+
+
+def test_what_a_file_has_decides_not_the_tables_configuration(tmp_path: Path) -> None:
+    properties = {"delta.dataSkippingNumIndexedCols": "0", "delta.dataSkippingStatsColumns": "other"}
+    TableBuilder(tmp_path / "t", {"c": INTEGER}, properties=properties).commit(add("f", bounds(c=(1, 5))))
+    assert kept(tmp_path / "t", "c = 9") == []
+
+
+def checkpoint_with_statistics(path: Path, rows: list[dict[str, Any]], bound: pa.DataType, group: int) -> ds.DeltaTable:
+    """Turns version 0 into a checkpoint whose adds are `rows`: path, and min, max, nulls or no statistics at all."""
+    builder = TableBuilder(path, {"c": LONG})
+    builder.commit(*[add(row["path"]) for row in rows])
+    counts = pa.struct([("c", pa.int64())])
+    values = pa.struct([("c", bound)])
+    parsed = pa.struct([("numRecords", pa.int64()), ("minValues", values), ("maxValues", values), ("nullCount", counts)])
+    text_map = pa.map_(pa.string(), pa.string())
+    features = pa.list_(pa.string())
+    protocol = [("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())]
+    protocol += [("readerFeatures", features), ("writerFeatures", features)]
+    metadata = [("id", pa.string()), ("format", pa.struct([("provider", pa.string()), ("options", text_map)]))]
+    metadata += [("schemaString", pa.string()), ("partitionColumns", features), ("configuration", text_map)]
+    members = [("path", pa.string()), ("partitionValues", text_map), ("size", pa.int64())]
+    members += [("modificationTime", pa.int64()), ("dataChange", pa.bool_()), ("stats_parsed", parsed)]
+    schema = pa.schema([("protocol", pa.struct(protocol)), ("metaData", pa.struct(metadata)), ("add", pa.struct(members))])
+    head = [dict(action) for action in builder._head]
+    head[1]["metaData"] = {**head[1]["metaData"], "configuration": [], "format": {"provider": "parquet", "options": []}}
+    lines: list[dict[str, Any]] = []
+    for row in rows:
+        action = add(row["path"])["add"] | {"partitionValues": []}
+        if "min" in row:
+            action["stats_parsed"] = {
+                "numRecords": 2,
+                "minValues": {"c": row["min"]},
+                "maxValues": {"c": row["max"]},
+                "nullCount": {"c": 0},
+            }
+        lines.append({"add": action})
+    file = path / "_delta_log" / f"{0:020d}.checkpoint.parquet"
+    pq.write_table(pa.Table.from_pylist([*head, *lines], schema), file, row_group_size=group)
+    return ds.DeltaTable(path)
+
+
+def test_a_file_without_statistics_survives_in_a_row_group_that_its_footer_rules_out(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"path": "low", "min": 1, "max": 2}, {"path": "bare"}, {"path": "also", "min": 3, "max": 4}]
+    table = checkpoint_with_statistics(tmp_path / "t", rows, pa.int64(), 5)
+    assert kept(table, "c > 100") == ["bare"]
+
+
+def test_row_groups_are_skipped_by_the_checkpoints_footer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"path": f"f{i}", "min": i * 10, "max": i * 10 + 9} for i in range(20)]
+    table = checkpoint_with_statistics(tmp_path / "t", rows, pa.int64(), 4)
+    read: list[int] = []
+    part = table.snapshot.checkpoint_parts[0]
+    original = type(part).read
+
+    def counting(self: Any, columns: Any, row_groups: Any = None) -> pa.Table:
+        read.extend(row_groups or [])
+        return original(self, columns, row_groups)
+
+    monkeypatch.setattr(type(part), "read", counting)
+    assert kept(table, "c BETWEEN 41 AND 42") == ["f4"]
+    assert set(read) == {1}
+
+
+def test_statistics_of_a_narrower_type_serve_a_widened_column(tmp_path: Path) -> None:
+    rows = [{"path": "a", "min": 1, "max": 2}, {"path": "b", "min": 5, "max": 6}]
+    assert kept(checkpoint_with_statistics(tmp_path / "t", rows, pa.int32(), 10), "c = 5000000000 OR c = 1") == ["a"]
+
+
+def test_a_float_text_bounds_a_column_that_was_widened_to_double(tmp_path: Path) -> None:
+    changes = {"delta.typeChanges": [{"fromType": "float", "toType": "double"}]}
+    TableBuilder(tmp_path / "t", StructType((StructField("c", DOUBLE, True, changes),))).commit(add("f", bounds(c=(1.1, 1.1))))
+    assert kept(tmp_path / "t", "c = 1.10000002384185791015625D") == ["f"]
+
+
+def test_a_floats_text_names_the_float(tmp_path: Path) -> None:
+    table = one_file(tmp_path, FLOAT, bounds(c=(1.1, 1.1)))
+    assert kept(table, "c = 1.10000002384185791015625D") == ["f"]
+    assert kept(table, "c = cast(1.1 AS float)") == ["f"]
+    assert kept(table, "c = 1.1D") == []
+
+
+def test_date_statistics_serve_a_column_widened_to_timestamp_ntz(tmp_path: Path) -> None:
+    changes = {"delta.typeChanges": [{"fromType": "date", "toType": "timestamp_ntz"}]}
+    schema = StructType((StructField("c", TIMESTAMP_NTZ, True, changes),))
+    TableBuilder(tmp_path / "t", schema).commit(add("f", bounds(c=("2020-02-28", "2020-02-29"))))
+    assert kept(tmp_path / "t", "c = TIMESTAMP_NTZ'2020-02-29 00:00:00'") == ["f"]
+    assert kept(tmp_path / "t", "c > TIMESTAMP_NTZ'2020-03-01 00:00:00'") == []
+
+
+def test_names_resolve_in_any_case_and_statistics_by_exact_name(tmp_path: Path) -> None:
+    schema = StructType((StructField("Alpha", STRUCT), StructField("we.ird", INTEGER)))
+    stats = '{"numRecords":1,"minValues":{"Alpha":{"a":1},"alpha":{"a":7},"we.ird":3},"maxValues":{"Alpha":{"a":2},"alpha":{"a":9},"we.ird":4},"nullCount":{}}'
+    TableBuilder(tmp_path / "t", schema).commit(add("f", stats))
+    assert kept(tmp_path / "t", "aLPHA.A = 8") == []
+    assert kept(tmp_path / "t", "alpha.a = 2") == ["f"]
+    assert kept(tmp_path / "t", "`WE.ird` = 9") == []
+    assert kept(tmp_path / "t", "`we.ird` = 4") == ["f"]
+
+
+def test_columns_whose_physical_names_differ_only_in_case_keep_their_own_statistics(tmp_path: Path) -> None:
+    def field(name: str, physical: str, identity: int) -> StructField:
+        return StructField(
+            name, INTEGER, True, {"delta.columnMapping.id": identity, "delta.columnMapping.physicalName": physical}
+        )
+
+    schema = StructType((field("x", "COL", 1), field("y", "col", 2)))
+    builder = TableBuilder(tmp_path / "t", schema, properties={"delta.columnMapping.mode": "name"})
+    builder.commit(add("f", bounds(COL=(1, 2), col=(8, 9))))
+    assert kept(tmp_path / "t", "x = 8") == []
+    assert kept(tmp_path / "t", "y = 8") == ["f"]
+
+
+@pytest.mark.parametrize(
+    "where", ["rand() > 2", "uuid() = 'x'", "my_udf(c) = 1", "c IN (SELECT 1)", "c = 99 OR current_date() < DATE'1999-01-01'"]
+)
+def test_what_is_not_deterministic_or_not_known_never_prunes(tmp_path: Path, where: str) -> None:
+    assert kept(one_file(tmp_path, INTEGER, bounds(c=(1, 5))), where) == ["f"]
+
+
+@pytest.mark.parametrize("value", [-(1 << 63), (1 << 63) - 1])
+def test_bounds_at_the_ends_of_64_bits_are_inclusive(tmp_path: Path, value: int) -> None:
+    table = one_file(tmp_path, LONG, bounds(c=(value, value)))
+    assert kept(table, ds.col("c") == value) == ["f"]
+    assert kept(table, ds.col("c") >= value) == ["f"]
+    assert kept(table, ds.col("c") <= value) == ["f"]
+    assert kept(table, ds.col("c") != value) == []
+
+
+def test_a_comparison_beyond_the_columns_range_is_never_true(tmp_path: Path) -> None:
+    table = one_file(tmp_path, INTEGER, None)
+    assert kept(table, "c = 5000000000") == []
+    assert kept(table, "c < 5000000000") == ["f"]
+
+
+def test_a_long_beside_a_double_is_compared_as_spark_rounds_it(tmp_path: Path) -> None:
+    table = one_file(tmp_path, LONG, bounds(c=(9007199254740993, 9007199254740993)))
+    assert kept(table, "c = 9007199254740992D") == ["f"]
+    assert kept(table, "c > 9007199254740992D") == []
+
+
+def test_booleans_and_arrays_have_null_counts_only(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"flag": BOOLEAN, "list": ArrayType(INTEGER, True)})
+    builder.commit(add("f", {"numRecords": 2, "nullCount": {"flag": 2, "list": 0}}))
+    assert kept(tmp_path / "t", "flag") == []
+    assert kept(tmp_path / "t", "NOT flag") == []
+    assert kept(tmp_path / "t", "list IS NULL") == []
+    assert kept(tmp_path / "t", "list[0] = 5") == ["f"]
+
+
+def test_in_lists_probe_each_value(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"i": INTEGER, "s": STRING})
+    builder.commit(*[add(f"f{n}", bounds(i=(n * 10, n * 10 + 9), s=(f"k{n}0", f"k{n}9"))) for n in range(5)])
+    assert kept(tmp_path / "t", "i IN (5, 45)") == ["f0", "f4"]
+    assert kept(tmp_path / "t", "i IN (5, NULL)") == ["f0"]
+    assert kept(tmp_path / "t", "i IN (NULL)") == []
+    assert kept(tmp_path / "t", "i NOT IN (5, NULL)") == []
+    many = ", ".join(str(v) for v in range(15, 18)) + ", " + ", ".join(str(v) for v in range(1000, 1020))
+    assert kept(tmp_path / "t", f"i IN ({many})") == ["f1"]
+    assert kept(tmp_path / "t", "s IN ('k25', 'zz')") == ["f2"]
+
+
+def test_not_in_prunes_constant_files_only(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"i": INTEGER})
+    builder.commit(add("constant", bounds(i=(5, 5))), add("range", bounds(i=(5, 6))))
+    assert kept(tmp_path / "t", "i NOT IN (5, 7)") == ["range"]
+    assert kept(tmp_path / "t", f"i NOT IN ({', '.join(map(str, range(30)))})") == ["range"]
+
+
+def test_like_prunes_by_its_prefix(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"s": STRING})
+    builder.commit(*[add(f"f{n}", bounds(s=(f"k{n}0", f"k{n}9"))) for n in range(5)])
+    assert kept(tmp_path / "t", "s LIKE 'k3%'") == ["f3"]
+    assert kept(tmp_path / "t", "s LIKE 'k3%x'") == ["f3"]
+    assert kept(tmp_path / "t", "s LIKE 'k35'") == ["f3"]
+    assert kept(tmp_path / "t", "startswith(s, 'k3')") == ["f3"]
+    assert kept(tmp_path / "t", "s NOT LIKE 'k3%'") == ["f0", "f1", "f2", "f4"]
+    assert kept(tmp_path / "t", "s LIKE '%3%'") == ["f0", "f1", "f2", "f3", "f4"]
+    assert kept(tmp_path / "t", "s NOT LIKE 'k3%9'") == ["f0", "f1", "f2", "f3", "f4"]
