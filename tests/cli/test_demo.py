@@ -1,0 +1,109 @@
+"""`deltaskip demo`, with Spark and without."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltaskip import demo
+from deltaskip.errors import DeltaSkipError
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No Java on PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+@pytest.mark.usefixtures("no_java")
+def test_without_java_the_demo_reads_with_pyarrow_and_says_so(run: Run) -> None:
+    ran = run("demo")
+    assert (ran.status, ran.err) == (0, "")
+    assert "files kept      7 of 200" in ran.out
+    assert "matching rows   7, the same rows both ways" in ran.out
+    notes = [line for line in ran.out.splitlines() if "Without Spark: " in line]
+    assert len(notes) == 1
+    assert "Java 17" in notes[0]
+
+
+@pytest.mark.usefixtures("no_java")
+def test_the_demo_as_json_has_every_figure(run: Run) -> None:
+    outcome = json.loads(run("demo", "--json").out)
+    assert (outcome["kept_files"], outcome["total_files"], outcome["matching_rows"]) == (7, 200, 7)
+    assert 0 < outcome["skipped_bytes"] < outcome["total_bytes"]
+    assert outcome["engine"].startswith("pyarrow ")
+    assert not Path(outcome["table"]).exists()
+
+
+@pytest.mark.usefixtures("no_java")
+def test_a_kept_table_can_be_asked_again(run: Run, tmp_path: Path) -> None:
+    kept = tmp_path / "new" / "customers"
+    assert f"deltaskip explain {kept} " in run("demo", "--keep", kept).out
+    assert json.loads(run("files", kept, "--where", demo.PREDICATE, "--json").out)["kept_files"] == 7
+
+
+def test_a_folder_in_use_is_left_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    ran = run("demo", "--keep", tmp_path)
+    assert (ran.status, ran.out) == (2, "")
+    assert str(tmp_path) in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_file_is_no_folder_to_keep_the_table_in(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("mine", encoding="utf-8")
+    ran = run("demo", "--keep", file)
+    assert ran.status == 2
+    assert file.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.usefixtures("no_java")
+def test_without_pyspark_the_demo_says_how_to_get_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "deltaskip.spark.local", None)
+    ran = run("demo")
+    assert ran.status == 0
+    assert "PySpark is not installed" in ran.out
+
+
+def test_an_old_java_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n", encoding="utf-8")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert "Java 11 is too old (Spark needs Java 17)" in run("demo").out
+
+
+@pytest.mark.usefixtures("no_java")
+def test_a_pruned_read_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "PREDICATE", "day >= '2026-01-05' AND name = 'Müller 0500'")
+    with pytest.raises(DeltaSkipError, match="6 rows through the pruned read but 7"):
+        demo.run(None, lambda _line: None)
+
+
+@pytest.mark.spark
+def test_with_spark_the_table_is_written_and_read_by_spark() -> None:
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("no Java: Spark needs Java 17")
+    program = "import sys; from deltaskip.cli import main; sys.exit(main())"
+    # A process of its own: the session that the other Spark tests share must keep its JVM's settings.
+    finished = subprocess.run(
+        [sys.executable, "-c", program, "demo", "--json"], capture_output=True, text=True, timeout=300
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr == ""
+    outcome = json.loads(finished.stdout)
+    assert outcome["engine"].startswith("Spark ")
+    assert outcome["note"] is None
+    assert (outcome["kept_files"], outcome["total_files"], outcome["matching_rows"]) == (7, 200, 7)
