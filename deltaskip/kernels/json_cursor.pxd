@@ -5,7 +5,7 @@ reads at or past `end`. Text outside strings is ASCII by the grammar, so UTF-8 i
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from deltaskip.kernels.arrow cimport ByteBuffer
 
@@ -84,6 +84,30 @@ cdef extern from *:
         return m;
     }
     #endif
+    /* Bit k of each mask: byte k is { or [ (open), } or ] (close). */
+    typedef struct { uint64_t open, close; } json_brackets;
+    static inline json_brackets json_brackets64(const uint8_t* p) {
+        json_brackets b = {0, 0};
+    #ifdef DELTASKIP_SSE2
+        for (int i = 0; i < 4; i++) {
+            __m128i v = _mm_or_si128(_mm_loadu_si128((const __m128i*)(p + 16 * i)), _mm_set1_epi8(32));
+            b.open |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8('{'))) << (16 * i);
+            b.close |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8('}'))) << (16 * i);
+        }
+    #else
+        for (int i = 0; i < 8; i++) {
+            uint64_t w = json_word(p + 8 * i) | (JSON_ONES * 32);
+            b.open |= json_gather(json_zero(w ^ (JSON_ONES * '{'))) << (8 * i);
+            b.close |= json_gather(json_zero(w ^ (JSON_ONES * '}'))) << (8 * i);
+        }
+    #endif
+        return b;
+    }
+    /* Bit k: whether an odd number of the bits 0..k is set. */
+    static inline uint64_t json_inside(uint64_t quotes) {
+        for (int i = 1; i < 64; i <<= 1) quotes ^= quotes << i;
+        return quotes;
+    }
     /* Which bytes a backslash escapes; `carry` is 1 where the next block's first byte is escaped. */
     static inline uint64_t json_escaped(uint64_t backslash, uint64_t* carry) {
         const uint64_t even = 0x5555555555555555ULL;
@@ -119,6 +143,11 @@ cdef extern from *:
         uint64_t backslash
         uint64_t control
         uint64_t wide
+    ctypedef struct Brackets "json_brackets":
+        uint64_t open
+        uint64_t close
+    Brackets brackets64 "json_brackets64"(const uint8_t* p) noexcept nogil
+    uint64_t inside "json_inside"(uint64_t quotes) noexcept nogil
     uint32_t special16 "json_special16"(const uint8_t* p, uint32_t* wide) noexcept nogil
     Masks masks64 "json_masks64"(const uint8_t* p) noexcept nogil
     uint64_t escaped_bytes "json_escaped"(uint64_t backslash, uint64_t* carry) noexcept nogil
@@ -608,6 +637,48 @@ cdef inline int skip_value(Cursor* c) noexcept nogil:
                 return fail(c, c.at, b"a comma or a closing bracket is missing")
             c.at += 1
             depth -= 1
+
+
+cdef inline int skip_brackets(Cursor* c, const uint8_t* readable) noexcept nogil:
+    """Pass the object or array at `at` up to its closing bracket, 64 bytes at a time: strings, the count of brackets and
+    the end of the text are heeded, what stands between is not looked at. The memory can be read up to `readable`."""
+    cdef const uint8_t* p = c.at
+    cdef uint8_t rest[64]
+    cdef Masks m
+    cdef Brackets b
+    cdef uint64_t carry = 0
+    cdef uint64_t in_string = 0
+    cdef uint64_t present, strings, marks, mark
+    cdef int depth = c.depth
+    while p < c.end:
+        if readable - p >= 64:
+            m = masks64(p)
+            b = brackets64(p)
+        else:
+            memset(rest, 0x20, 64)
+            memcpy(rest, p, c.end - p)
+            m = masks64(rest)
+            b = brackets64(rest)
+        present = <uint64_t>-1 if c.end - p >= 64 else (<uint64_t>1 << (c.end - p)) - 1
+        strings = inside(m.quote & ~escaped_bytes(m.backslash, &carry)) ^ in_string
+        in_string = 0 - (strings >> 63)
+        if ((m.control & strings) | (m.backslash & ~strings)) & present != 0:
+            return SYNTAX
+        marks = (b.open | b.close) & ~strings & present
+        while marks != 0:
+            mark = marks & (~marks + 1)
+            if b.open & mark != 0:
+                depth += 1
+                if depth > MAX_DEPTH:
+                    return SYNTAX
+            else:
+                depth -= 1
+                if depth == c.depth:
+                    c.at = p + first_bit(mark) + 1
+                    return 0
+            marks ^= mark
+        p += 64
+    return fail(c, c.end, NULL)
 
 
 cdef inline bint integral(const uint8_t* p, int64_t size, int64_t* value) noexcept nogil:
