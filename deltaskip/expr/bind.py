@@ -106,6 +106,8 @@ class _Scope:
 
 def _typed(node: Node, scope: _Scope) -> Node:
     """`node` with every name resolved and every operand coerced, from the leaves up."""
+    if isinstance(node, Literal):
+        return node
     if isinstance(node, Column):
         return _resolved(node, scope)
     node = transform(node, lambda child: _typed(child, scope))
@@ -228,7 +230,7 @@ def _membership(child: Node, values: tuple[Node, ...]) -> Node:
     known = [type_ for type_ in types if type_ is not None]
     if len(known) < len(types) or not all(_is_atomic(type_) or type_ == VOID for type_ in known):
         return In(child, values)
-    met = common_type([type_ for node in (child, *values) if (type_ := type_of(node)) is not None])
+    met = common_type(known)
     if met is None:
         names = ", ".join(sql_name(type_) for type_ in known)
         raise PredicateError(f"The types {names} do not meet in one IN (DATATYPE_MISMATCH); cast the values.")
@@ -288,7 +290,7 @@ def _as_text(node: Node) -> Node:
 
 def _fold(node: Node, time_zone: str) -> Node:
     """`node` with every constant part replaced by its value."""
-    if isinstance(node, Literal | FieldRef | Opaque):
+    if isinstance(node, (Literal, FieldRef, Opaque)):
         return node
     node = transform(node, lambda child: _fold(child, time_zone))
     type_ = type_of(node)
