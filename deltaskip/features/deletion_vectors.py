@@ -132,7 +132,7 @@ def _inline_rows(table_root: str, descriptor: DeletionVectorDescriptor) -> pa.In
         if not 0 <= len(data) - size < 4:
             raise ValueError(f"its text holds {len(data)} bytes, and its descriptor says {size}")
         return decode(data[:size], descriptor.cardinality)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise _corrupt(table_root, "inline in the log", str(error)) from error
 
 
@@ -153,7 +153,7 @@ def _rows_of_file(
         for i, descriptor in request.wanted:
             try:
                 yield i, _stored_rows(memoryview(data), request.start, descriptor)
-            except ValueError as error:
+            except (ValueError, OverflowError) as error:
                 raise _corrupt(table_root, f"at byte {descriptor.offset or 0} of {location}", str(error)) from error
 
 

@@ -1,8 +1,8 @@
 """Sets of row indexes as Roaring bitmaps: serialised bytes in, sorted int64 columns out, and back.
 
 The bytes are untrusted: they pass through one checked cursor, and a bitmap that breaks the format in any way is refused
-with the reason. Formats: RoaringFormatSpec (32-bit bitmaps, cookies 12346 and 12347) inside the 64-bit portable extension,
-or inside the older native one, each behind its magic number.
+with the reason. Formats: RoaringFormatSpec (32-bit bitmaps, cookies 12346 and 12347) inside the 64-bit portable
+extension, or inside the older native one, each behind its magic number.
 """
 
 import pyarrow as pa
@@ -36,6 +36,7 @@ cdef uint32_t WITH_RUNS = 12347
 cdef int64_t OFFSETS_FROM = 4
 cdef int64_t ARRAY_LIMIT = 4096
 cdef int64_t BITMAP_BYTES = 8192
+cdef int64_t FIRST_ROWS = 1 << 24
 
 cdef enum Fault:
     FINE = 0
@@ -76,8 +77,8 @@ cdef struct Cursor:
 def decode(object data, int64_t expected_cardinality):
     """The row indexes of a serialised deletion vector, ascending, as int64.
 
-    data: anything with bytes: magic number and bitmap, nothing else. Raises ValueError with the reason when the bytes break
-    the format or hold other than `expected_cardinality` indexes; memory grows only with the indexes really there.
+    data: anything with bytes: magic number and bitmap, nothing else. Raises ValueError with the reason when the bytes
+    break the format or hold other than `expected_cardinality` indexes; memory grows only with the indexes really there.
     # PROTOCOL, Deletion Vector Format. Its own inline example is native with a big-endian header: that is read too.
     """
     cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
@@ -153,6 +154,11 @@ cdef inline int64_t _word16(const uint8_t* data, int64_t i) noexcept nogil:
 cdef int _decode(Cursor* cursor, int64_t expected, ByteBuffer out) noexcept nogil:
     cdef uint32_t magic = 0
     cdef int fault = _read32(cursor, &magic)
+    # A container takes ten bytes or more and holds 65536 rows or fewer. Room for what the bytes can hold is address
+    # space until rows are written to it, and growing step by step would copy them.
+    if fault == FINE and 0 <= expected <= FIRST_ROWS and expected // 65536 <= _left(cursor) // 10:
+        if out.reserve(8 * expected) != 0:
+            return NO_MEMORY
     if fault == FINE:
         if magic == PORTABLE:
             fault = _decode_portable(cursor, expected, out)

@@ -13,8 +13,8 @@ cdef extern from *:
     #define DS_WIDE void
     #endif
     """
-    # A function returning this is compiled twice where the compiler can, and the loader takes the one that fits the machine:
-    # baseline x86-64 cannot compare 64-bit integers in vectors, which makes such loops four times slower.
+    # A function returning this is compiled twice where the compiler can, and the loader takes the one that fits the
+    # machine: baseline x86-64 cannot compare 64-bit integers in vectors, which makes such loops four times slower.
     ctypedef void wide_void "DS_WIDE"
 
 

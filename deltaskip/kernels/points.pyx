@@ -58,8 +58,8 @@ def in_range_int64(object mins, object maxs, object points):
 def in_range_double(object mins, object maxs, object points):
     """The lane of rows with some point p, min <= p <= max, in Spark's order of doubles (see compare_double).
 
-    mins, maxs: both float32 or both float64. points: float64, ascending in that order, without nulls. A null bound bounds
-    nothing on its side. Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
+    mins, maxs: both float32 or both float64. points: float64, ascending in that order, without nulls. A null bound
+    bounds nothing on its side. Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
     """
     cdef PrimitiveView low = primitive_view(mins, 0)
     cdef PrimitiveView high = primitive_view(maxs, 0)

@@ -65,8 +65,8 @@ def max_may_reach(object values, bytes literal not None, int64_t cut_from, bint 
 def in_range_binary(object mins, object maxs, object points, object cut_from=None):
     """The lane of rows with some point p, min <= p <= max, in the order of compare_binary.
 
-    mins, maxs, points: string or binary, any offsets; points ascending, without nulls. A null bound bounds nothing on its
-    side. With `cut_from` a max of so many bytes or more is met by every point that begins with it (see max_may_reach).
+    mins, maxs, points: string or binary, any offsets; points ascending, without nulls. A null bound bounds nothing on
+    its side. With `cut_from` a max of so many bytes or more is met by every point that begins with it (see max_may_reach).
     Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
     """
     cdef BinaryView low = binary_view(mins)

@@ -17,8 +17,8 @@ for _value, _character in enumerate(ALPHABET):
 def z85_decode(str text not None):
     """The bytes that Z85 text stands for (ZeroMQ RFC 32): four for every five characters.
 
-    Raises ValueError for a length that is no multiple of five, a character outside the alphabet, or five characters that
-    stand for more than 32 bits.
+    Raises ValueError for a length that is no multiple of five, a character outside the alphabet, or five characters
+    that stand for more than 32 bits.
     """
     cdef bytes raw = text.encode()
     cdef const uint8_t* source = <const uint8_t*>PyBytes_AS_STRING(raw)

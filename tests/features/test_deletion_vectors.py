@@ -144,6 +144,7 @@ WHOLE = b"\x01" + entry([5, 9])
         (WHOLE[:-1] + bytes([WHOLE[-1] ^ 1]), {}, "CRC-32"),
         (WHOLE, {"size_in_bytes": 37}, "in the file and 37 in the log"),
         (WHOLE, {"cardinality": 3}, "another number of rows"),
+        (WHOLE, {"cardinality": 2**63}, "too large"),
         (WHOLE, {"offset": 2}, "its size is"),
         (WHOLE, {"offset": 500}, "before its size"),
         (WHOLE, {"offset": None, "size_in_bytes": 11}, "its size is"),
