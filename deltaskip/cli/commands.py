@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click makes a SystemExit of a pipe that closes while a command runs
         _abandon_stdout()
         return PIPE_CLOSED
     except Exception as error:  # the boundary: nothing may pass it but a sentence

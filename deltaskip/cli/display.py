@@ -59,6 +59,8 @@ def json_values(array: pa.Array) -> Sequence[Any]:
         rows = zip(*columns, strict=True) if columns else ((),) * len(array)
         # A null struct and a struct of nulls say the same to a reader of partition values.
         return [dict(zip(names, row, strict=True)) for row in rows]
+    if pa.types.is_string(kind) or pa.types.is_integer(kind):
+        return list(array.to_pylist())
     return [plain(value) for value in array.to_pylist()]
 
 

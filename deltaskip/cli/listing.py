@@ -18,10 +18,10 @@ def write_json(out: IO[str], version: int, total_files: int, files: pa.Table) ->
     """Writes one JSON object: version, total_files, kept_files, and files with what a reader needs of each."""
     head = json.dumps({"version": version, "total_files": total_files, "kept_files": files.num_rows})
     out.write(f'{head[:-1]}, "files": [')
+    encode = json.JSONEncoder(allow_nan=False).encode
     separator = "\n"
     for record in _records(files, ("path", "uri", "size", "num_records", "partition_values")):
-        out.write(separator)
-        out.write(json.dumps(record, allow_nan=False))
+        out.write(separator + encode(record))
         separator = ",\n"
     out.write("]}\n" if separator == "\n" else "\n]}\n")
 

@@ -147,7 +147,7 @@ def test_a_closed_pipe_is_quiet(customers: Path) -> None:
     process.stdout.close()
     errors = process.stderr.read()
     process.stderr.close()
-    process.wait(timeout=60)
+    assert process.wait(timeout=60) == 141
     assert errors == b""
 
 
