@@ -66,8 +66,8 @@ def in_range_binary(object mins, object maxs, object points, object cut_from=Non
     """The lane of rows with some point p, min <= p <= max, in the order of compare_binary.
 
     mins, maxs, points: string or binary, any offsets; points ascending, without nulls. A null bound bounds nothing on
-    its side. With `cut_from` a max of so many bytes or more is met by every point that begins with it (see max_may_reach).
-    Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
+    its side. With `cut_from` a max of so many bytes or more is met by every point that begins with it (see
+    max_may_reach). Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
     """
     cdef BinaryView low = binary_view(mins)
     cdef BinaryView high = binary_view(maxs)
