@@ -10,17 +10,18 @@ import re
 import unicodedata
 from urllib.parse import unquote
 
-__all__ = ["is_hidden", "is_local", "metadata_path", "spark_path"]
+__all__ = ["argument", "is_hidden", "is_local", "metadata_path", "needs_own_scan", "spark_path"]
 
 _LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
 # java.net.URI: unreserved, "@", ":", "&", "=", "+", "$", ",", ";" and "/" stand for themselves in a path.
 _PLAIN = re.compile(r"[A-Za-z0-9_\-!.~'()*:@&=+$,;/]*")
+_GLOB = re.compile(r"[{}\[\]*?\\]")
 _SPACES = frozenset(("Zs", "Zl", "Zp"))
 
 
 def spark_path(uri: str) -> str:
-    """The file of an absolute, RFC 3986 encoded URI as `spark.read.parquet` takes it: decoded, local as `file:/…`."""
+    """The file of an absolute, RFC 3986 encoded URI as Hadoop names it: decoded, local as `file:/…`."""
     return unquote(_LOCAL.sub("file:", uri, count=1), errors="strict")
 
 
@@ -31,6 +32,22 @@ def metadata_path(path: str) -> str:
     if _PLAIN.fullmatch(path, start):
         return path
     return path[:start] + "".join(map(_quoted, path[start:]))
+
+
+def argument(path: str) -> str:
+    """A spark_path as `spark.read.parquet` takes it: characters of glob patterns are escaped."""
+    return _GLOB.sub(r"\\\g<0>", path)
+
+
+def needs_own_scan(path: str) -> bool:
+    """Whether the file can only be read by a scan of its own, unescaped and with __globPaths__=false.
+
+    Hadoop's globbing takes a part of a path with a colon for a URI. And without globbing Spark
+    (4.1, DataSource.checkAndGlobPathIfNecessary) replaces every path that looks like a pattern by *all* paths of the
+    scan, which doubles rows unless it is the only one.
+    """
+    authority = _AUTHORITY.match(path)
+    return ":" in path[authority.end() if authority is not None else 0 :] and _GLOB.search(path) is not None
 
 
 def is_hidden(path: str) -> bool:

@@ -63,8 +63,8 @@ def _declared(name: str, declaration: str | None) -> Column:
 
 def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, Column]) -> Column:
     if field.name in partition_values:
-        # A literal is never NULL, a column of a hive layout may be: say the same of both.
-        return F.when(F.lit(True), partition_values[field.name])
+        # A literal is never NULL, a directory's value may be: say the same of both. (Spark sees through a plain TRUE.)
+        return F.when(~F.lit(False), partition_values[field.name])
     if field.type == VOID:
         return F.lit(None)
     stored = F.col(quoted(physical_name(field, mode)))

@@ -10,10 +10,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.errors import CorruptLog, PredicateError, SchemaError, UnsupportedFeature
-from deltaskip.expr.nodes import Node
+from deltaskip.expr import ColumnExpr, Node, to_node
+from deltaskip.features import deletion_vectors
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import StructType
+from deltaskip.skipping.scan import Scan
 from deltaskip.spark.conditions import to_column
 from deltaskip.spark.locations import is_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
@@ -21,9 +23,37 @@ from deltaskip.spark.projection import quoted, with_declared_lengths
 from deltaskip.spark.scans import DeletionVectorReader, Source, live_rows
 from deltaskip.spark.types import data_schema, has_collations
 
-__all__ = ["to_dataframe"]
+__all__ = ["scan_to_dataframe", "to_dataframe"]
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
+
+
+def scan_to_dataframe(spark: SparkSession, scan: Scan) -> DataFrame:
+    """The rows that `scan` asks for: its files pruned, its predicate applied to their rows, its columns, its limit.
+
+    Spark reads timestamps without a zone in its session's time zone, so the files are pruned in that zone whatever the
+    scan's own is. Raises as to_dataframe does.
+    """
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    snapshot = scan.snapshot
+    if zone != scan.time_zone:
+        scan = Scan(snapshot, scan.where, scan.columns, scan.limit, zone)
+
+    def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
+        return deletion_vectors.read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+
+    frame = to_dataframe(
+        spark,
+        table_root=snapshot.table_root,
+        schema=snapshot.schema,
+        mapping_mode=snapshot.mapping_mode,
+        partition_columns=snapshot.partition_columns,
+        files=scan.files(),
+        read_deletion_vectors=deleted,
+        where=scan.where,
+        columns=scan.columns,
+    )
+    return frame if scan.limit is None else frame.limit(scan.limit)
 
 
 def to_dataframe(
@@ -41,11 +71,11 @@ def to_dataframe(
     """The rows of `files` that are not deleted and match `where`, in the table's columns.
 
     spark: a session, classic or Connect. files: rows as Scan.files() gives them (uri, partition_values and
-    deletion_vector are used). where: SQL text, a pyspark Column, a Node, or None. columns: names of top-level columns,
-    in the order wanted; None is all, in the schema's order. Columns that a file lacks are null in its rows. All columns
-    are nullable; strings carry their collation; char(n) is padded as Spark does.
-    With mapping_mode "id" the session's setting spark.sql.parquet.fieldId.read.enabled becomes true and stays so: Spark
-    looks at it when the DataFrame runs, and it matters only to schemas that carry ids.
+    deletion_vector are used). where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None.
+    columns: names of top-level columns, in the order wanted; None is all, in the schema's order.
+    Columns that a file lacks are null in its rows. All columns are nullable; strings carry their collation; char(n) is
+    padded as Spark does. With mapping_mode "id" the session's spark.sql.parquet.fieldId.read.enabled becomes true and
+    stays so: Spark looks at it when the DataFrame runs, and it matters only to schemas that carry ids.
     Raises DataFileMissing for a file that is not in storage, SchemaError for a table without columns or with a type
     that Spark cannot read, PredicateError for an unknown column, UnsupportedFeature for what this Spark cannot do,
     CorruptLog for a file that is listed twice, and what read_deletion_vectors raises. Files that vanish or are damaged
@@ -105,8 +135,8 @@ def _condition(where: object) -> str | Column:
     match where:
         case str():
             return where
-        case Node():
-            return to_column(where)
+        case ColumnExpr() | Node():
+            return to_column(to_node(where))
         case Column():
             return where
         case _:

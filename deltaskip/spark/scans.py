@@ -17,7 +17,7 @@ from deltaskip.schema.types import StructType
 from deltaskip.spark.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.literals import decoded
-from deltaskip.spark.locations import metadata_path
+from deltaskip.spark.locations import argument, metadata_path, needs_own_scan
 from deltaskip.spark.partitions import PartitionTable, constants
 from deltaskip.spark.projection import logical_columns, quoted
 from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
@@ -29,8 +29,6 @@ __all__ = ["DeletionVectorReader", "Source", "live_rows"]
 DeletionVectorReader = Callable[[pa.StructArray], list[pa.Int64Array]]
 
 _READER_OPTIONS = {
-    # Characters of globs in a path are characters of the path.
-    "__globPaths__": "false",
     "mergeSchema": "false",
     # A file that the log lists and storage lost is an error, whatever the session says.
     "ignoreMissingFiles": "false",
@@ -100,9 +98,7 @@ def _with_file_values(source: Source, rows: Sequence[int], deleted: DeletedRows 
     lose rows, nor bring deleted ones back. The check names the row's path, so that Spark can neither fold it nor move
     it below the join.
     """
-    frame = _files(source, rows)
-    metadata = frame.metadataColumn("_metadata")
-    frame = frame.select("*", metadata["file_path"].alias(_PATH), metadata["row_index"].alias(_ROW))
+    frame = _files(source, rows, extra=_with_location)
     keys = pa.array([metadata_path(source.paths[row]) for row in rows], pa.string())
     values = {f"__deltaskip_{i}": v.take(pa.array(rows)) for i, v in enumerate(source.partitions.values)}
     words = {_WORDS: deleted.words} if deleted is not None and deleted.words is not None else {}
@@ -130,8 +126,16 @@ def _deleted_numbers(source: Source, keys: pa.Array, deleted: DeletedRows) -> Da
     return source.spark.createDataFrame(pa.table({_KEY + "2": keys.take(indices), _DELETED: deleted.numbers}))
 
 
-def _files(source: Source, rows: Sequence[int], base_path: str | None = None) -> DataFrame:
-    """Spark's scan of the files; with a base path the directories below it add partition columns."""
+def _files(
+    source: Source,
+    rows: Sequence[int],
+    base_path: str | None = None,
+    extra: Callable[[DataFrame], DataFrame] | None = None,
+) -> DataFrame:
+    """Rows of the files under physical names; with a base path the directories below it add partition columns.
+
+    extra: what to add to each of Spark's scans, before they are united.
+    """
     fields = list(source.data.fields)
     if base_path is not None:
         fields += [
@@ -144,7 +148,18 @@ def _files(source: Source, rows: Sequence[int], base_path: str | None = None) ->
     reader = source.spark.read.schema(spark_types.StructType(fields)).options(**_READER_OPTIONS)
     if base_path is not None:
         reader = reader.option("basePath", base_path)
-    return reader.parquet(*(source.paths[row] for row in rows))
+    paths = [source.paths[row] for row in rows]
+    together = [argument(path) for path in paths if not needs_own_scan(path)]
+    frames = [reader.parquet(*together)] if together else []
+    reader = reader.option("__globPaths__", "false")
+    frames += [reader.parquet(path) for path in paths if needs_own_scan(path)]
+    return reduce(DataFrame.union, frames if extra is None else map(extra, frames))
+
+
+def _with_location(frame: DataFrame) -> DataFrame:
+    """`frame`, a scan, with each row's file and its number in it."""
+    metadata = frame.metadataColumn("_metadata")
+    return frame.select("*", metadata["file_path"].alias(_PATH), metadata["row_index"].alias(_ROW))
 
 
 def _logical(source: Source, partition_values: dict[str, Column]) -> list[Column]:

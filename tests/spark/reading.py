@@ -1,11 +1,8 @@
-"""Corpus tables as the reader takes them: files from the log alone, deletion vectors by a slow decoder."""
+"""Corpus tables as the reader takes them: every active file of the log."""
 
 from __future__ import annotations
 
-import base64
-import struct
 import sys
-import zlib
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -13,18 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyroaring
 
 from deltaskip.actions import absolute_uris, partition_column
-from deltaskip.errors import CorruptDeletionVector
+from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.spark.read import to_dataframe
 from deltaskip.storage import open_storage
 from tests import corpus
-
-MAGIC = 1681511377
 
 
 def snapshot_of(table: Path, version: int | None = None) -> Snapshot:
@@ -63,7 +57,6 @@ def files_of(snapshot: Snapshot) -> pa.Table:
 
 def dataframe_of(spark: Any, snapshot: Snapshot, **options: Any) -> Any:
     """Every row of the snapshot, or those that options (where, columns, files) ask for."""
-    root = Path(snapshot.root.removeprefix("file://"))
     return to_dataframe(
         spark,
         table_root=snapshot.table_root,
@@ -71,8 +64,8 @@ def dataframe_of(spark: Any, snapshot: Snapshot, **options: Any) -> Any:
         mapping_mode=snapshot.mapping_mode,
         partition_columns=snapshot.partition_columns,
         **{
-            "files": options.pop("files", None) if "files" in options else files_of(snapshot),
-            "read_deletion_vectors": lambda dvs: [_positions(root, dv) for dv in dvs.to_pylist()],
+            "files": files_of(snapshot),
+            "read_deletion_vectors": lambda dvs: read_deletion_vectors(snapshot.storage, snapshot.table_root, dvs),
             **options,
         },
     )
@@ -89,38 +82,6 @@ def digest_module() -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _positions(root: Path, dv: dict[str, Any]) -> pa.Int64Array:
-    if dv["storage_type"] == "i":
-        return _decoded(base64.b85decode(_z85_as_b85(dv["path_or_inline_dv"])))
-    if dv["storage_type"] == "u":
-        text = dv["path_or_inline_dv"]
-        prefix, encoded = text[:-20], text[-20:]
-        uuid = base64.b85decode(_z85_as_b85(encoded)).hex()
-        name = "-".join((uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:]))
-        path = root / prefix / f"deletion_vector_{name}.bin"
-    else:
-        path = Path(dv["path_or_inline_dv"].removeprefix("file://"))
-    data = path.read_bytes()
-    start = dv["offset"] or 0
-    (size,) = struct.unpack_from(">i", data, start)
-    body = data[start + 4 : start + 4 + size]
-    (checksum,) = struct.unpack_from(">I", data, start + 4 + size)
-    if size != dv["size_in_bytes"] or checksum != zlib.crc32(body):
-        raise CorruptDeletionVector(f"{path} is damaged.")
-    return _decoded(body)
-
-
-def _decoded(body: bytes) -> pa.Int64Array:
-    assert struct.unpack_from("<i", body)[0] == MAGIC
-    return pa.array(list(pyroaring.BitMap64.deserialize(body[4:])), pa.int64())
-
-
-def _z85_as_b85(text: str) -> bytes:
-    z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-    b85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-    return text.translate(str.maketrans(z85, b85)).encode()
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -1,0 +1,82 @@
+"""Small tables as the reader takes them, made file by file: no log, no statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltaskip.actions import DELETION_VECTOR
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.types import StructType
+from deltaskip.spark.read import to_dataframe
+
+
+@dataclass
+class MadeTable:
+    """Files under `root`, with the partition values and deleted rows that a log would give them."""
+
+    root: Path
+    schema: StructType
+    partition_columns: Sequence[str] = ()
+    mode: MappingMode = "none"
+    paths: list[str] = field(default_factory=list)
+    values: list[Mapping[str, Any]] = field(default_factory=list)
+    deleted: list[Sequence[int] | None] = field(default_factory=list)
+
+    def add(
+        self, path: str, rows: pa.Table, values: Mapping[str, Any] | None = None, deleted: Sequence[int] | None = None
+    ) -> MadeTable:
+        """Writes a file; `path` is its name on disk."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(rows, target)
+        self.paths.append(path)
+        self.values.append(values or {})
+        self.deleted.append(deleted)
+        return self
+
+    def files(self) -> pa.Table:
+        """The Files table; the deletion vector of file `i` has `i` as its offset."""
+        types = {f.name: arrow_type(f.type) for f in self.schema.fields}
+        arrays = [pa.array([v.get(name) for v in self.values], types[name]) for name in self.partition_columns]
+        fields = [pa.field(name, types[name]) for name in self.partition_columns]
+        structs = (
+            pa.StructArray.from_arrays(arrays, fields=fields)
+            if fields
+            else pa.Array.from_buffers(pa.struct([]), len(self.paths), [None])
+        )
+        vectors = [None if rows is None else _vector(i, len(rows)) for i, rows in enumerate(self.deleted)]
+        return pa.table(
+            {
+                "uri": [self.root.as_uri() + "/" + quote(path, safe="/") for path in self.paths],
+                "partition_values": structs,
+                "deletion_vector": pa.array(vectors, DELETION_VECTOR),
+            }
+        )
+
+    def frame(self, spark: Any, **options: Any) -> Any:
+        """The table through Spark."""
+        return to_dataframe(
+            spark,
+            table_root=self.root.as_uri(),
+            schema=self.schema,
+            mapping_mode=self.mode,
+            partition_columns=self.partition_columns,
+            files=self.files(),
+            read_deletion_vectors=lambda dvs: [
+                pa.array(self.deleted[dv["offset"]], pa.int64()) for dv in dvs.to_pylist()
+            ],
+            **options,
+        )
+
+
+def _vector(offset: int, cardinality: int) -> dict[str, Any]:
+    names = DELETION_VECTOR.names
+    return dict(zip(names, ("i", "", offset, 0, cardinality), strict=True))

@@ -1,0 +1,168 @@
+"""Columns of pyspark as nodes, and nodes as columns."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from deltaskip.expr import parse_sql
+from deltaskip.expr.nodes import Call, Cast, Column, Literal, Opaque
+from deltaskip.schema.types import (
+    BINARY,
+    BYTE,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    DecimalType,
+)
+from deltaskip.spark.conditions import to_column
+from deltaskip.spark.filters import column_to_node
+from deltaskip.spark.literals import literal
+
+pytestmark = pytest.mark.spark
+
+SAME_AS_SQL = [
+    ("F.col('id') > 5", "id > 5"),
+    ("5 < F.col('id')", "id > 5"),
+    ("F.col('a.b') == 'x'", "a.b = 'x'"),
+    ("F.col('`a.b`') != 'x'", "not `a.b` = 'x'"),
+    ("F.col('s').getField('x') <= 1.5", "s.x <= cast(1.5 as double)"),
+    ("F.col('s')['x'] >= 7000000000", "s.x >= 7000000000"),
+    ("(F.col('a') > 1) & (F.col('b') > 2) & (F.col('c') > 3)", "a > 1 and b > 2 and c > 3"),
+    ("(F.col('a') > 1) | ~(F.col('b') > 2)", "a > 1 or not b > 2"),
+    ("F.col('a').isNull()", "a is null"),
+    ("F.col('a').isNotNull()", "a is not null"),
+    ("F.col('a').eqNullSafe(1)", "a <=> 1"),
+    ("F.col('a').isin(1, 2)", "a in (1, 2)"),
+    ("F.col('a').isin('x', None)", "a in ('x', null)"),
+    ("F.col('a').between(1, 5)", "a >= 1 and a <= 5"),
+    ("F.col('a').like('x%')", "a like 'x%'"),
+    ("F.like('a', F.lit('x!%%'), F.lit('!'))", "a like 'x!%%' escape '!'"),
+    ("F.col('a').ilike('x%')", "a ilike 'x%'"),
+    ("F.col('a').startswith('x')", "startswith(a, 'x')"),
+    ("F.col('a') + 1 == F.col('b') * 2", "a + 1 = b * 2"),
+    ("F.col('a').cast('bigint') == 1", "cast(a as bigint) = 1"),
+    ("F.col('a').try_cast('decimal(5,2)') == 1", "try_cast(a as decimal(5,2)) = 1"),
+    ("F.year('t') == 2023", "year(t) = 2023"),
+    ("F.when(F.col('a') > 1, 'x').otherwise('y') == 'x'", "case when a > 1 then 'x' else 'y' end = 'x'"),
+    ("F.expr('a > 1 and b like \"x%\"')", "a > 1 and b like \"x%\""),
+    ("(F.col('a') > 1).alias('z')", "a > 1"),
+    ("F.collate(F.col('a'), 'UNICODE_CI') == 'x'", "a collate UNICODE_CI = 'x'"),
+    ("F.coalesce('a', F.lit(0)) == 5", "coalesce(a, 0) = 5"),
+    ("F.col('d') >= F.lit('2024-01-01').cast('date')", "d >= cast('2024-01-01' as date)"),
+]
+
+
+def evaluated(text: str) -> Any:
+    from pyspark.sql import functions as F
+
+    return eval(text, {"F": F})
+
+
+@pytest.mark.parametrize(("text", "sql"), SAME_AS_SQL)
+def test_a_column_means_what_its_sql_means(spark: Any, text: str, sql: str) -> None:
+    node = column_to_node(evaluated(text))
+    expected = parse_sql(sql)
+    if "cast(1.5" in sql:
+        # A Python float is a double; the number in SQL a decimal.
+        assert isinstance(expected.right, Cast) and node.right == Literal(1.5, DOUBLE) and node.left == expected.left
+    else:
+        assert node == expected
+
+
+def test_dates_times_decimals_and_bytes_keep_their_values(spark: Any) -> None:
+    instant = datetime.datetime(2024, 3, 10, 2, 30, 0, 123456, tzinfo=datetime.UTC)
+    for value, expected in [
+        (datetime.date(1500, 1, 1), Literal((datetime.date(1500, 1, 1) - datetime.date(1970, 1, 1)).days, DATE)),
+        (instant, Literal(int(instant.timestamp()) * 1_000_000 + 123456, TIMESTAMP)),
+        (Decimal("1.50"), Literal(Decimal("1.50"), DecimalType(3, 2))),
+        (b"\x00\xff", Literal(b"\x00\xff", BINARY)),
+        (None, Literal(None, VOID)),
+        (True, Literal(True, parse_sql("true").type)),
+    ]:
+        from pyspark.sql import functions as F
+
+        assert column_to_node(F.lit(value)) == expected
+
+
+UNKNOWN = [
+    ("F.rand() > F.col('a')", [("a",)]),
+    ("F.col('a') > F.monotonically_increasing_id()", [("a",)]),
+    ("F.exists('arr', lambda x: x > F.col('a'))", None),
+    ("F.udf(lambda x: x, 'int')('a') == 1", None),
+    ("F.row_number().over(__import__('pyspark').sql.Window.orderBy('a')) == 1", None),
+]
+
+
+@pytest.mark.parametrize(("text", "columns"), UNKNOWN)
+def test_what_cannot_be_known_becomes_opaque(spark: Any, text: str, columns: list[tuple[str, ...]] | None) -> None:
+    from deltaskip.expr.nodes import columns_of, walk
+
+    node = column_to_node(evaluated(text))
+    assert any(isinstance(part, Opaque) for part in walk(node))
+    if columns is not None:
+        assert list(columns_of(node)) == columns
+
+
+def test_a_column_of_another_frame_is_not_guessed_at(spark: Any) -> None:
+    frame = spark.createDataFrame([(1,)], "id int")
+    node = column_to_node(frame["id"] > 5)
+    assert isinstance(node.left, Column | Opaque)
+
+
+ROUND = [sql for _, sql in SAME_AS_SQL if "collate" not in sql]
+
+
+@pytest.mark.parametrize("sql", ROUND)
+def test_nodes_come_back_from_their_columns(spark: Any, sql: str) -> None:
+    node = parse_sql(sql)
+    assert _without_casts(column_to_node(to_column(node))) == _without_casts(node)
+
+
+def _without_casts(node: Any) -> Any:
+    """Literals of other types than Spark's own travel as casts of their carriers."""
+    from deltaskip.expr.nodes import transform
+
+    match node:
+        case Cast(child, _, _):
+            return _without_casts(child)
+        case Literal(value, _):
+            return Literal(str(value), STRING)
+        case _:
+            return transform(node, _without_casts)
+
+
+LITERALS: list[tuple[object, DataType, Any]] = [
+    (None, LONG, None),
+    (5, BYTE, 5),
+    (-(2**63), LONG, -(2**63)),
+    (0.5, DOUBLE, 0.5),
+    (Decimal("1.50"), DecimalType(5, 2), Decimal("1.50")),
+    ("it's", STRING, "it's"),
+    (b"\x00\xff", BINARY, bytearray(b"\x00\xff")),
+    (-171_497, DATE, datetime.date(1500, 6, 17)),
+    (1_500_000, TIMESTAMP_NTZ, datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)),
+    (None, VOID, None),
+    (7, INTEGER, 7),
+]
+
+
+@pytest.mark.parametrize(("value", "kind", "expected"), LITERALS)
+def test_literals_have_their_value_and_type(spark: Any, value: object, kind: DataType, expected: Any) -> None:
+    frame = spark.range(1).select(literal(value, kind).alias("x"))
+    assert frame.collect()[0][0] == expected
+
+
+def test_opaque_sql_goes_to_spark_as_it_is(spark: Any) -> None:
+    frame = spark.range(10).where(to_column(Opaque("id % 2 = 1 and id > 5")))
+    assert sorted(row[0] for row in frame.collect()) == [7, 9]
+    assert isinstance(column_to_node(to_column(Call("bit_count", (Column(("id",)),)))), Call)

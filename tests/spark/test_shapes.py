@@ -1,0 +1,94 @@
+"""Choice of scans and forms of deleted rows, without Spark running."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark")
+
+from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
+from deltaskip.spark import deletion_vectors
+from deltaskip.spark.deletion_vectors import deleted_rows
+from deltaskip.spark.partitions import PartitionTable, partition_table
+from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, shapes_of
+
+
+def values_table(kind: DataType, values: list[Any], arrow: pa.DataType) -> PartitionTable:
+    structs = pa.StructArray.from_arrays([pa.array(values, arrow)], names=["p"])
+    return partition_table(pa.table({"partition_values": structs}), StructType((StructField("p", kind),)), ["p"])
+
+
+DAY = datetime.date(2024, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow", "value", "directory", "believed"),
+    [
+        (STRING, pa.string(), "a b", "p=a b", True),
+        (STRING, pa.string(), "01", "p=01", True),
+        (STRING, pa.string(), "", "p=", False),
+        (STRING, pa.string(), "a:b", "p=a%3Ab", False),
+        (STRING, pa.string(), "a ", "p=a ", False),
+        (STRING, pa.string(), "__HIVE_DEFAULT_PARTITION__", "p=__HIVE_DEFAULT_PARTITION__", False),
+        (STRING, pa.string(), None, "p=__HIVE_DEFAULT_PARTITION__", False),
+        (STRING, pa.string(), "a", "P=a", False),
+        (INTEGER, pa.int32(), 7, "p=7", True),
+        (INTEGER, pa.int32(), 7, "p=07", False),
+        (DATE, pa.date32(), DAY, "p=2024-01-02", True),
+        (DOUBLE, pa.float64(), 1.0, "p=1.0", False),
+        (BOOLEAN, pa.bool_(), True, "p=true", False),
+    ],
+)
+def test_directories_are_believed_only_where_there_is_no_doubt(
+    kind: DataType, arrow: pa.DataType, value: Any, directory: str, believed: bool
+) -> None:
+    other = {STRING: "zz", INTEGER: 99, DATE: DAY.replace(year=1999), DOUBLE: 9.0, BOOLEAN: False}[kind]
+    table = values_table(kind, [value, other], arrow)
+    shapes = shapes_of([f"file:/t/{directory}/1", "file:/t/2"], [0, 1], table, "none")
+    assert (HiveScan((0,), "file:/t") in shapes) == believed
+    assert sorted(row for shape in shapes for row in shape.rows) == [0, 1]
+
+
+VALUES = st.sampled_from(["a", "b", "é", "", None])
+FOLDERS = st.sampled_from(["x", "y/p=a", "y/p=b"])
+
+
+@given(st.lists(st.tuples(VALUES, FOLDERS), min_size=1))
+def test_every_file_is_in_exactly_one_scan(files: list[tuple[str | None, str]]) -> None:
+    table = values_table(STRING, [value for value, _ in files], pa.string())
+    paths = [f"file:/t/{folder}/{i}" for i, (_, folder) in enumerate(files)]
+    rows = list(range(len(files)))
+    shapes = shapes_of(paths, rows, table, "none")
+    assert sorted(row for shape in shapes for row in shape.rows) == rows
+    for shape in shapes:
+        match shape:
+            case HiveScan(members, base):
+                assert all(paths[row].startswith(f"{base}/p={files[row][0]}/") for row in members)
+            case ConstantScan(members, code):
+                assert {files[row][0] for row in members} == {table.tuple_of(code)[0]}
+            case JoinedScan():
+                raise AssertionError("six tuples need no join")
+
+
+@given(st.lists(st.sets(st.integers(0, 3000)), min_size=1, max_size=5), st.booleans())
+def test_both_forms_hold_exactly_the_deleted_rows(rows: list[set[int]], words: bool) -> None:
+    positions = [pa.array(sorted(r), pa.int64()) for r in rows]
+    with pytest.MonkeyPatch.context() as patch:
+        if not words:
+            patch.setattr(deletion_vectors, "MAX_WORD_BYTES", -1)
+            patch.setattr(deletion_vectors, "PAIR_BYTES", 0)
+        found = deleted_rows(positions)
+    assert found.counts == tuple(map(len, rows))
+    if found.words is None:
+        assert found.numbers.to_pylist() == [i for r in rows for i in sorted(r)]
+        return
+    for expected, bits in zip(rows, found.words, strict=True):
+        octets = np.array(bits.as_py(), np.int64).view(np.uint8)
+        assert set(np.flatnonzero(np.unpackbits(octets, bitorder="little")).tolist()) == expected
