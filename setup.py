@@ -16,7 +16,7 @@ DIRECTIVES = {
     "boundscheck": DEBUG,
     "wraparound": DEBUG,
     "initializedcheck": DEBUG,
-    "nonecheck": DEBUG,
+    "nonecheck": False,
     "cdivision": True,
     "embedsignature": False,
     "binding": True,

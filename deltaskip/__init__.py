@@ -1,4 +1,4 @@
-"""deltaskip: which files of a Delta table can hold rows that match a predicate, and reading just those through Spark."""
+"""deltaskip: which files of a Delta table can hold rows that match a predicate, read just those through Spark."""
 
 from deltaskip.errors import (
     CollationUnavailable,

@@ -66,7 +66,7 @@ class TableBuilder:
 
 
 def add(path: str, stats: Mapping[str, Any] | str | None = None, **members: Any) -> dict[str, Any]:
-    """An add action. stats: what its JSON text holds, or the text itself; members override the action's other fields."""
+    """An add action. stats: what its JSON text holds, or the text; members override the action's other fields."""
     action: dict[str, Any] = {
         "path": path,
         "partitionValues": {},

@@ -75,6 +75,20 @@ cdef PrimitiveView primitive_view(object array, int64_t item_bytes):
     return view
 
 
+ctypedef fused offset_t:
+    int32_t
+    int64_t
+
+
+cdef bint _ordered(const offset_t* offsets, int64_t n) noexcept nogil:
+    """Whether offsets[0:n + 1] are not negative and never fall; without a branch an item, so that it vectorises."""
+    cdef int64_t i
+    cdef offset_t fallen = 0
+    for i in range(n):
+        fallen |= offsets[i + 1] < offsets[i]
+    return fallen == 0 and offsets[0] >= 0
+
+
 cdef BinaryView binary_view(object array):
     """View a string or binary array (32- or 64-bit offsets); offsets are checked to be ordered and not negative."""
     cdef list capsules = []
@@ -102,14 +116,11 @@ cdef BinaryView binary_view(object array):
         view.offsets64 = <const int64_t*>c_array.buffers[1] + c_array.offset
     view.data = <const uint8_t*>c_array.buffers[2]
     with nogil:
-        previous = view.start(0)
-        if previous < 0:
-            ordered = False
-        for i in range(view.length):
-            if view.end(i) < previous:
-                ordered = False
-                break
-            previous = view.end(i)
+        if view.offsets64 == NULL:
+            ordered = _ordered(view.offsets32, view.length)
+        else:
+            ordered = _ordered(view.offsets64, view.length)
+        previous = view.start(view.length)
     if not ordered:
         raise ValueError("the Arrow array's offsets are not in order")
     if previous > view.start(0) and view.data == NULL:

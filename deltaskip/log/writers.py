@@ -2,8 +2,8 @@
 
 Spark sorts NaN above every number, and Delta's own statistics record it as a maximum. Other writers leave it out
 (skipping.md, trap 1), so an upper bound of a float column is only believed where the commit that brought the file says
-that Spark wrote it. A file's statistics may be older than the add that carries them (deletion vectors, clones, restores),
-hence only an add of a new file counts, and none by an unknown writer may stand against it.
+that Spark wrote it. A file's statistics may be older than the add that carries them (deletion vectors, clones,
+restores), hence only an add of a new file counts, and none by an unknown writer may stand against it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
-from deltaskip.log.commit import Commits, members_of, read_commits
+from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, parse_log_file, version_prefix
 from deltaskip.storage import Storage, join
 
@@ -42,7 +42,7 @@ class Writers:
 
 
 def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> Writers:
-    """Read the provenance of every commit up to `version`, or only of those after `newer_than` where all are too large."""
+    """Read who wrote every commit up to `version`, or only those after `newer_than` where all are too large."""
     listing = storage.list_from(join(root, LOG_FOLDER), version_prefix(0))
     commits = [
         log_file

@@ -33,6 +33,7 @@ ROW_COLUMNS = (
 )
 """Columns of FILE_SCHEMA that a scan gives of each file; `num_records` and `stats` stand beside them."""
 
+
 class Batch(Protocol):
     """Some live add actions, or ones that turn out to be superseded only when `rows` is asked for them."""
 
@@ -53,7 +54,7 @@ class Batch(Protocol):
 
 
 def candidates(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
-    """Every batch that may hold a file which `program` keeps: row groups of the checkpoint first, then newer commits."""
+    """Every batch that may hold a file which `program` keeps: the checkpoint's row groups, then newer commits."""
     for part in snapshot.checkpoint_parts:
         for group in row_groups_to_read(program, part.metadata):
             yield _CheckpointBatch(snapshot, part, group, program)
@@ -118,7 +119,7 @@ class _CheckpointBatch:
         return pa.table(columns)
 
     def _row_counts(self, add: pa.StructArray, indices: pa.Array | None) -> pa.Array:
-        """numRecords of `add`, which are the live rows at `indices`; statistics text is read only where the struct is null."""
+        """numRecords of `add`, the live rows at `indices`; statistics text is read only where the struct is null."""
 
         def text() -> pa.Array | None:
             known = _field(add, "stats")

@@ -49,7 +49,7 @@ class LeafReport:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """What a scan's predicate could prove. Counts are files of the snapshot; `kept_bytes` and `total_bytes` their sizes."""
+    """What a scan's predicate could prove. Counts are files of the snapshot, bytes their sizes."""
 
     table: str
     version: int
@@ -118,10 +118,10 @@ def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Ba
     for batch in candidates(snapshot, everything):
         live = batch.live().to_numpy(zero_copy_only=False)
         sizes = batch.rows(None, False)["size"].to_numpy()
-        keep = np.frombuffer(lane_of(whole, batch), dtype=np.uint8)[live] != 0
+        keep = np.frombuffer(memoryview(lane_of(whole, batch)), dtype=np.uint8)[live] != 0
         totals.add_batch(sizes, keep)
         for position, leaf in enumerate(leaves):
-            alone = np.frombuffer(lane_of(Program(leaf), batch), dtype=np.uint8)[live]
+            alone = np.frombuffer(memoryview(lane_of(Program(leaf), batch)), dtype=np.uint8)[live]
             totals.dropped[position] += int((alone == 0).sum())
             totals.without[position] += _without_statistics(leaf, batch, live)
     reports = tuple(
@@ -200,4 +200,3 @@ def _used(leaf: Leaf) -> tuple[str, ...]:
 def _reason(leaf: Leaf) -> str:
     reasons = [term.reason for term in terms_of(leaf.term) if isinstance(term, Keep | Drop) and term.reason]
     return "; ".join(dict.fromkeys(reasons))
-

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions.partition_values import PartitionValueError, TimestampRange, parse_partition_value
-from deltaskip.expr.evaluate import EvaluationError, evaluate
+from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef
 from deltaskip.kernels.lane import Lane, take_lane
 from deltaskip.schema.types import BINARY, STRING

@@ -1,19 +1,22 @@
 """Preimages: which values of a column make `f(column) op literal` TRUE, for monotone f.
 
-`f` is a chain of casts from the column to the type of the comparison. Where every cast is non-decreasing on the column's
-whole domain, {x : f(x) < v} is {x : x < t} with t the smallest x such that f(x) >= v, and likewise for the other
-operators; t is found by bisection with f itself, so rounding (long to double) and zone rules need no case of their own.
-A range in the column's own domain is then compared with the column's statistics.
+`f` is a chain of casts from the column to the type of the comparison. Where every cast is non-decreasing on the
+column's whole domain, {x : f(x) < v} is {x : x < t} with t the smallest x such that f(x) >= v, and likewise for the
+other operators; t is found by bisection with f itself, so rounding (long to double) needs no case of its own. A range in the
+column's own domain is then compared with the column's statistics.
+
+Casts between dates, timestamps and NTZ timestamps depend on the session's zone. Around a clock change they are not
+monotone, and Spark's optimizer answers there as if they were, so in a zone with changes the local time stands for the
+instant and the range is widened by more than any zone's offset: both readings lie within it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -37,6 +40,7 @@ from deltaskip.schema.types import (
 __all__ = ["Everything", "Nothing", "Range", "column_under", "compare", "preimage"]
 
 _MICROS_PER_DAY = 86_400_000_000
+_SLACK_DAYS = 3
 _INTEGERS: dict[DataType, tuple[int, int]] = {
     BYTE: (-(1 << 7), (1 << 7) - 1),
     SHORT: (-(1 << 15), (1 << 15) - 1),
@@ -94,10 +98,11 @@ def preimage(node: Node, op: str, value: Any, time_zone: str) -> Range | Nothing
         exact = all(step in (FLOAT, DOUBLE) for step in _steps(node)) and _widens_only(node)
         return _plain(op, float(value)) if exact and isinstance(value, int | float) else None
     domain = _domain(column.type)
-    mapping = _chain(node, time_zone)
+    mapping = _chain(node)
     if domain is None or mapping is None:
         return None
-    return _by_bisection(mapping, domain, op, value)
+    found = _by_bisection(mapping, domain, op, value)
+    return found if _is_utc(time_zone) or not _crosses_zones(node) else _widened(found, op, column.type, domain)
 
 
 def compare(a: Any, b: Any) -> int:
@@ -105,7 +110,7 @@ def compare(a: Any, b: Any) -> int:
     a_nan, b_nan = a != a, b != b
     if a_nan or b_nan:
         return int(a_nan) - int(b_nan)
-    return (a > b) - (a < b)
+    return int(a > b) - int(a < b)
 
 
 def _plain(op: str, value: Any) -> Range | None:
@@ -137,7 +142,7 @@ def _steps(node: Node) -> list[DataType]:
 
 def _widens_only(node: Node) -> bool:
     steps = _steps(node)
-    return all(not (a == DOUBLE and b == FLOAT) for a, b in zip(steps, steps[1:], strict=False))
+    return all(not (a == DOUBLE and b == FLOAT) for a, b in pairwise(steps))
 
 
 def _domain(type_: DataType) -> tuple[int, int] | None:
@@ -147,7 +152,7 @@ def _domain(type_: DataType) -> tuple[int, int] | None:
     return _INTEGERS.get(type_)
 
 
-def _chain(node: Node, time_zone: str) -> Callable[[int], Any] | None:
+def _chain(node: Node) -> Callable[[int], Any] | None:
     """f from the column's kernel domain to the value domain of node's type, or None if a step is not monotone."""
     match node:
         case FieldRef(type=DecimalType(_, scale)):
@@ -155,8 +160,8 @@ def _chain(node: Node, time_zone: str) -> Callable[[int], Any] | None:
         case FieldRef(type=t):
             return bool if t == BOOLEAN else (lambda x: x)
         case Cast(child, to):
-            inner = _chain(child, time_zone)
-            step = _monotone_cast(_type_of(child), to, time_zone)
+            inner = _chain(child)
+            step = _monotone_cast(_type_of(child), to)
             if inner is None or step is None:
                 return None
             return lambda x: step(inner(x))
@@ -174,12 +179,12 @@ def _type_of(node: Node) -> DataType:
     return node.type
 
 
-def _monotone_cast(source: DataType, target: DataType, time_zone: str) -> Callable[[Any], Any] | None:
+def _monotone_cast(source: DataType, target: DataType) -> Callable[[Any], Any] | None:
     """The cast as a non-decreasing function that cannot fail on any value of `source`, or None."""
     if source == target:
         return lambda x: x
     if source in _DIGITS:
-        if target in _WIDTH and _WIDTH.index(target) > _WIDTH.index(source):  # type: ignore[arg-type]
+        if target in _WIDTH and _WIDTH.index(target) > _WIDTH.index(source):
             return lambda x: x
         if isinstance(target, DecimalType) and target.precision - target.scale >= _DIGITS[source]:
             return Decimal
@@ -189,13 +194,9 @@ def _monotone_cast(source: DataType, target: DataType, time_zone: str) -> Callab
             widens = target.scale >= source.scale and target.precision - target.scale >= source.precision - source.scale
             return (lambda x: x) if widens else None
         return float if target == DOUBLE else None
-    if source == DATE and target == TIMESTAMP_NTZ:
+    if source == DATE and target in (TIMESTAMP, TIMESTAMP_NTZ):
         return lambda days: days * _MICROS_PER_DAY
-    if source == DATE and target == TIMESTAMP and _is_utc(time_zone):
-        return lambda days: days * _MICROS_PER_DAY
-    if source == DATE and target == TIMESTAMP:
-        return lambda days: _midnight(days, ZoneInfo(time_zone))
-    if {source, target} == {TIMESTAMP, TIMESTAMP_NTZ} and _is_utc(time_zone):
+    if {source, target} == {TIMESTAMP, TIMESTAMP_NTZ}:
         return lambda x: x
     return None
 
@@ -212,20 +213,31 @@ def _is_utc(time_zone: str) -> bool:
     return time_zone in ("UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00")
 
 
-def _midnight(days: int, zone: ZoneInfo) -> int:
-    """Instant at which the local day begins. Beyond Python's years the zone's offset is taken as at the nearest year.
-
-    Local midnights a day apart are at least 24 h minus a shift of the offset apart, so this never decreases.
-    """
-    clipped = min(max(days, -719_000), 2_932_000)
-    local = datetime(1970, 1, 1) + timedelta(days=clipped)
-    offset = local.replace(tzinfo=zone).utcoffset() or timedelta(0)
-    instant = local.replace(tzinfo=UTC) - offset
-    micros = (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    return micros + (days - clipped) * _MICROS_PER_DAY
+def _crosses_zones(node: Node) -> bool:
+    """Whether a cast of the chain turns local time into an instant or the reverse."""
+    steps = _steps(node)
+    return any((b == TIMESTAMP) != (a == TIMESTAMP) for a, b in pairwise(steps))
 
 
-def _by_bisection(f: Callable[[int], Any], domain: tuple[int, int], op: str, value: Any) -> Range | Nothing | Everything | None:
+def _widened(
+    found: Range | Nothing | Everything | None, op: str, type_: DataType, domain: tuple[int, int]
+) -> Range | Nothing | Everything | None:
+    """The range with room for any zone's offset and a clock change at each end."""
+    slack = _SLACK_DAYS * (1 if type_ == DATE else _MICROS_PER_DAY)
+    match found:
+        case Range(low, high, outside=False):
+            lower = None if low is None else max(low - slack, domain[0])
+            higher = None if high is None else min(high + slack, domain[1])
+            return Range(lower, higher)
+        case None:
+            return None
+        case _:
+            return Everything()
+
+
+def _by_bisection(
+    f: Callable[[int], Any], domain: tuple[int, int], op: str, value: Any
+) -> Range | Nothing | Everything | None:
     low, high = domain
     at_least = _first(f, low, high, lambda y: compare(y, value) >= 0)
     above = _first(f, low, high, lambda y: compare(y, value) > 0)

@@ -7,7 +7,8 @@ AnyOf combine two-valued lanes, so evaluation needs no third value: what cannot 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Literal, Protocol
 
 import pyarrow as pa
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
+
 
 class Term:
     """Base of every node of a Program."""
@@ -95,7 +97,7 @@ class AnyPoint(Term):
     """Some of `points` (kernel layout, ascending, without NULL) lies within [min(field), max(field)]."""
 
     field: StatField
-    points: pa.Array = field(compare=False)
+    points: pa.Array = dataclass_field(compare=False)
     nan_matches: bool = False
 
 
@@ -104,7 +106,7 @@ class NotOnly(Term):
     """The file may hold a value that is none of `points`: false only where min = max is one of them."""
 
     field: StatField
-    points: pa.Array = field(compare=False)
+    points: pa.Array = dataclass_field(compare=False)
     nan_matches: bool = False
 
 
@@ -171,10 +173,21 @@ class Statistics(Protocol):
 
     num_rows: int
 
-    def bound(self, field: StatField, side: Side) -> pa.Array: ...
-    def null_count(self, field: StatField) -> pa.Array: ...
-    def num_records(self) -> pa.Array: ...
-    def nan_recorded(self) -> pa.BooleanArray: ...
+    def bound(self, field: StatField, side: Side) -> pa.Array:
+        """Minimum or maximum in the kernel layout of `field.kind`; null where unknown."""
+        ...
+
+    def null_count(self, field: StatField) -> pa.Array:
+        """int64 null counts; null where unknown."""
+        ...
+
+    def num_records(self) -> pa.Array:
+        """int64 row counts; null where unknown."""
+        ...
+
+    def nan_recorded(self) -> pa.BooleanArray:
+        """Whether the writer is known to record NaN."""
+        ...
 
 
 PartitionEvaluator = Callable[[PartitionTerm], Lane]

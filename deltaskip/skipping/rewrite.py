@@ -5,8 +5,8 @@ induction over a predicate without NOT above AND/OR (expr.normalize):
 
 * AND: a row that makes all children TRUE makes each TRUE, so every may(child) holds.
 * OR: it makes some child TRUE, so some may(child) holds.
-* a leaf: see the function that rewrites it. `min` and `max` bound every value of the column that is neither NULL nor NaN
-  from outside (they may be wide), so a row with value x gives min <= x <= max.
+* a leaf: see the function that rewrites it. `min` and `max` bound every value of the column that is neither NULL nor
+  NaN from outside (they may be wide), so a row with value x gives min <= x <= max.
 * everything else: Keep.
 
 Statistics that are missing keep (a term is TRUE there), so nothing here has to ask whether they are present.
@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import (
     And,
     Collate,
@@ -36,7 +37,6 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
-from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.render import to_sql
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves
@@ -70,7 +70,7 @@ _NAN = float("nan")
 def rewrite(node: Node, schema: StructType, mode: MappingMode, time_zone: str) -> Program:
     """The Program of a predicate that expr.bind and expr.normalize have prepared.
 
-    schema, mode: the table's schema and column mapping. time_zone: the session's, for casts between dates and timestamps.
+    schema, mode: the table's schema and column mapping. time_zone: the session's, for casts of dates and timestamps.
     """
     return Program(_Rewriter(schema, mode, time_zone).may(node))
 
@@ -138,7 +138,7 @@ class _Rewriter:
                 return Keep("no rule for this expression")
 
     def _partition(self, node: Node) -> Term | None:
-        """Every row of a file has the file's partition values, so the predicate's value is the file's (any expression)."""
+        """Every row of a file has the file's partition values, so any expression over them has one value a file."""
         if not self._reads_partitions_only(node):
             return None
         if not _evaluable(node):
@@ -148,7 +148,9 @@ class _Rewriter:
 
     def _reads_partitions_only(self, node: Node) -> bool:
         columns = [part for part in walk(node) if isinstance(part, FieldRef)]
-        return bool(columns) and all(column.partition for column in columns) and deterministic(node) and _evaluable(node)
+        return (
+            bool(columns) and all(column.partition for column in columns) and deterministic(node) and _evaluable(node)
+        )
 
     def _field(self, node: Node) -> StatField | None:
         """The column as statistics know it, or None for partition columns, collated ones and what has no statistics."""
@@ -157,7 +159,9 @@ class _Rewriter:
         field = None
         current: Any = self.schema
         for name in node.logical:
-            field = next((f for f in current.fields if f.name == name), None) if isinstance(current, StructType) else None
+            field = (
+                next((f for f in current.fields if f.name == name), None) if isinstance(current, StructType) else None
+            )
             if field is None:
                 return None
             current = field.type
@@ -180,7 +184,9 @@ class _Rewriter:
         return NullsPossible(field)
 
     def _struct_is_null(self, field: StatField) -> Term:
-        inner = [leaf for leaf in leaves(self.schema, self.mode) if leaf.physical[: len(field.physical)] == field.physical]
+        inner = [
+            leaf for leaf in leaves(self.schema, self.mode) if leaf.physical[: len(field.physical)] == field.physical
+        ]
         if not inner:
             return Keep("a struct without leaves has no null count")
         return _all([NullsPossible(StatField(leaf.physical, leaf.type, ".".join(leaf.logical))) for leaf in inner])
@@ -205,7 +211,9 @@ class _Rewriter:
         if column is None:
             return Keep("no statistic is kept of this expression")
         if column.collation is not None:
-            return _all([self._is_not_null(column), Keep(f"no usable statistics under the collation {column.collation}")])
+            return _all(
+                [self._is_not_null(column), Keep(f"no usable statistics under the collation {column.collation}")]
+            )
         field = self._field(column)
         return Keep("no statistic is kept of this expression") if field is None else self._is_not_null(column)
 
@@ -297,9 +305,7 @@ class _Rewriter:
         if not prefix:
             return ValuesPossible(field)
         low = prefix.encode()
-        return _all(
-            [ValuesPossible(field), Bound(field, "min", "lt", _successor(low)), Bound(field, "max", "ge", low)]
-        )
+        return _all([ValuesPossible(field), Bound(field, "min", "lt", _successor(low)), Bound(field, "max", "ge", low)])
 
     def _not_starts_with(self, child: Node, prefix: str) -> Term:
         """Some x < p or x >= successor(p)."""
@@ -369,7 +375,7 @@ def _mirrored(op: str) -> str:
 
 def _nan_satisfies(op: str, value: Any) -> bool:
     """Whether NaN op value is TRUE in Spark, where NaN equals itself and is greater than any other number."""
-    is_nan = value != value
+    is_nan = bool(value != value)
     return {"=": is_nan, "!=": not is_nan, ">": not is_nan, ">=": True, "<": False, "<=": is_nan}[op]
 
 
@@ -379,9 +385,9 @@ def _literals(values: Sequence[Node]) -> list[Any] | None:
 
 
 def _is_point(values: Range | Nothing | Everything | None) -> bool:
-    return isinstance(values, Range) and not values.outside and values.low is not None and values.low == values.high or (
-        isinstance(values, Range) and values.low != values.low and values.high != values.high
-    )
+    if not isinstance(values, Range) or values.outside or values.low is None:
+        return False
+    return bool(values.low == values.high or (values.low != values.low and values.high != values.high))
 
 
 def _points(field: StatField, values: Sequence[Any]) -> pa.Array:
@@ -389,7 +395,10 @@ def _points(field: StatField, values: Sequence[Any]) -> pa.Array:
     match field.kind:
         case BoundKind.DOUBLE:
             numbers = sorted({value for value in values if value == value})
-            return pa.array([*numbers, _NAN] if len(numbers) < len(values) and any(v != v for v in values) else numbers, pa.float64())
+            return pa.array(
+                [*numbers, _NAN] if len(numbers) < len(values) and any(v != v for v in values) else numbers,
+                pa.float64(),
+            )
         case BoundKind.TEXT:
             return pa.array(sorted(set(values)), pa.binary())
         case _:
@@ -402,7 +411,7 @@ def _successor(prefix: bytes) -> bytes:
 
 
 def _like_prefix(node: Like) -> tuple[str | None, str]:
-    """(literal text before the first wildcard, the pattern from there on), or (None, "") where the pattern is no constant."""
+    """(text before the first wildcard, the pattern from there on), or (None, "") where the pattern is no constant."""
     if not isinstance(node.pattern, Literal) or not isinstance(node.pattern.value, str):
         return None, ""
     pattern, escape = node.pattern.value, node.escape
@@ -421,4 +430,3 @@ def _like_prefix(node: Like) -> tuple[str | None, str]:
         prefix.append(character)
         i += 1
     return "".join(prefix), pattern[i:]
-

@@ -1,8 +1,8 @@
 """Row groups of a checkpoint as things to skip: its Parquet footer bounds the statistics inside.
 
-A term `min(c) <= v` fails for every file of a row group if it fails for the smallest minimum in it, and `max(c) >= v` if
-it fails for the largest maximum; the footer holds both. Footer bounds ignore nulls, and a null here is a file without
-that statistic, which must be kept: a row group counts only if every add action in it has the statistic
+A term `min(c) <= v` fails for every file of a row group if it fails for the smallest minimum in it, and `max(c) >= v`
+if it fails for the largest maximum; the footer holds both. Footer bounds ignore nulls, and a null here is a file
+without that statistic, which must be kept: a row group counts only if every add action in it has the statistic
 (skipping.md, trap 13). Other actions (remove, protocol, …) are null in every statistic and never looked for here.
 """
 
@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from deltaskip.kernels.lane import Lane, constant_lane
-from deltaskip.skipping.program import PartitionTerm, Program, evaluate
+from deltaskip.kernels.lane import constant_lane
+from deltaskip.skipping.program import Program, evaluate
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLeaf
 

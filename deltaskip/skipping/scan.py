@@ -31,7 +31,7 @@ class Scan:
     """The files of one snapshot that may hold rows matching `where`.
 
     where: SQL text (Spark's dialect), an expression of `deltaskip.col`, or a pyspark Column; None for every file.
-    columns: top-level columns that `to_spark` reads; None for all. limit: at most so many rows are wanted, in any order.
+    columns: top-level columns that `to_spark` reads; None for all. limit: at most so many rows are wanted, any.
     time_zone: the session's, in which zone-less timestamps of literals and partition values are read; None says that
     the zone of partition values is unknown: they keep their file wherever it matters.
     """
@@ -64,14 +64,14 @@ class Scan:
     def files(self, stats: bool = False) -> pa.Table:
         """One row a file that may hold a matching row, in a stable order (checkpoint, then commits, as logged).
 
-        Columns: path (decoded), uri (absolute, encoded), size (bytes), modification_time, partition_values (struct, typed
-        by the schema), num_records, deletion_vector (struct or null), base_row_id, default_row_commit_version, and with
-        stats=True `stats`, the statistics as JSON text.
+        Columns: path (decoded), uri (absolute, encoded), size (bytes), modification_time, partition_values (struct,
+        typed by the schema), num_records, deletion_vector (struct or null), base_row_id, default_row_commit_version, and
+        with stats=True `stats`, the statistics as JSON text.
         """
         return file_table(self._rows(stats), self.snapshot, self.time_zone)
 
     def paths(self) -> list[str]:
-        """Paths of the kept files, decoded, as `spark.read.option("__globPaths__", "false").parquet(*paths)` takes them."""
+        """Paths of the kept files, decoded, for `spark.read.option("__globPaths__", "false").parquet(*paths)`."""
         raw = self._rows(False)["path"].to_pylist()
         root = self.snapshot.table_root
         return [hadoop_path(root, path) for path in raw]

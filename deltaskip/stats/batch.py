@@ -27,7 +27,7 @@ class StatisticsWarning(UserWarning):
 class FileStats:
     """min/max, null counts and row counts of `num_rows` files.
 
-    parsed: `stats_parsed` of the rows (StructArray) or None. json: called at most once, gives `stats` (JSON text) or None.
+    parsed: `stats_parsed` of the rows (StructArray) or None. json: called once at most, gives `stats` as text or None.
     A row whose `stats_parsed` is not null is read from there, any other row and any leaf that the struct's schema lacks
     from the text (skipping.md, trap 11). nan_recorded: True where the file's writer is known to record NaN in its
     bounds; elsewhere, and beside a maximum that is a number, a NaN minimum is no bound (trap 1).
@@ -159,7 +159,8 @@ class FileStats:
         count = pc.sum(wrong).as_py() or 0
         if count:
             warnings.warn(
-                f"{count} of {len(kinds)} files have an unusable statistic at {'.'.join(leaf.path)}; it counts as missing",
+                f"{count} of {len(kinds)} files have an unusable statistic at {'.'.join(leaf.path)}: it counts as "
+                "missing",
                 StatisticsWarning,
                 stacklevel=2,
             )

@@ -1,4 +1,4 @@
-"""Bounds out of statistics: JSON text or struct columns to the kernels' layouts, widened by what a writer may have lost.
+"""Bounds of statistics: JSON text or struct columns in the kernels' layouts, widened by what a writer may have lost.
 
 Everything here is sceptical: what cannot be read as the column's type is a missing statistic (null), never an error.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.schema.types import BOOLEAN, DATE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
+from deltaskip.schema.types import BOOLEAN, DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
 __all__ = ["from_double", "from_struct", "from_text", "widen_timestamps"]
@@ -22,6 +24,7 @@ STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _MICROS_PER_DAY = 86_400_000_000
+_INT64 = pa.int64()
 _BEFORE_1900 = -2_208_988_800_000_000
 _OFFSET_SECONDS_LOST = 59_000_000
 _TIMESTAMP = re.compile(
@@ -103,7 +106,7 @@ def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
 def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
     """Old writers ended a cut maximum with U+FFFD, which sorts below supplementary characters (skipping.md, trap 5).
 
-    Without it the bound is a prefix that compares as one (CUT_FROM), which takes in every larger string it was cut from.
+    Without it the bound is a prefix that compares as one (CUT_FROM), which takes in every string it was cut from.
     Shorter strings were not cut: there U+FFFD is their own last character.
     """
     if side == "min":
@@ -115,7 +118,7 @@ def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
 
 
 def widen_timestamps(micros: pa.Array, side: Side) -> pa.Array:
-    """Maxima that end on a millisecond may have been cut there: 999 microseconds more, saturating (skipping.md, trap 3).
+    """Maxima that end on a millisecond may have been cut there: 999 microseconds more, saturating (trap 3).
 
     Minima were cut downwards, which is sound. A maximum with digits below the millisecond shows that it was not cut.
     """
@@ -135,11 +138,10 @@ def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
     return text if pc.all(same).as_py() else pc.if_else(same, text, pa.scalar(None, text.type))
 
 
-def _by_value(text: pa.Array, parse: object, type_: pa.DataType | None = None) -> pa.Array:
+def _by_value(text: pa.Array, parse: Callable[[str], Any], type_: pa.DataType = _INT64) -> pa.Array:
     """Apply a Python parser to the distinct texts only."""
     encoded = text.dictionary_encode()
-    parsed = pa.array([parse(value) for value in encoded.dictionary.to_pylist()], type_ or pa.int64())  # type: ignore[operator]
-    return parsed.take(encoded.indices)
+    return pa.array([parse(value) for value in encoded.dictionary.to_pylist()], type_).take(encoded.indices)
 
 
 def _integer(text: str) -> int | None:
@@ -163,9 +165,7 @@ def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
     return _by_value(pc.if_else(usable, text, pa.scalar(None, text.type)), _double, pa.float64())
 
 
-def _double(text: str | None) -> float | None:
-    if text is None:
-        return None
+def _double(text: str) -> float | None:
     try:
         return float(text)
     except (ValueError, OverflowError):
@@ -227,33 +227,27 @@ def _instants(text: pa.Array, side: Side) -> pa.Array:
             return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.int64()), side)
         except pa.ArrowInvalid:
             pass  # an odd value among them: the slow way tells which
-    return widen_timestamps(_by_value(text, lambda value: _parse(_instant, value, side)), side)
+    return widen_timestamps(_by_value(text, lambda value: _instant(value, side)), side)
 
 
 def _all_zulu(text: pa.Array) -> bool:
     return bool(pc.all(pc.ends_with(text, "Z"), min_count=0).as_py())
 
 
-def _parse(parser: object, value: str | None, side: Side) -> int | None:
-    return None if value is None else parser(value, side)  # type: ignore[operator,no-any-return]
-
-
 def _local_timestamps(text: pa.Array, field: StatField, side: Side) -> pa.Array:
-    def parse(value: str | None) -> int | None:
-        if value is None:
-            return None
+    def parse(value: str) -> int | None:
         parts = _timestamp_parts(value)
         if parts is not None:
             return parts[0] if parts[1] is None else None
         days = _date_days(value) if "date" in field.widened_from else None
         return None if days is None else days * _MICROS_PER_DAY
 
-    try:
-        return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us")), pa.int64()), side) if _has_time(text) else (
-            widen_timestamps(_by_value(text, parse), side)
-        )
-    except pa.ArrowInvalid:
-        return widen_timestamps(_by_value(text, parse), side)
+    if _has_time(text):
+        try:
+            return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us")), _INT64), side)
+        except pa.ArrowInvalid:
+            pass  # an odd value among them: the slow way tells which
+    return widen_timestamps(_by_value(text, parse), side)
 
 
 def _has_time(text: pa.Array) -> bool:

@@ -49,7 +49,7 @@ _INTEGRAL: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG, BOOLEAN, DATE, TI
 
 
 def bound_kind(type_: DataType) -> BoundKind | None:
-    """The kernel layout of minValues/maxValues of a column, or None where deltaskip uses no bounds (binary, variant, nested)."""
+    """The kernel layout of a column's bounds, or None for types whose bounds are not used (binary, variant, nested)."""
     if type_ in _INTEGRAL:
         return BoundKind.INT64
     if type_ in (FLOAT, DOUBLE):

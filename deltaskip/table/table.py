@@ -36,7 +36,9 @@ class DeltaTable:
         storage, root = open_storage(table, storage_options)
         if timestamp is not None:
             if version is not None:
-                raise VersionNotFound(f"Of {root} either a version or a timestamp can be opened, not both: leave one out.")
+                raise VersionNotFound(
+                    f"Of {root} either a version or a timestamp can be opened, not both: leave one out."
+                )
             version = version_at_timestamp(storage, root, _milliseconds(timestamp))
         self.snapshot: Snapshot = load_snapshot(storage, root, version)
 
@@ -105,7 +107,8 @@ def _milliseconds(timestamp: datetime | str) -> int:
             timestamp = datetime.fromisoformat(timestamp.strip())
         except ValueError as error:
             raise VersionNotFound(
-                f"{timestamp!r} is not a timestamp: write it as 2026-01-31, 2026-01-31T12:00:00 or 2026-01-31T12:00:00+01:00."
+                f"{timestamp!r} is not a timestamp: write it as 2026-01-31, 2026-01-31T12:00:00 or "
+                "2026-01-31T12:00:00+01:00."
             ) from error
     moment = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

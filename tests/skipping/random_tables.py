@@ -152,7 +152,9 @@ def random_table(rng: random.Random, path: Path, max_files: int = 6) -> RandomTa
     types = rng.sample(TYPES, k=rng.randint(1, 4))
     fields = [StructField(f"c{i}", t) for i, t in enumerate(types)]
     if rng.random() < 0.4:
-        fields.append(StructField("s", StructType((StructField("in.ner", rng.choice(TYPES)), StructField("b", STRING)))))
+        fields.append(
+            StructField("s", StructType((StructField("in.ner", rng.choice(TYPES)), StructField("b", STRING))))
+        )
     partition = ()
     if rng.random() < 0.4:
         fields.append(StructField("p", rng.choice([t for t in TYPES if t != BINARY])))
@@ -299,10 +301,7 @@ def _shortest_float(value: float) -> str:
 def _cut(value: str, writer: Writer, high: bool) -> str | None:
     if writer.cuts_at is None:
         return value
-    if writer.cuts_bytes:
-        cut = value.encode()[: writer.cuts_at].decode(errors="ignore")
-    else:
-        cut = value[: writer.cuts_at]
+    cut = value.encode()[: writer.cuts_at].decode(errors="ignore") if writer.cuts_bytes else value[: writer.cuts_at]
     if cut == value or not high:
         return cut
     return cut + writer.tie_breaker
@@ -413,7 +412,7 @@ def _checkpoint_row(action: dict[str, Any], schema: StructType, layout: str, rng
 
 
 def _parsed(stats: dict[str, Any], schema: StructType) -> dict[str, Any]:
-    """What a checkpoint's writer makes of statistics text: each bound read as its column's type, unreadable ones null."""
+    """What a checkpoint's writer makes of statistics text: each bound as its column's type, or null."""
     return {
         "numRecords": stats.get("numRecords"),
         "minValues": _typed(stats.get("minValues", {}), schema),
@@ -454,4 +453,3 @@ def _typed_time(text: str, type_: DataType) -> int:
     value = parse_partition_value(text.replace("T", " ").rstrip("Z"), type_, "UTC")
     assert isinstance(value, int)
     return value
-

@@ -55,7 +55,9 @@ def test_no_file_with_a_matching_row_is_dropped(seed: int) -> None:
     check(seed)
 
 
-@pytest.mark.skipif("DELTASKIP_LONG_RUN" not in os.environ, reason="a long run: set DELTASKIP_LONG_RUN to a number of tables")
+@pytest.mark.skipif(
+    "DELTASKIP_LONG_RUN" not in os.environ, reason="a long run: set DELTASKIP_LONG_RUN to a number of tables"
+)
 def test_no_file_with_a_matching_row_is_dropped_in_a_long_seeded_run() -> None:
     for seed in range(int(os.environ["DELTASKIP_LONG_RUN"])):
         check(seed)
