@@ -260,8 +260,8 @@ cdef class CommitLines:
                 return SYNTAX
 
     cdef int read_line(self, int64_t old_adds, int64_t old_removes) noexcept nogil:
-        """Read one object; the first `old_adds` members named add and `old_removes` named remove are overruled by
-        later ones and only checked as JSON."""
+        """Read one object. The first `old_adds` members named add and `old_removes` named remove are passed over: an
+        earlier reading of the line has checked them and found that later ones overrule them."""
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* begin = c.at
         cdef int64_t first_row = self.rows.length

@@ -35,5 +35,5 @@ def extract_int64(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[tup
     (12, 12.0, 1.2e1), else null."""
 
 def extract_double(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[tuple[pa.Array, pa.Array]]:
-    """As extract_leaves, but (double values, uint8 kinds): the double nearest to the number (infinite beyond the range),
-    NaN and infinities where they stand bare, else null."""
+    """As extract_leaves, but (double values, uint8 kinds): the double nearest to the number, infinite beyond the range;
+    NaN and infinities where they stand bare; else null."""
