@@ -149,10 +149,10 @@ def _files(
     if base_path is not None:
         reader = reader.option("basePath", base_path)
     paths = [source.paths[row] for row in rows]
-    together = [argument(path) for path in paths if not needs_own_scan(path)]
+    alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
+    together = [argument(path) for path in paths if path not in alone]
     frames = [reader.parquet(*together)] if together else []
-    reader = reader.option("__globPaths__", "false")
-    frames += [reader.parquet(path) for path in paths if needs_own_scan(path)]
+    frames += [reader.option("__globPaths__", "false").parquet(path) for path in alone]
     return reduce(DataFrame.union, frames if extra is None else map(extra, frames))
 
 

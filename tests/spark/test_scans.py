@@ -1,0 +1,54 @@
+"""Scans of the corpus through Spark: the predicate's rows, whatever files were pruned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaskip import DeltaTable, col
+from deltaskip.errors import DataFileMissing
+from tests import corpus
+
+pytestmark = pytest.mark.spark
+
+# A sample that reaches every table; rows of all cases would take as long as everything else together.
+EVERY = 8
+
+
+def sampled() -> list[Any]:
+    cases = [c for c in corpus.skipping_cases() if not c.get("delta_spark_lost")]
+    if not cases:
+        return [pytest.param(None, marks=pytest.mark.skip(reason=corpus.ABSENT))]
+    return [pytest.param(case, id=str(case["id"])) for case in cases[::EVERY]]
+
+
+@pytest.mark.parametrize("case", sampled())
+def test_a_scan_gives_exactly_the_rows_that_match(spark: Any, case: dict[str, Any]) -> None:
+    table = DeltaTable(corpus.table(case["table"]).path, version=case["version"])
+    assert table.scan(where=case["sql"]).to_spark(spark).count() == case["matching_rows"]
+
+
+def test_columns_and_limit_of_the_scan_hold(spark: Any, shared: Path) -> None:
+    table = DeltaTable(corpus.table("gen__many_files").path)
+    frame = table.scan(where=col("p") >= 1, columns=["id"], limit=7).to_spark(spark)
+    assert frame.columns == ["id"]
+    assert frame.count() == 7
+
+
+def test_a_zone_less_literal_is_read_in_the_sessions_zone(spark: Any, shared: Path) -> None:
+    table = DeltaTable(corpus.table("gen__part_types").path)
+    everything = table.scan().to_spark(spark)
+    for zone in ("UTC", "America/Los_Angeles", "Asia/Tokyo"):
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        try:
+            for where in ("pts >= '2024-03-09 22:00:00'", "pts < '2024-03-10 11:30:00.25'", "hour(pts) = 2"):
+                assert table.scan(where=where).to_spark(spark).count() == everything.where(where).count()
+        finally:
+            spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_vacuumed_file_is_named(spark: Any, shared: Path) -> None:
+    with pytest.raises(DataFileMissing, match="checkpoints_vacuumed"):
+        DeltaTable(corpus.table("deltars__checkpoints_vacuumed").path).scan().to_spark(spark)
