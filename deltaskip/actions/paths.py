@@ -15,6 +15,8 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels.paths import all_plain, prefixed
+
 __all__ = [
     "absolute_uri",
     "absolute_uris",
@@ -23,6 +25,7 @@ __all__ = [
     "decode_path",
     "decode_paths",
     "hadoop_path",
+    "hadoop_paths",
 ]
 
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
@@ -85,24 +88,34 @@ def hadoop_path(table_root_uri: str, raw: str) -> str:
 def decode_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """decode_path of each of a string array's values."""
     raw = _contiguous(raw)
-    return _changed(raw, pc.match_substring(raw, "%"), decode_path)
+    return raw if all_plain(raw) else _changed(raw, pc.match_substring(raw, "%"), decode_path)
 
 
 def canonical_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """canonical_path of each of a string array's values."""
     raw = _contiguous(raw)
-    return _changed(raw, pc.match_substring_regex(raw, _ODD), canonical_path)
+    return raw if all_plain(raw) else _changed(raw, pc.match_substring_regex(raw, _ODD), canonical_path)
 
 
 def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """absolute_uri of each of a string array's values."""
     raw = _contiguous(raw)
+    if all_plain(raw):
+        return prefixed(absolute_uri(table_root_uri, "x")[:-1].encode(), raw)
     plain = pc.match_substring_regex(raw, r"^[A-Za-z0-9_.=/\-]*$")
     odd = pc.or_(pc.invert(plain), pc.match_substring_regex(raw, _ODD))
     root = absolute_uri(table_root_uri, "x")[:-1]
     joined = pc.binary_join_element_wise(root, raw, "").cast(raw.type)
     replacements = [absolute_uri(table_root_uri, path) for path in raw.filter(odd).to_pylist()]
     return pc.replace_with_mask(joined, pc.fill_null(odd, False), pa.array(replacements, raw.type))
+
+
+def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """hadoop_path of each of a string array's values."""
+    raw = _contiguous(raw)
+    if all_plain(raw):
+        return prefixed(hadoop_path(table_root_uri, "x")[:-1].encode(), raw)
+    return pa.array([hadoop_path(table_root_uri, path) for path in raw.to_pylist()], pa.string())
 
 
 def _split(raw: str) -> tuple[str | None, str, str]:

@@ -24,7 +24,6 @@ __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "repeated_key", "
 # Stands between a path and a dvId in a key; no path holds it, since no file name can.
 _SEPARATOR = "\0"
 
-_SLASH, _DOT = ord("/"), ord(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Superseded:
         raw = _one_array(paths)
         if not (len(self.added) or len(self.removed) or len(self.removed_dv)):
             return pa.repeat(pa.scalar(True), len(raw))
-        return self._live(_canonical(raw), None if dv is None else dv_ids(dv))
+        return self._live(canonical_paths(raw), None if dv is None else dv_ids(dv))
 
     def _live(self, paths: pa.Array, ids: pa.Array | None) -> pa.BooleanArray:
         if ids is None or ids.null_count == len(ids):
@@ -81,7 +80,7 @@ def replay(actions: pa.Table) -> Replay:
     """
     if not len(actions):
         return EMPTY
-    coded = _canonical(_one_array(actions["path"])).dictionary_encode()
+    coded = canonical_paths(_one_array(actions["path"])).dictionary_encode()
     path_code = coded.indices.to_numpy()
     commit = actions["commit"].to_numpy()
     is_remove = _one_array(actions["is_remove"]).to_numpy(zero_copy_only=False)
@@ -141,7 +140,7 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def repeated_key(actions: pa.Table) -> str | None:
     """A path that breaks "one action a logical file, one add a path"; None where the actions are reconciled."""
-    paths = _canonical(_one_array(actions["path"]))
+    paths = canonical_paths(_one_array(actions["path"]))
     adds = paths.filter(pc.invert(_one_array(actions["is_remove"])))
     keys = _keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), ""))
     for values in (adds, keys):
@@ -150,34 +149,6 @@ def repeated_key(actions: pa.Table) -> str | None:
         if len(again):
             return str(again[0].as_py()).partition(_SEPARATOR)[0]
     return None
-
-
-def _canonical(raw: pa.Array) -> pa.Array:
-    """canonical_paths, without its search of each path where the text of all of them rules an odd one out."""
-    return raw if _all_plain(raw) else canonical_paths(raw)
-
-
-def _all_plain(raw: pa.Array) -> bool:
-    """Whether no path can differ from its canonical form, by one look at the array's bytes."""
-    if not pa.types.is_string(raw.type) or not len(raw) or raw.null_count:
-        return False
-    _, offsets_buffer, data = raw.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int32, len(raw) + 1, raw.offset * 4)
-    start, end = int(offsets[0]), int(offsets[-1])
-    if start == end or (offsets[:-1] == offsets[1:]).any():
-        return False
-    text = data.slice(start, end - start).to_pybytes()
-    if b"%" in text or b":" in text:
-        return False
-    octets = np.frombuffer(text, np.uint8)
-    slashes = np.flatnonzero(octets == _SLASH)
-    after_slash = octets[np.minimum(slashes + 1, len(octets) - 1)]
-    return not (_starts_segment_oddly(octets[offsets[:-1] - start]) or _starts_segment_oddly(after_slash))
-
-
-def _starts_segment_oddly(octets: Any) -> bool:
-    """Whether a segment may be empty, `.` or `..`; judged by its first octet, so that more are than need be."""
-    return bool(((octets == _SLASH) | (octets == _DOT)).any())
 
 
 def _key_codes(path_code: Any, ids: pa.Array) -> Any:

@@ -2,8 +2,8 @@
 
 `f` is a chain of casts from the column to the type of the comparison. Where every cast is non-decreasing on the
 column's whole domain, {x : f(x) < v} is {x : x < t} with t the smallest x such that f(x) >= v, and likewise for the
-other operators; t is found by bisection with f itself, so rounding (long to double) needs no case of its own. A range in the
-column's own domain is then compared with the column's statistics.
+other operators; t is found by bisection with f itself, so rounding (long to double) needs no case of its own. A range
+in the column's own domain is then compared with the column's statistics.
 
 Casts between dates, timestamps and NTZ timestamps depend on the session's zone. Around a clock change they are not
 monotone, and Spark's optimizer answers there as if they were, so in a zone with changes the local time stands for the

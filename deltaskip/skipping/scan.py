@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import hadoop_path
+from deltaskip.actions.paths import hadoop_paths
 from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Literal
@@ -65,22 +65,20 @@ class Scan:
         """One row a file that may hold a matching row, in a stable order (checkpoint, then commits, as logged).
 
         Columns: path (decoded), uri (absolute, encoded), size (bytes), modification_time, partition_values (struct,
-        typed by the schema), num_records, deletion_vector (struct or null), base_row_id, default_row_commit_version, and
-        with stats=True `stats`, the statistics as JSON text.
+        typed by the schema), num_records, deletion_vector (struct or null), base_row_id, default_row_commit_version,
+        and with stats=True `stats`, the statistics as JSON text.
         """
-        return file_table(self._rows(stats), self.snapshot, self.time_zone)
+        tables = [file_table(rows, self.snapshot, self.time_zone) for rows in self._rows(stats)]
+        return pa.concat_tables(tables, promote_options="permissive")
 
     def paths(self) -> list[str]:
         """Paths of the kept files, decoded, for `spark.read.option("__globPaths__", "false").parquet(*paths)`."""
-        raw = self._rows(False)["path"].to_pylist()
         root = self.snapshot.table_root
-        return [hadoop_path(root, path) for path in raw]
+        return [path for rows in self._rows(False) for path in hadoop_paths(root, rows["path"]).to_pylist()]
 
     def total_files(self) -> int:
         """Number of files in the snapshot."""
-        if self.program.reads_nothing and self._keeps_all():
-            return len(self._rows(False))
-        return len(Scan(self.snapshot)._rows(False))
+        return sum(len(rows) for rows in Scan(self.snapshot)._rows(False))
 
     def explain(self) -> Explain:
         """What each leaf of the predicate could prove, and how many files it dropped."""
@@ -104,10 +102,12 @@ class Scan:
     def _bound(self, where: object) -> Node:
         if where is None:
             return Literal(True, BOOLEAN)
-        snapshot = self.snapshot
-        node = parse_sql(where) if isinstance(where, str) else to_node(where)
-        bound = bind(node, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, self.time_zone or "UTC")
-        return normalize(bound)
+        snapshot, zone = self.snapshot, self.time_zone or "UTC"
+        try:
+            node = parse_sql(where) if isinstance(where, str) else to_node(where)
+            return normalize(bind(node, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, zone))
+        except PredicateError as error:
+            raise PredicateError(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
         if isinstance(columns, str):
@@ -117,10 +117,14 @@ class Scan:
     def _keeps_all(self) -> bool:
         return isinstance(self._predicate, Literal) and self._predicate.value is True
 
-    def _rows(self, stats: bool) -> pa.Table:
+    def _rows(self, stats: bool) -> list[pa.Table]:
+        """Rows of the kept files, at least one table, none longer than a batch unless there is a limit."""
         kept = [rows for batch in candidates(self.snapshot, self.program) if len(rows := self._kept(batch, stats))]
-        table = pa.concat_tables(kept, promote_options="permissive") if kept else no_rows(stats)
-        return table if self.limit is None or not self._keeps_all() else _fewest_files(table, self.limit)
+        if not kept:
+            return [no_rows(stats)]
+        if self.limit is None or not self._keeps_all():
+            return kept
+        return [_fewest_files(pa.concat_tables(kept, promote_options="permissive"), self.limit)]
 
     def _kept(self, batch: Batch, stats: bool) -> pa.Table:
         if self._keeps_all():
