@@ -12,6 +12,7 @@ __all__ = [
     "DeltaSkipError",
     "PredicateError",
     "SchemaError",
+    "SparkUnavailable",
     "StorageError",
     "TableNotFound",
     "UnsupportedFeature",
@@ -61,6 +62,10 @@ class CommitConflict(DeltaSkipError, RuntimeError):
 
 class DataFileMissing(DeltaSkipError, FileNotFoundError):
     """The snapshot names a data file that storage does not hold."""
+
+
+class SparkUnavailable(DeltaSkipError, ImportError):
+    """PySpark or the Java that it needs is not installed."""
 
 
 class StorageError(DeltaSkipError, OSError):

@@ -24,12 +24,14 @@ __all__ = [
     "canonical_paths",
     "decode_path",
     "decode_paths",
+    "escape_globs",
     "hadoop_path",
     "hadoop_paths",
 ]
 
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
+_GLOB = re.compile(r"[{}\[\]*?\\]")
 _LOCAL_AUTHORITIES = ("", "localhost")
 
 # RFC 3986, pchar and "/".
@@ -116,6 +118,11 @@ def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Arr
     if all_plain(raw):
         return prefixed(hadoop_path(table_root_uri, "x")[:-1].encode(), raw)
     return pa.array([hadoop_path(table_root_uri, path) for path in raw.to_pylist()], pa.string())
+
+
+def escape_globs(path: str) -> str:
+    """A hadoop_path as `spark.read.parquet` takes it: the characters of Hadoop's glob patterns stand for themselves."""
+    return _GLOB.sub(r"\\\g<0>", path)
 
 
 def _split(raw: str) -> tuple[str | None, str, str]:

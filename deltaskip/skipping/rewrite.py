@@ -38,9 +38,10 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.expr.render import to_sql
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves
-from deltaskip.schema.types import BOOLEAN, STRING, StructType
+from deltaskip.schema.types import BOOLEAN, STRING, StructField, StructType
 from deltaskip.skipping.preimage import Everything, Nothing, Range, column_under, preimage
 from deltaskip.skipping.program import (
     AllOf,
@@ -148,29 +149,42 @@ class _Rewriter:
 
     def _reads_partitions_only(self, node: Node) -> bool:
         columns = [part for part in walk(node) if isinstance(part, FieldRef)]
-        return (
-            bool(columns) and all(column.partition for column in columns) and deterministic(node) and _evaluable(node)
-        )
+        if not columns or not deterministic(node) or not _evaluable(node):
+            return False
+        return all(column.partition and not self._is_padded(column) for column in columns)
 
     def _field(self, node: Node) -> StatField | None:
-        """The column as statistics know it, or None for partition columns, collated ones and what has no statistics."""
+        """The column as statistics know it, or None for partition columns and what is no column."""
         if not isinstance(node, FieldRef) or node.partition:
             return None
-        field = None
+        field = self._declared(node)
+        if field is None:
+            return None
+        return StatField(node.physical, node.type, ".".join(node.logical), widened_types(field.metadata))
+
+    def _declared(self, column: FieldRef) -> StructField | None:
+        """The schema's field, found by its exact names."""
+        field: StructField | None = None
         current: Any = self.schema
-        for name in node.logical:
-            field = (
-                next((f for f in current.fields if f.name == name), None) if isinstance(current, StructType) else None
-            )
+        for name in column.logical:
+            fields = current.fields if isinstance(current, StructType) else ()
+            field = next((f for f in fields if f.name == name), None)
             if field is None:
                 return None
             current = field.type
-        assert field is not None
-        return StatField(node.physical, node.type, ".".join(node.logical), widened_types(field.metadata))
+        return field
+
+    def _is_padded(self, column: FieldRef) -> bool:
+        """Whether the column is a char(n): Spark compares it, and the literal, padded with blanks."""
+        field = self._declared(column)
+        return field is not None and str(field.metadata.get(CHAR_VARCHAR_KEY, "")).startswith("char(")
 
     def _bounded(self, node: Node) -> StatField | None:
+        """The column under `node` if its bounds serve a comparison: not where it is collated or a char(n)."""
         column = column_under(node)
-        field = None if column is None or column.collation is not None else self._field(column)
+        if column is None or column.collation is not None or self._is_padded(column):
+            return None
+        field = self._field(column)
         return field if field is not None and field.kind is not None else None
 
     def _is_null(self, node: Node) -> Term:

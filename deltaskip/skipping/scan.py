@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions.paths import hadoop_paths
-from deltaskip.errors import DeltaSkipError, PredicateError
+from deltaskip.actions.paths import escape_globs, hadoop_paths
+from deltaskip.errors import PredicateError, SparkUnavailable
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Literal
 from deltaskip.kernels.lane import Lane
@@ -72,9 +72,18 @@ class Scan:
         return pa.concat_tables(tables, promote_options="permissive")
 
     def paths(self) -> list[str]:
-        """Paths of the kept files, decoded, for `spark.read.option("__globPaths__", "false").parquet(*paths)`."""
+        """Paths of the kept files as `spark.read.parquet(*paths)` takes them: decoded, glob characters escaped.
+
+        Deleted rows and partition values are not in those files: `to_spark` reads the table's rows. Other readers want
+        the column `uri` of `files()`.
+        """
         root = self.snapshot.table_root
-        return [path for rows in self._rows(False) for path in hadoop_paths(root, rows["path"]).to_pylist()]
+        found: list[str] = []
+        for rows in self._rows(False):
+            located = hadoop_paths(root, rows["path"])
+            odd = pc.any(pc.match_substring_regex(located, r"[{}\[\]*?\\]"), min_count=0).as_py()
+            found += [escape_globs(path) for path in located.to_pylist()] if odd else located.to_pylist()
+        return found
 
     def total_files(self) -> int:
         """Number of files in the snapshot."""
@@ -93,7 +102,7 @@ class Scan:
         try:
             room = importlib.import_module("deltaskip.spark.read")
         except ModuleNotFoundError as error:
-            raise DeltaSkipError(
+            raise SparkUnavailable(
                 f"Reading {self.snapshot.table_root} through Spark needs pyspark, which is not installed: run "
                 "pip install 'deltaskip[spark]'."
             ) from error
@@ -104,7 +113,7 @@ class Scan:
             return Literal(True, BOOLEAN)
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         try:
-            node = parse_sql(where) if isinstance(where, str) else to_node(where)
+            node = parse_sql(where) if isinstance(where, str) else _node(where)
             return normalize(bind(node, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, zone))
         except PredicateError as error:
             raise PredicateError(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
@@ -144,6 +153,14 @@ class Scan:
             )
 
         return evaluate(program.root, batch.statistics, partitions)
+
+
+def _node(where: object) -> Node:
+    """Python expressions as nodes; a pyspark Column is walked by the spark room, named since it lies above this one."""
+    if type(where).__module__.partition(".")[0] == "pyspark":
+        found: Node = importlib.import_module("deltaskip.spark.filters").column_to_node(where)
+        return found
+    return to_node(where)
 
 
 def _fewest_files(rows: pa.Table, limit: int) -> pa.Table:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from urllib.parse import unquote
 
-__all__ = ["argument", "is_hidden", "is_local", "metadata_path", "needs_own_scan", "spark_path"]
+__all__ = ["is_hidden", "is_local", "metadata_path", "needs_own_scan", "spark_path"]
 
 _LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
@@ -32,11 +32,6 @@ def metadata_path(path: str) -> str:
     if _PLAIN.fullmatch(path, start):
         return path
     return path[:start] + "".join(map(_quoted, path[start:]))
-
-
-def argument(path: str) -> str:
-    """A spark_path as `spark.read.parquet` takes it: characters of glob patterns are escaped."""
-    return _GLOB.sub(r"\\\g<0>", path)
 
 
 def needs_own_scan(path: str) -> bool:

@@ -12,12 +12,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from deltaskip.actions.paths import escape_globs
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import StructType
 from deltaskip.spark.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.literals import decoded
-from deltaskip.spark.locations import argument, metadata_path, needs_own_scan
+from deltaskip.spark.locations import metadata_path, needs_own_scan
 from deltaskip.spark.partitions import PartitionTable, constants
 from deltaskip.spark.projection import logical_columns, quoted
 from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
@@ -150,7 +151,7 @@ def _files(
         reader = reader.option("basePath", base_path)
     paths = [source.paths[row] for row in rows]
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
-    together = [argument(path) for path in paths if path not in alone]
+    together = [escape_globs(path) for path in paths if path not in alone]
     frames = [reader.parquet(*together)] if together else []
     frames += [reader.option("__globPaths__", "false").parquet(path) for path in alone]
     return reduce(DataFrame.union, frames if extra is None else map(extra, frames))

@@ -510,3 +510,20 @@ def test_like_prunes_by_its_prefix(tmp_path: Path) -> None:
     assert kept(tmp_path / "t", "s NOT LIKE 'k3%'") == ["f0", "f1", "f2", "f4"]
     assert kept(tmp_path / "t", "s LIKE '%3%'") == ["f0", "f1", "f2", "f3", "f4"]
     assert kept(tmp_path / "t", "s NOT LIKE 'k3%9'") == ["f0", "f1", "f2", "f3", "f4"]
+
+
+def test_a_char_column_is_compared_padded_so_its_bounds_prove_nothing(tmp_path: Path) -> None:
+    padded = {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}
+    schema = StructType((StructField("c", STRING, True, padded), StructField("p", STRING, True, padded)))
+    builder = TableBuilder(tmp_path / "t", schema, ["p"])
+    builder.commit(add("f", bounds(c=("ab   ", "ab   ")), partitionValues={"p": "x    "}))
+    assert kept(tmp_path / "t", "c = 'ab'") == ["f"]
+    assert kept(tmp_path / "t", "p = 'x'") == ["f"]
+    assert kept(tmp_path / "t", "c IS NULL") == []
+
+
+def test_paths_escape_what_spark_takes_for_a_pattern(tmp_path: Path) -> None:
+    TableBuilder(tmp_path / "t", {"c": INTEGER}).commit(add("p=%5Ba%5D%7Bb%7D*/x%20y.parquet"), add("z.parquet"))
+    first, second = ds.DeltaTable(tmp_path / "t").scan().paths()
+    assert first == f"{tmp_path}/t/p=\\[a\\]\\{{b\\}}\\*/x y.parquet"
+    assert second == f"{tmp_path}/t/z.parquet"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from deltaskip.spark.locations import argument, is_hidden, metadata_path, needs_own_scan, spark_path
+from deltaskip.actions.paths import escape_globs
+from deltaskip.spark.locations import is_hidden, metadata_path, needs_own_scan, spark_path
 
 SPELLINGS = [
     ("file:///a%20b/c%2520d", "file:/a b/c%20d", "file:/a%20b/c%2520d"),
@@ -21,7 +22,7 @@ def test_a_file_has_a_decoded_path_and_the_uri_that_java_makes_of_it(uri: str, p
 
 
 def test_glob_characters_are_escaped_unless_a_colon_forbids_globbing() -> None:
-    assert argument("file:/[a]{b}*?\\c") == "file:/\\[a\\]\\{b\\}\\*\\?\\\\c"
+    assert escape_globs("file:/[a]{b}*?\\c") == "file:/\\[a\\]\\{b\\}\\*\\?\\\\c"
     assert not needs_own_scan("s3://a:1/[x]")
     assert not needs_own_scan("file:/t=1:2")
     assert needs_own_scan("file:/t=1:2/[x]")
