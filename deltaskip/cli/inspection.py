@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from deltaskip.cli.display import counted, human_bytes, print_table, printable
 from deltaskip.schema import Resolved, display_name, leaves, simple_string
-from deltaskip.stats.batch import FileStats
+from deltaskip.stats.batch import stats_of_texts
 from deltaskip.stats.layout import NUM_RECORDS, StatField, StatLeaf
 
 if TYPE_CHECKING:
@@ -141,9 +141,7 @@ class _Tally:
         deleted = pc.fill_null(pc.struct_field(vectors, "cardinality"), 0)
         self.deletion_vectors += len(vectors) - vectors.null_count
         self.deleted_rows += pc.sum(deleted).as_py() or 0
-        text = batch.column("stats")
-        no_nan = pa.array([False] * batch.num_rows, pa.bool_())
-        statistics = FileStats(batch.num_rows, None, lambda: text, lambda: no_nan)
+        statistics = stats_of_texts(batch.column("stats"))
         statistics.load([NUM_RECORDS, *(leaf for field in self._fields for leaf in _leaves_of(field))])
         records = statistics.num_records()
         self.without_count += records.null_count

@@ -50,6 +50,7 @@ class CheckpointPart:
         self.metadata = metadata
         self._storage = storage
         self._root = root
+        self._add_rows: dict[int, int] = {}
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -64,7 +65,7 @@ class CheckpointPart:
         `add.path` stands in where it lacks all. Rows whose `add` is null are other actions.
         Raises CorruptLog where the file is damaged.
         """
-        present = [name for name in columns if self._has(name)] or ["add.path"]
+        present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         return self.read_columns(present, list(groups))
 
@@ -79,15 +80,40 @@ class CheckpointPart:
         leaf = f"{action}.{_REQUIRED[action]}"
         groups = range(self.metadata.num_row_groups)
         if leaf not in self._leaf_index:
-            return list(groups) if self._has(action) else []
+            return list(groups) if self.has(action) else []
         column = self._leaf_index[leaf]
         return [group for group in groups if _may_hold(self.metadata.row_group(group).column(column))]
+
+    @cached_property
+    def leaves(self) -> dict[tuple[str, ...], tuple[int, pa.DataType]]:
+        """Every Parquet column by its names from the root: its ordinal and Arrow type.
+
+        Dotted paths cannot tell a name with a dot from two names; these can.
+        """
+        fields = [leaf for field in self.metadata.schema.to_arrow_schema() for leaf in _leaves(field)]
+        return {path: (i, type_) for i, (path, type_) in enumerate(fields)}
+
+    def add_rows(self, group: int) -> int:
+        """Number of adds in a row group, by its footer where that says it."""
+        if group not in self._add_rows:
+            self._add_rows[group] = self._counted_adds(group)
+        return self._add_rows[group]
+
+    def _counted_adds(self, group: int) -> int:
+        column = self._leaf_index.get("add.path")
+        if column is None:
+            return 0
+        chunk = self.metadata.row_group(group).column(column)
+        if chunk.statistics is not None and chunk.statistics.has_null_count:
+            return int(chunk.num_values - chunk.statistics.null_count)
+        return len(self.read(["add.path"], [group])["add"].drop_null())
 
     @cached_property
     def _leaf_index(self) -> dict[str, int]:
         return {path: i for i, path in enumerate(self.columns)}
 
-    def _has(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
+        """Whether the file has the column, or columns below it; `name` is dotted."""
         return name in self._leaf_index or any(path.startswith(f"{name}.") for path in self.columns)
 
 
@@ -152,6 +178,23 @@ def _action(part: CheckpointPart, root: str, name: str, members: dict[str, Any])
         return Sidecar.from_json(members) if name == "sidecar" else STATE_ACTIONS[name].from_json(members)
     except ValueError as error:
         raise _corrupt(root, part.version, part.path, str(error)) from error
+
+
+def _leaves(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Names and type of each Parquet column below an Arrow field, in the order of the file."""
+    type_ = field.type
+    if pa.types.is_struct(type_):
+        inner = [type_.field(i) for i in range(type_.num_fields)]
+    elif pa.types.is_map(type_):
+        inner = [type_.key_field, type_.item_field]
+    elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        inner = [type_.value_field]
+    else:
+        yield (field.name,), type_
+        return
+    for child in inner:
+        for path, leaf in _leaves(child):
+            yield (field.name, *path), leaf
 
 
 def _may_hold(column: pq.ColumnChunkMetaData) -> bool:

@@ -68,7 +68,7 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     segment = make_segment(listing, latest, old.checkpoint, (*old.commits, *commits))
     contents, checksum = _read(storage, root, commits, segment)
     tail = parse_tail(root, commits, contents).following(snapshot.tail)
-    return Snapshot(storage, segment, snapshot.checkpoint, tail, checksum)
+    return Snapshot(storage, segment, snapshot.checkpoint, tail, checksum, snapshot.cache)
 
 
 def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:

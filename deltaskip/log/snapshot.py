@@ -14,6 +14,7 @@ from deltaskip.features.registry import check_readable
 from deltaskip.log.checkpoint import Checkpoint, CheckpointPart
 from deltaskip.log.checkpoint_adds import part_adds
 from deltaskip.log.checksum import Checksum, ChecksumWarning, file_differences, parse_checksum, state_differences
+from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, read_commits
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
@@ -44,6 +45,7 @@ class Snapshot:
         checkpoint: Checkpoint | None,
         tail: Tail,
         checksum: bytes | None = None,
+        cache: ColumnCache | None = None,
     ) -> None:
         """Raises CorruptLog where protocol or metaData is missing, UnsupportedFeature where the table needs one."""
         self.storage = storage
@@ -53,6 +55,7 @@ class Snapshot:
         self.table_root = uri_of(segment.root)
         self.checkpoint = checkpoint
         self.tail = tail
+        self.cache = ColumnCache() if cache is None else cache
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)

@@ -5,166 +5,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Hashable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.errors import CorruptLog
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint_adds import LOGGED_NAMES, add_column
 from deltaskip.log.struct_stats import stats_json
-from deltaskip.skipping.partitions import map_values
+from deltaskip.skipping.partitions import Codes, encoded, map_values
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.batch import FileStats
-from deltaskip.stats.layout import NUM_RECORDS
 
-__all__ = ["ROW_COLUMNS", "Batch", "candidates"]
-
-ROW_COLUMNS = (
-    "path",
-    "partition_values",
-    "size",
-    "modification_time",
-    "deletion_vector",
-    "base_row_id",
-    "default_row_commit_version",
-)
-"""Columns of FILE_SCHEMA that a scan gives of each file; `num_records` and `stats` stand beside them."""
-
-
-class Batch(Protocol):
-    """Some live add actions, or ones that turn out to be superseded only when `rows` is asked for them."""
-
-    num_rows: int
-    statistics: FileStats
-
-    def partition_texts(self, physical_name: str) -> pa.Array:
-        """Raw value of a partition column of each row; null where the log has none."""
-        ...
-
-    def live(self) -> pa.BooleanArray:
-        """Whether each row is part of the snapshot."""
-        ...
-
-    def rows(self, indices: pa.Array | None, stats: bool) -> pa.Table:
-        """ROW_COLUMNS and num_records (and `stats` as JSON text, if asked) of the rows at `indices` that are live."""
-        ...
+__all__ = ["Batch", "candidates"]
 
 
 def candidates(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
     """Every batch that may hold a file which `program` keeps: the checkpoint's row groups, then newer commits."""
     for part in snapshot.checkpoint_parts:
-        for group in row_groups_to_read(program, part.metadata):
-            yield _CheckpointBatch(snapshot, part, group, program)
+        for group in row_groups_to_read(program, part, snapshot.cache):
+            yield _CheckpointBatch(snapshot, part, group)
     if len(snapshot.commit_adds):
-        yield _CommitBatch(snapshot, snapshot.commit_adds)
+        yield _CommitBatch(snapshot)
 
 
-class _CommitBatch:
+class Batch:
+    """Some add actions. Columns are read when first asked for, and kept in the snapshot's cache for the next scan."""
+
+    def __init__(self, snapshot: Snapshot, scope: Hashable, num_rows: int) -> None:
+        self.snapshot = snapshot
+        self.scope = scope
+        self.cache = snapshot.cache
+        self.num_rows = num_rows
+        self.statistics = FileStats(num_rows, self, self.cache, scope)
+
+    def prepare(self, program: Program) -> None:
+        """Read what `program` evaluates, in as few reads as possible."""
+        self.statistics.load(program.stat_leaves)
+
+    def raw(self, names: Sequence[str]) -> list[pa.Array]:
+        """Columns of FILE_SCHEMA, or `num_records`, of every row, as logged."""
+        raise AssertionError("each kind of batch reads its own columns")
+
+    def live(self, indices: pa.Array | None) -> pa.Array | None:
+        """Of the rows at `indices` (None: all), those that are part of the snapshot; None again where all rows are."""
+        return indices
+
+    def partition_codes(self, physical_name: str) -> Codes:
+        """Raw value of a partition column of each row, as codes and the texts that they stand for."""
+        key = (self.scope, "codes", physical_name)
+        codes: Codes | None = self.cache.get(key)
+        if codes is None:
+            [maps] = self.raw(["partition_values"])
+            codes = encoded(map_values(maps, physical_name))
+            self.cache.put(key, codes, codes.nbytes)
+        return codes
+
+    def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        """See stats.batch.StatisticsSource."""
+        return [None] * len(paths)
+
+    def struct_valid(self) -> pa.BooleanArray | None:
+        """See stats.batch.StatisticsSource."""
+        return None
+
+    def json(self) -> pa.Array | None:
+        """See stats.batch.StatisticsSource."""
+        return self.raw(["stats"])[0]
+
+    def nan_recorded(self) -> pa.BooleanArray:
+        """See stats.batch.StatisticsSource."""
+        [paths] = self.raw(["path"])
+        return self.snapshot.writers.record_nan(paths)
+
+
+class _CommitBatch(Batch):
     """Adds that newer commits (or a JSON checkpoint) hold in memory, already reconciled."""
 
-    def __init__(self, snapshot: Snapshot, adds: pa.Table) -> None:
-        self.num_rows = len(adds)
-        self._adds = adds
-        self.statistics = FileStats(
-            self.num_rows, None, lambda: _one(adds["stats"]), lambda: snapshot.writers.record_nan(_one(adds["path"]))
-        )
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._adds = snapshot.commit_adds
+        super().__init__(snapshot, ("commits", snapshot.version), len(self._adds))
 
-    def partition_texts(self, physical_name: str) -> pa.Array:
-        return map_values(_one(self._adds["partition_values"]), physical_name)
-
-    def live(self) -> pa.BooleanArray:
-        return pa.repeat(pa.scalar(True), self.num_rows)
-
-    def rows(self, indices: pa.Array | None, stats: bool) -> pa.Table:
-        columns = [*ROW_COLUMNS, "stats"] if stats else list(ROW_COLUMNS)
-        table = self._adds.select(columns).append_column("num_records", self.statistics.num_records())
-        return table if indices is None else table.take(indices)
+    def raw(self, names: Sequence[str]) -> list[pa.Array]:
+        return [self.statistics.num_records() if name == "num_records" else _one(self._adds[name]) for name in names]
 
 
-class _CheckpointBatch:
+class _CheckpointBatch(Batch):
     """The adds of one row group of a Parquet checkpoint, or of one of its parts or sidecars."""
 
-    def __init__(self, snapshot: Snapshot, part: CheckpointPart, group: int, program: Program) -> None:
-        self._snapshot = snapshot
+    def __init__(self, snapshot: Snapshot, part: CheckpointPart, group: int) -> None:
         self._part = part
         self._group = group
-        leaves = [f"stats_parsed.{'.'.join(leaf.path)}" for leaf in (*program.stat_leaves, NUM_RECORDS)]
-        columns = leaves if program.stat_leaves and self._has("stats_parsed") else []
-        if program.partition_columns:
-            columns = [*columns, "partitionValues"]
-        self._add = self._read(columns or ["size"])
-        self.num_rows = len(self._add)
-        self.statistics = FileStats(self.num_rows, _field(self._add, "stats_parsed"), self._json, self._nan_recorded)
+        self._struct_valid: pa.BooleanArray | None = None
+        super().__init__(snapshot, (part.path, group), part.add_rows(group))
 
-    def partition_texts(self, physical_name: str) -> pa.Array:
-        return map_values(pc.struct_field(self._add, "partitionValues"), physical_name)
+    def raw(self, names: Sequence[str]) -> list[pa.Array]:
+        """Columns that are not cached are read together."""
+        found = {name: self.cache.get((self.scope, name)) for name in names}
+        missing = [name for name, values in found.items() if values is None]
+        logged = [name for name in missing if name not in ("num_records", "stats")]
+        if logged:
+            add = self._read([LOGGED_NAMES[name] for name in logged])
+            for name in logged:
+                found[name] = self._keep(name, add_column(add, name))
+        if "num_records" in missing:
+            found["num_records"] = self.statistics.num_records()
+        if "stats" in missing:
+            found["stats"] = self._keep("stats", self._stats_text())
+        return [found[name] for name in names]
 
-    def live(self) -> pa.BooleanArray:
-        return self._live(self._read(["path", "deletionVector"]))
+    def live(self, indices: pa.Array | None) -> pa.Array | None:
+        paths, vectors = self.raw(["path", "deletion_vector"])
+        if indices is not None and len(indices) * 4 < self.num_rows:
+            mask = self.snapshot.superseded.live_mask(paths.take(indices), vectors.take(indices))
+            return indices.filter(mask)
+        key = (self.scope, "live", self.snapshot.version)
+        mask = self.cache.array(key, lambda: self.snapshot.superseded.live_mask(paths, vectors))
+        if indices is not None:
+            return indices.filter(mask.take(indices))
+        return None if mask.false_count == 0 else pc.indices_nonzero(mask)
 
-    def rows(self, indices: pa.Array | None, stats: bool) -> pa.Table:
-        counted = self._has("stats_parsed.numRecords")
-        wanted = [LOGGED_NAMES[name] for name in ROW_COLUMNS]
-        wanted.append("stats_parsed" if stats else "stats_parsed.numRecords")
-        add = self._read(wanted if counted and not stats else [*wanted, "stats"])
-        add = add if indices is None else add.take(indices)
-        add = add.filter(self._live(add))
-        columns = {name: add_column(add, name) for name in ROW_COLUMNS}
-        columns["num_records"] = self._row_counts(add, indices)
-        if stats:
-            columns["stats"] = _as_text(add)
-        return pa.table(columns)
+    def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        present = [path for path in paths if ("add", "stats_parsed", *path) in self._part.leaves]
+        if not present:
+            return [None] * len(paths)
+        add = self._read([".".join(("stats_parsed", *path)) for path in present])
+        parsed = pc.struct_field(add, "stats_parsed")
+        self._struct_valid = parsed.is_valid()
+        return [_leaf(parsed, path) if path in present else None for path in paths]
 
-    def _row_counts(self, add: pa.StructArray, indices: pa.Array | None) -> pa.Array:
-        """numRecords of `add`, the live rows at `indices`; statistics text is read only where the struct is null."""
+    def struct_valid(self) -> pa.BooleanArray | None:
+        return self._struct_valid
 
-        def text() -> pa.Array | None:
-            known = _field(add, "stats")
-            if known is not None or not self._has("stats"):
-                return known
-            whole = self._read(["path", "deletionVector", "stats"])
-            whole = whole if indices is None else whole.take(indices)
-            return pc.struct_field(whole.filter(self._live(whole)), "stats")
+    def json(self) -> pa.Array | None:
+        if not self._part.has("add.stats"):
+            return None
+        return pc.struct_field(self._read(["stats"]), "stats")
 
-        return FileStats(len(add), _field(add, "stats_parsed"), text, _never).num_records()
-
-    def _has(self, name: str) -> bool:
-        prefix = f"add.{name}"
-        return any(column == prefix or column.startswith(prefix + ".") for column in self._part.columns)
+    def _stats_text(self) -> pa.Array:
+        """Statistics as the log's text where it has them, else rendered from the struct."""
+        add = self._read(["stats", "stats_parsed"])
+        text = add_column(add, "stats")
+        if not text.null_count or add.type.get_field_index("stats_parsed") < 0:
+            return text
+        return pc.coalesce(text, stats_json(pc.struct_field(add, "stats_parsed")))
 
     def _read(self, columns: Sequence[str]) -> pa.StructArray:
-        present = [f"add.{name}" for name in columns if self._has(name)]
-        table = self._part.read(present or ["add.path"], [self._group])
+        table = self._part.read([f"add.{name}" for name in columns], [self._group])
         add = _one(table["add"])
-        return add.filter(add.is_valid()) if add.null_count else add
+        add = add.filter(add.is_valid()) if add.null_count else add
+        if len(add) != self.num_rows:
+            raise CorruptLog(
+                f"The log of {self.snapshot.root} is damaged: {self._part.path} holds an add without a path; restore "
+                f"that file, or open a version before {self._part.version}."
+            )
+        return add
 
-    def _live(self, add: pa.StructArray) -> pa.BooleanArray:
-        return self._snapshot.superseded.live_mask(pc.struct_field(add, "path"), _field(add, "deletionVector"))
-
-    def _json(self) -> pa.Array | None:
-        return pc.struct_field(self._read(["stats"]), "stats") if self._has("stats") else None
-
-    def _nan_recorded(self) -> pa.BooleanArray:
-        return self._snapshot.writers.record_nan(pc.struct_field(self._read(["path"]), "path"))
-
-
-def _field(add: pa.StructArray, name: str) -> pa.Array | None:
-    return pc.struct_field(add, name) if add.type.get_field_index(name) >= 0 else None
+    def _keep(self, name: str, values: pa.Array) -> pa.Array:
+        self.cache.put((self.scope, name), values, values.nbytes)
+        return values
 
 
-def _as_text(add: pa.StructArray) -> pa.Array:
-    """Statistics as the log's text where it has them, else rendered from the struct."""
-    text, parsed = _field(add, "stats"), _field(add, "stats_parsed")
-    if parsed is None:
-        return pa.nulls(len(add), pa.string()) if text is None else text.cast(pa.string())
-    return stats_json(parsed) if text is None else pc.coalesce(text.cast(pa.string()), stats_json(parsed))
-
-
-def _never() -> pa.BooleanArray:
-    raise AssertionError("row counts do not depend on NaN")
+def _leaf(parsed: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
+    values: pa.Array = parsed
+    for name in path:
+        values = pc.struct_field(values, [values.type.get_field_index(name)])
+    return values
 
 
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:

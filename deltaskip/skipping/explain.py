@@ -116,8 +116,9 @@ def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Ba
     whole = Program(AllOf((Keep(), program.root)))
     everything = Program(Keep())
     for batch in candidates(snapshot, everything):
-        live = batch.live().to_numpy(zero_copy_only=False)
-        sizes = batch.rows(None, False)["size"].to_numpy()
+        rows = batch.live(None)
+        live = np.ones(batch.num_rows, dtype=bool) if rows is None else np.isin(np.arange(batch.num_rows), rows)
+        sizes = batch.raw(["size"])[0].to_numpy(zero_copy_only=False)[live]
         keep = np.frombuffer(memoryview(lane_of(whole, batch)), dtype=np.uint8)[live] != 0
         totals.add_batch(sizes, keep)
         for position, leaf in enumerate(leaves):

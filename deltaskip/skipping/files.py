@@ -5,21 +5,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import absolute_uris, decode_paths
+from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths, partition_column
 from deltaskip.actions.file_schema import DELETION_VECTOR
-from deltaskip.actions.partition_values import PartitionValueError, partition_column
 from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.candidates import ROW_COLUMNS
-from deltaskip.skipping.partitions import map_values
+from deltaskip.skipping.candidates import Batch
+from deltaskip.skipping.partitions import Codes
 
-__all__ = ["file_table", "no_rows", "partition_fields"]
+__all__ = ["FILE_COLUMNS", "batch_files", "files_schema", "partition_fields"]
+
+FILE_COLUMNS = (
+    "path",
+    "uri",
+    "size",
+    "modification_time",
+    "partition_values",
+    "num_records",
+    "deletion_vector",
+    "base_row_id",
+    "default_row_commit_version",
+)
+"""Columns of `Scan.files()`, in their order; `stats` may follow."""
+
+_WHOLE_FROM = 0.1
+"""From this share of a batch's files on, derived columns are made of the whole batch and kept for the next scan."""
 
 
 def partition_fields(snapshot: Snapshot) -> list[StructField]:
@@ -28,59 +46,86 @@ def partition_fields(snapshot: Snapshot) -> list[StructField]:
     return [by_name[name] for name in snapshot.partition_columns]
 
 
-def no_rows(stats: bool) -> pa.Table:
-    """Rows of no file, in the shape that candidates.Batch.rows gives them."""
+def files_schema(snapshot: Snapshot, columns: Sequence[str]) -> pa.Schema:
+    """Arrow schema of a file list."""
+    partitions = [pa.field(field.name, arrow_type(field.type)) for field in partition_fields(snapshot)]
     types = {
         "path": pa.string(),
-        "partition_values": pa.map_(pa.string(), pa.string()),
-        "deletion_vector": DELETION_VECTOR,
+        "uri": pa.string(),
         "stats": pa.string(),
+        "modification_time": pa.timestamp("ms", "UTC"),
+        "partition_values": pa.struct(partitions),
+        "deletion_vector": DELETION_VECTOR,
     }
-    names = [*ROW_COLUMNS, "num_records", *(["stats"] if stats else [])]
-    return pa.table({name: pa.array([], types.get(name, pa.int64())) for name in names})
+    return pa.schema([pa.field(name, types.get(name, pa.int64())) for name in columns])
 
 
-def file_table(rows: pa.Table, snapshot: Snapshot, time_zone: str | None) -> pa.Table:
-    """The public columns of `rows`.
+def batch_files(batch: Batch, indices: pa.Array | None, columns: Sequence[str], time_zone: str | None) -> pa.Table:
+    """The public columns of the batch's rows at `indices` (None: all), which are part of the snapshot.
 
     time_zone: how zone-less timestamps among the partition values are read; None means UTC here.
-    Raises CorruptLog naming the column and the file of a partition value that is not of the column's type.
+    Raises CorruptLog naming the column of a partition value that is not of the column's type.
     """
-    raw = _one(rows["path"])
-    columns = {
-        "path": decode_paths(raw),
-        "uri": absolute_uris(snapshot.table_root, raw),
-        "size": _one(rows["size"]),
-        "modification_time": pc.cast(_one(rows["modification_time"]), pa.timestamp("ms", "UTC")),
-        "partition_values": _partition_values(rows, snapshot, time_zone or "UTC"),
-        "num_records": _one(rows["num_records"]),
-        "deletion_vector": _one(rows["deletion_vector"]),
-        "base_row_id": _one(rows["base_row_id"]),
-        "default_row_commit_version": _one(rows["default_row_commit_version"]),
-    }
-    if "stats" in rows.column_names:
-        columns["stats"] = _one(rows["stats"])
-    return pa.table(columns)
+    zone = time_zone or "UTC"
+    _read_together(batch, columns)
+    whole = indices is None or len(indices) >= _WHOLE_FROM * batch.num_rows
+    arrays = []
+    for name in columns:
+        if whole:
+            key = (batch.scope, "file", name, zone)
+            values = batch.cache.array(key, partial(_column, batch, None, name, zone))
+            arrays.append(values if indices is None else values.take(indices))
+        else:
+            arrays.append(_column(batch, indices, name, zone))
+    return pa.table(arrays, schema=files_schema(batch.snapshot, columns))
 
 
-def _partition_values(rows: pa.Table, snapshot: Snapshot, time_zone: str) -> pa.Array:
+def _read_together(batch: Batch, columns: Sequence[str]) -> None:
+    """Bring the raw columns into the cache by one read."""
+    raw = {"uri": "path", "partition_values": None}
+    names = dict.fromkeys(raw.get(name, name) for name in columns)
+    batch.raw([name for name in names if name is not None])
+
+
+def _column(batch: Batch, indices: pa.Array | None, name: str, zone: str) -> pa.Array:
+    if name == "partition_values":
+        return _partition_values(batch, indices, zone)
+    [values] = batch.raw(["path" if name == "uri" else name])
+    values = values if indices is None else values.take(indices)
+    match name:
+        case "path":
+            return decode_paths(values)
+        case "uri":
+            return absolute_uris(batch.snapshot.table_root, values)
+        case "modification_time":
+            return pc.cast(values, pa.timestamp("ms", "UTC"))
+        case _:
+            return values
+
+
+def _partition_values(batch: Batch, indices: pa.Array | None, zone: str) -> pa.Array:
+    snapshot = batch.snapshot
     fields = partition_fields(snapshot)
+    rows = batch.num_rows if indices is None else len(indices)
     if not fields:
-        return pa.Array.from_buffers(pa.struct([]), len(rows), [None])
-    maps = _one(rows["partition_values"])
+        return pa.Array.from_buffers(pa.struct([]), rows, [None])
     columns: list[pa.Array] = []
     for field in fields:
-        texts = map_values(maps, physical_name(field, snapshot.mapping_mode))
-        try:
-            columns.append(partition_column(texts, field.type, time_zone))
-        except PartitionValueError as error:
-            raise CorruptLog(
-                f"The log of {snapshot.table_root} at version {snapshot.version} has a partition value of column "
-                f"{field.name!r} that cannot be read ({error}); rewrite the files of that partition."
-            ) from error
+        codes = batch.partition_codes(physical_name(field, snapshot.mapping_mode))
+        columns.append(_typed(codes, indices, field, zone, snapshot))
     names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
     return pa.StructArray.from_arrays(columns, fields=names)
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+def _typed(codes: Codes, indices: pa.Array | None, field: StructField, zone: str, snapshot: Snapshot) -> pa.Array:
+    chosen = codes.codes if indices is None else codes.codes.take(indices)
+    used = chosen.unique()
+    texts = pa.array([codes.texts[code] for code in used.to_pylist()], pa.string())
+    try:
+        values = partition_column(texts, field.type, zone)
+    except PartitionValueError as error:
+        raise CorruptLog(
+            f"The log of {snapshot.table_root} at version {snapshot.version} has a partition value of column "
+            f"{field.name!r} that cannot be read ({error}); rewrite the files of that partition."
+        ) from error
+    return values.take(pc.index_in(chosen, value_set=used))

@@ -6,6 +6,7 @@ Values come from the log's text, never from directory names (PROTOCOL, Partition
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from deltaskip.kernels.lane import Lane, take_lane
 from deltaskip.schema.types import BINARY, STRING
 from deltaskip.skipping.program import PartitionTerm
 
-__all__ = ["PartitionCache", "map_values", "partition_lane"]
+__all__ = ["Codes", "PartitionCache", "encoded", "map_values", "partition_lane"]
 
 _UNKNOWN = object()
 
@@ -28,22 +29,40 @@ PartitionCache = dict[tuple[PartitionTerm, tuple[str | None, ...]], bool]
 """Outcome of a term for a tuple of partition texts; shared by all batches of one scan."""
 
 
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """A partition column of a batch: an int32 code a file, and the raw text that each code stands for (None: null)."""
+
+    codes: pa.Array
+    texts: tuple[str | None, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Size for a cache."""
+        return int(self.codes.nbytes) + 64 * len(self.texts)
+
+
+def encoded(texts: pa.Array) -> Codes:
+    """Raw partition values as codes."""
+    coded = texts.dictionary_encode(null_encoding="encode")
+    return Codes(pc.cast(coded.indices, pa.int32()), tuple(coded.dictionary.to_pylist()))
+
+
 def partition_lane(
-    term: PartitionTerm, texts: Callable[[FieldRef], pa.Array], time_zone: str | None, cache: PartitionCache
+    term: PartitionTerm, codes: Callable[[FieldRef], Codes], time_zone: str | None, cache: PartitionCache
 ) -> Lane:
     """Keep lane of `term`: files whose partition values make its predicate TRUE, or leave it unknown.
 
-    texts: the raw partition values of a column, one a file. time_zone: that of zone-less timestamps; None if unknown.
+    codes: the raw partition values of a column, one a file. time_zone: that of zone-less timestamps; None if unknown.
     """
-    encoded = [texts(column).dictionary_encode(null_encoding="encode") for column in term.columns]
-    codes, tuples = _distinct_tuples(encoded)
+    combined, tuples = _distinct_tuples([codes(column) for column in term.columns])
     keep = bytearray()
     for values in tuples:
         key = (term, values)
         if key not in cache:
             cache[key] = _may_match(term, values, time_zone)
         keep.append(cache[key])
-    return take_lane(codes, bytes(keep), True)
+    return take_lane(combined, bytes(keep), True)
 
 
 def map_values(partition_values: pa.Array, key: str) -> pa.Array:
@@ -65,21 +84,20 @@ def map_values(partition_values: pa.Array, key: str) -> pa.Array:
     return pc.map_lookup(partition_values, pa.scalar(key, partition_values.type.key_type), "first")
 
 
-def _distinct_tuples(encoded: list[pa.DictionaryArray]) -> tuple[pa.Array, list[tuple[str | None, ...]]]:
+def _distinct_tuples(columns: list[Codes]) -> tuple[pa.Array, list[tuple[str | None, ...]]]:
     """int32 codes and the tuple of texts that each code stands for."""
-    if len(encoded) == 1:
-        return pc.cast(encoded[0].indices, pa.int32()), [(text,) for text in encoded[0].dictionary.to_pylist()]
-    combined = np.zeros(len(encoded[0]), dtype=np.int64)
-    for column in encoded:
-        combined = combined * max(len(column.dictionary), 1) + column.indices.to_numpy(zero_copy_only=False)
+    if len(columns) == 1:
+        return columns[0].codes, [(text,) for text in columns[0].texts]
+    combined = np.zeros(len(columns[0].codes), dtype=np.int64)
+    for column in columns:
+        combined = combined * max(len(column.texts), 1) + column.codes.to_numpy(zero_copy_only=False)
     distinct, codes = np.unique(combined, return_inverse=True)
-    dictionaries = [column.dictionary.to_pylist() for column in encoded]
     tuples: list[tuple[str | None, ...]] = []
     for code in distinct.tolist():
         values: list[str | None] = []
-        for dictionary in reversed(dictionaries):
-            code, position = divmod(code, max(len(dictionary), 1))
-            values.append(dictionary[position])
+        for column in reversed(columns):
+            code, position = divmod(code, max(len(column.texts), 1))
+            values.append(column.texts[position])
         tuples.append(tuple(reversed(values)))
     return pa.array(codes.astype(np.int32)), tuples
 

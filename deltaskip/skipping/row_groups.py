@@ -8,14 +8,14 @@ without that statistic, which must be kept: a row group counts only if every add
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from deltaskip.kernels.lane import constant_lane
+from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.column_cache import ColumnCache
 from deltaskip.skipping.program import Program, evaluate
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLeaf
@@ -23,34 +23,34 @@ from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLea
 __all__ = ["row_groups_to_read"]
 
 
-def row_groups_to_read(program: Program, metadata: pq.FileMetaData) -> list[int]:
-    """Ordinals of the row groups that may hold an add action which `program` keeps, ascending."""
-    footer = _Footer(metadata)
-    lane = evaluate(program.root, footer, lambda _: constant_lane(footer.num_rows, True))
+def row_groups_to_read(program: Program, part: CheckpointPart, cache: ColumnCache) -> list[int]:
+    """Ordinals of the row groups of `part` that may hold an add action which `program` keeps, ascending."""
+    key = (part.path, "footer")
+    footer: _Footer | None = cache.get(key)
+    if footer is None:
+        footer = _Footer(part)
+        cache.put(key, footer, 0)
+    lane = evaluate(program.root, footer, lambda _: constant_lane(part.metadata.num_row_groups, True))
     kept: list[int] = lane.indices().to_pylist()
-    return [group for group in kept if footer.has_adds(group)]
+    return [group for group in kept if part.add_rows(group)]
 
 
 class _Footer:
-    """skipping.program.Statistics of row groups."""
+    """skipping.program.Statistics of row groups. Immutable but for what it remembers of the footer."""
 
-    def __init__(self, metadata: pq.FileMetaData) -> None:
-        self.num_rows: int = metadata.num_row_groups
-        self._metadata = metadata
-        # By the names themselves: dotted paths cannot tell a name with a dot from two names.
-        leaves = [leaf for field in metadata.schema.to_arrow_schema() for leaf in _leaves(field)]
-        self._columns = {path: i for i, (path, _) in enumerate(leaves)}
-        self._types = [type_ for _, type_ in leaves]
-        self._adds = [self._present(("add", "path"), group) for group in range(self.num_rows)]
-
-    def has_adds(self, group: int) -> bool:
-        return self._adds[group] != 0
+    def __init__(self, part: CheckpointPart) -> None:
+        self.num_rows: int = part.metadata.num_row_groups
+        self._part = part
+        self._bounds: dict[tuple[StatField, Side], pa.Array] = {}
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
-        leaf = StatLeaf("minValues" if side == "min" else "maxValues", field)
-        column = self._column(leaf)
-        values = [self._value(column, group, side) for group in range(self.num_rows)]
-        return self._decode(values, column, field, side)
+        """The outermost bound of the row group's files; null where some file has none."""
+        key = (field, side)
+        if key not in self._bounds:
+            column = self._column(StatLeaf("minValues" if side == "min" else "maxValues", field))
+            values = [self._value(column, group, side) for group in range(self.num_rows)]
+            self._bounds[key] = self._decode(values, column, field, side)
+        return self._bounds[key]
 
     def null_count(self, field: StatField) -> pa.Array:
         """0 where every file of the row group says 0; unknown elsewhere, as one number cannot stand for many."""
@@ -64,42 +64,32 @@ class _Footer:
     def nan_recorded(self) -> pa.BooleanArray:
         return pa.array([False] * self.num_rows)
 
-    def _column(self, leaf: StatLeaf) -> int | None:
-        return self._columns.get(("add", "stats_parsed", *leaf.path))
+    def _column(self, leaf: StatLeaf) -> tuple[int, pa.DataType] | None:
+        return self._part.leaves.get(("add", "stats_parsed", *leaf.path))
 
-    def _present(self, path: tuple[str, ...], group: int) -> int | None:
-        """How many rows of the group have a value at `path`; None if the footer does not say."""
-        column = self._columns.get(path)
+    def _value(self, column: tuple[int, pa.DataType] | None, group: int, side: Side) -> Any:
         if column is None:
             return None
-        chunk = self._metadata.row_group(group).column(column)
-        statistics = chunk.statistics
-        if statistics is None or not statistics.has_null_count:
-            return None
-        return int(chunk.num_values - statistics.null_count)
-
-    def _value(self, column: int | None, group: int, side: Side) -> Any:
-        if column is None or self._adds[group] is None:
-            return None
-        chunk = self._metadata.row_group(group).column(column)
+        ordinal, type_ = column
+        chunk = self._part.metadata.row_group(group).column(ordinal)
         statistics = chunk.statistics
         if statistics is None or not statistics.has_min_max or not statistics.has_null_count:
             return None
-        if chunk.num_values - statistics.null_count != self._adds[group]:
+        if chunk.num_values - statistics.null_count != self._part.add_rows(group) or chunk.physical_type == "INT96":
             return None
-        if chunk.physical_type in ("INT32", "INT64") and not pa.types.is_decimal(self._types[column]):
+        if chunk.physical_type in ("INT32", "INT64") and not pa.types.is_decimal(type_):
             return statistics.min_raw if side == "min" else statistics.max_raw
-        if chunk.physical_type == "INT96":
-            return None
         return statistics.min if side == "min" else statistics.max
 
-    def _decode(self, values: list[Any], column: int | None, field: StatField, side: Side) -> pa.Array:
+    def _decode(
+        self, values: list[Any], column: tuple[int, pa.DataType] | None, field: StatField, side: Side
+    ) -> pa.Array:
         if column is None or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
             # Footers leave NaN out, so they say nothing about a file whose own bound is NaN.
             return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
             return pa.array([_text(value, side) for value in values], pa.large_binary())
-        arrow = self._types[column]
+        arrow = column[1]
         raw = pa.array(values, pa.int64()) if isinstance(values[0], int) else pa.array(values)
         if pa.types.is_date32(arrow) or pa.types.is_integer(arrow):
             raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
@@ -128,20 +118,3 @@ def _layout(field: StatField) -> pa.DataType:
             return pa.decimal128(field.type.precision, field.type.scale)  # type: ignore[attr-defined]
         case _:
             return pa.int64()
-
-
-def _leaves(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    """Names and type of each Parquet column below an Arrow field, in the order of the file."""
-    type_ = field.type
-    if pa.types.is_struct(type_):
-        inner = [type_.field(i) for i in range(type_.num_fields)]
-    elif pa.types.is_map(type_):
-        inner = [type_.key_field, type_.item_field]
-    elif pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        inner = [type_.value_field]
-    else:
-        yield (field.name,), type_
-        return
-    for child in inner:
-        for path, leaf in _leaves(child):
-            yield (field.name, *path), leaf

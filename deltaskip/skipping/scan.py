@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions.paths import escape_globs, hadoop_paths
+from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths
 from deltaskip.errors import PredicateError, SparkUnavailable
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Literal
@@ -19,7 +19,7 @@ from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.candidates import Batch, candidates
 from deltaskip.skipping.explain import Explain, explain
-from deltaskip.skipping.files import file_table, no_rows
+from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
 from deltaskip.skipping.partitions import PartitionCache, partition_lane
 from deltaskip.skipping.program import PartitionTerm, Program, evaluate
 from deltaskip.skipping.rewrite import rewrite
@@ -61,15 +61,24 @@ class Scan:
         """The bound, normalised predicate; a TRUE literal where there is none."""
         return self._predicate
 
-    def files(self, stats: bool = False) -> pa.Table:
+    def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
         """One row a file that may hold a matching row, in a stable order (checkpoint, then commits, as logged).
 
         Columns: path (decoded), uri (absolute, encoded), size (bytes), modification_time, partition_values (struct,
         typed by the schema), num_records, deletion_vector (struct or null), base_row_id, default_row_commit_version,
-        and with stats=True `stats`, the statistics as JSON text.
+        and with stats=True `stats`, the statistics as JSON text. columns: only these of them, read and made alone.
         """
-        tables = [file_table(rows, self.snapshot, self.time_zone) for rows in self._rows(stats)]
-        return pa.concat_tables(tables, promote_options="permissive")
+        names = self._file_columns(stats, columns)
+        wanted = names if self.limit is None else tuple(dict.fromkeys([*names, "num_records", "deletion_vector"]))
+        tables = [
+            batch_files(batch, kept, wanted, self.time_zone)
+            for batch in candidates(self.snapshot, self.program)
+            if (kept := self._kept(batch)) is None or len(kept)
+        ]
+        table = pa.concat_tables([files_schema(self.snapshot, wanted).empty_table(), *tables])
+        if self.limit is not None and self._keeps_all():
+            table = _fewest_files(table, self.limit)
+        return table.select(names)
 
     def paths(self) -> list[str]:
         """Paths of the kept files as `spark.read.parquet(*paths)` takes them: decoded, glob characters escaped.
@@ -78,16 +87,25 @@ class Scan:
         the column `uri` of `files()`.
         """
         root = self.snapshot.table_root
+        if self.limit is not None:
+            return [escape_globs(hadoop_path(root, uri)) for uri in self.files(columns=["uri"])["uri"].to_pylist()]
         found: list[str] = []
-        for rows in self._rows(False):
-            located = hadoop_paths(root, rows["path"])
+        for batch in candidates(self.snapshot, self.program):
+            kept = self._kept(batch)
+            [paths] = batch.raw(["path"])
+            located = hadoop_paths(root, paths if kept is None else paths.take(kept))
             odd = pc.any(pc.match_substring_regex(located, r"[{}\[\]*?\\]"), min_count=0).as_py()
             found += [escape_globs(path) for path in located.to_pylist()] if odd else located.to_pylist()
         return found
 
     def total_files(self) -> int:
         """Number of files in the snapshot."""
-        return sum(len(rows) for rows in Scan(self.snapshot)._rows(False))
+        everything = Scan(self.snapshot)
+        total = 0
+        for batch in candidates(self.snapshot, everything.program):
+            live = batch.live(None)
+            total += batch.num_rows if live is None else len(live)
+        return total
 
     def explain(self) -> Explain:
         """What each leaf of the predicate could prove, and how many files it dropped."""
@@ -126,30 +144,32 @@ class Scan:
     def _keeps_all(self) -> bool:
         return isinstance(self._predicate, Literal) and self._predicate.value is True
 
-    def _rows(self, stats: bool) -> list[pa.Table]:
-        """Rows of the kept files, at least one table, none longer than a batch unless there is a limit."""
-        kept = [rows for batch in candidates(self.snapshot, self.program) if len(rows := self._kept(batch, stats))]
-        if not kept:
-            return [no_rows(stats)]
-        if self.limit is None or not self._keeps_all():
-            return kept
-        return [_fewest_files(pa.concat_tables(kept, promote_options="permissive"), self.limit)]
+    def _file_columns(self, stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
+        if columns is None:
+            return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
+        unknown = [name for name in columns if name not in (*FILE_COLUMNS, "stats")]
+        if unknown:
+            raise PredicateError(
+                f"A file list has no column {unknown[0]!r}; its columns are {', '.join(FILE_COLUMNS)} and stats."
+            )
+        return tuple(columns)
 
-    def _kept(self, batch: Batch, stats: bool) -> pa.Table:
+    def _kept(self, batch: Batch) -> pa.Array | None:
+        """Rows of the batch that are kept and part of the snapshot; None for all of them."""
         if self._keeps_all():
-            return batch.rows(None, stats)
+            return batch.live(None)
         lane = self._lane(self.program, batch)
-        kept = lane.count()
-        if kept == 0:
-            return no_rows(stats)
-        return batch.rows(None if kept == batch.num_rows else lane.indices(), stats)
+        count = lane.count()
+        if count == 0:
+            return lane.indices()
+        return batch.live(None if count == batch.num_rows else lane.indices())
 
     def _lane(self, program: Program, batch: Batch) -> Lane:
-        batch.statistics.load(program.stat_leaves)
+        batch.prepare(program)
 
         def partitions(term: PartitionTerm) -> Lane:
             return partition_lane(
-                term, lambda column: batch.partition_texts(column.physical[0]), self.time_zone, self._partition_cache
+                term, lambda column: batch.partition_codes(column.physical[0]), self.time_zone, self._partition_cache
             )
 
         return evaluate(program.root, batch.statistics, partitions)

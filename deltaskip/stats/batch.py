@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,50 +14,77 @@ from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
 from deltaskip.stats.decode import from_double, from_struct, from_text
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 
-__all__ = ["FileStats", "StatisticsWarning"]
+__all__ = ["ColumnStore", "FileStats", "StatisticsSource", "StatisticsWarning", "stats_of_texts"]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
-_GROUP_NAMES = {"nullCount": ("nullCount", "nullCounts")}
 
 
 class StatisticsWarning(UserWarning):
     """A statistic in the log has the wrong JSON type or is no JSON at all; it counts as missing."""
 
 
-class FileStats:
-    """min/max, null counts and row counts of `num_rows` files.
+class ColumnStore(Protocol):
+    """Keeps decoded columns for later, or does not."""
 
-    parsed: `stats_parsed` of the rows (StructArray) or None. json: called once at most, gives `stats` as text or None.
+    def get(self, key: Hashable) -> Any:
+        """The value under `key`, or None."""
+        ...
+
+    def put(self, key: Hashable, value: Any, size_bytes: int) -> None:
+        """Keep `value` if there is room."""
+        ...
+
+
+class StatisticsSource(Protocol):
+    """Where the statistics of a batch of files are read from; each call reads what is not there yet."""
+
+    def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        """Leaves of `stats_parsed`, None for each that its schema lacks. paths: names below `stats_parsed`."""
+        ...
+
+    def struct_valid(self) -> pa.BooleanArray | None:
+        """Where `stats_parsed` is not null; None where it is null everywhere."""
+        ...
+
+    def json(self) -> pa.Array | None:
+        """`stats`, the JSON texts; None where there are none."""
+        ...
+
+    def nan_recorded(self) -> pa.BooleanArray:
+        """Where the file's writer is known to record NaN in its bounds."""
+        ...
+
+
+class FileStats:
+    """min/max, null counts and row counts of `num_rows` files, decoded once each.
+
     A row whose `stats_parsed` is not null is read from there, any other row and any leaf that the struct's schema lacks
-    from the text (skipping.md, trap 11). nan_recorded: True where the file's writer is known to record NaN in its
-    bounds; elsewhere, and beside a maximum that is a number, a NaN minimum is no bound (trap 1).
+    from the text (skipping.md, trap 11). A NaN minimum is no bound unless the file's writer records NaN and the maximum
+    is NaN, too (trap 1). cache, scope: where decoded leaves are kept for the next scan, and the batch's key there.
     """
 
-    def __init__(
-        self,
-        num_rows: int,
-        parsed: pa.StructArray | None,
-        json: Callable[[], pa.Array | None],
-        nan_recorded: Callable[[], pa.BooleanArray],
-    ) -> None:
+    def __init__(self, num_rows: int, source: StatisticsSource, cache: ColumnStore, scope: Hashable) -> None:
         self.num_rows = num_rows
-        self._parsed = parsed
-        self._load_json = json
-        self._load_nan_recorded = nan_recorded
-        self._json: pa.Array | None = None
-        self._json_loaded = False
+        self._source = source
+        self._cache = cache
+        self._scope = scope
         self._nan_recorded: pa.BooleanArray | None = None
         self._decoded: dict[StatLeaf, pa.Array] = {}
 
     def load(self, leaves: Iterable[StatLeaf]) -> None:
-        """Decode `leaves` in one pass over each text."""
-        wanted = [leaf for leaf in dict.fromkeys(leaves) if leaf not in self._decoded]
-        from_parsed = {leaf: self._struct_leaf(leaf) for leaf in wanted}
-        from_json = [leaf for leaf, values in from_parsed.items() if values is None or self._some_rows_unparsed()]
-        texts = self._json_leaves(from_json)
+        """Decode `leaves`, those of the text in one pass over each."""
+        wanted = [leaf for leaf in dict.fromkeys(leaves) if not self._known(leaf)]
+        if not wanted:
+            return
+        from_parsed = dict(zip(wanted, self._struct_leaves(wanted), strict=True))
+        valid = self._source.struct_valid() if any(v is not None for v in from_parsed.values()) else None
+        unparsed = valid is None or valid.false_count > 0
+        texts = self._json_leaves([leaf for leaf, values in from_parsed.items() if values is None or unparsed])
         for leaf in wanted:
-            self._decoded[leaf] = self._merge(from_parsed[leaf], texts.get(leaf), leaf)
+            values = self._merge(from_parsed[leaf], texts.get(leaf), valid, leaf)
+            self._decoded[leaf] = values
+            self._cache.put((self._scope, leaf), values, values.nbytes)
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
         """Minimum or maximum in the kernel layout of `field.kind`; null where missing or unusable. Inclusive."""
@@ -73,42 +101,36 @@ class FileStats:
     def nan_recorded(self) -> pa.BooleanArray:
         """Whether each file's writer is known to record NaN."""
         if self._nan_recorded is None:
-            self._nan_recorded = self._load_nan_recorded()
+            self._nan_recorded = self._source.nan_recorded()
         return self._nan_recorded
+
+    def _known(self, leaf: StatLeaf) -> bool:
+        if leaf not in self._decoded:
+            cached = self._cache.get((self._scope, leaf))
+            if cached is None:
+                return False
+            self._decoded[leaf] = cached
+        return True
 
     def _leaf(self, leaf: StatLeaf) -> pa.Array:
         if leaf not in self._decoded:
             self.load([leaf])
         return self._decoded[leaf]
 
-    def _some_rows_unparsed(self) -> bool:
-        return self._parsed is None or self._parsed.null_count > 0
-
-    def _struct_leaf(self, leaf: StatLeaf) -> pa.Array | None:
-        """The leaf's column in `stats_parsed`, or None where its schema has no such leaf."""
-        if self._parsed is None:
-            return None
-        for group in _GROUP_NAMES.get(leaf.group, (leaf.group,)):
-            values: pa.Array = self._parsed
-            for name in (group, *leaf.path[1:]):
-                index = values.type.get_field_index(name) if pa.types.is_struct(values.type) else -1
-                if index < 0:
-                    break
-                values = pc.struct_field(values, [index])
-            else:
-                return values
-        return None
-
-    def _json_text(self) -> pa.Array | None:
-        if not self._json_loaded:
-            self._json = self._load_json()
-            self._json_loaded = True
-        return self._json
+    def _struct_leaves(self, leaves: list[StatLeaf]) -> list[pa.Array | None]:
+        found = self._source.struct_leaves([leaf.path for leaf in leaves])
+        # The draft's example says nullCounts.
+        again = [i for i, leaf in enumerate(leaves) if found[i] is None and leaf.group == "nullCount"]
+        if again:
+            plural = self._source.struct_leaves([("nullCounts", *leaves[i].path[1:]) for i in again])
+            for i, values in zip(again, plural, strict=True):
+                found[i] = values
+        return found
 
     def _json_leaves(self, leaves: list[StatLeaf]) -> dict[StatLeaf, pa.Array]:
         if not leaves:
             return {}
-        text = self._json_text()
+        text = self._source.json()
         if text is None or text.null_count == len(text):
             return {}
         integral = [leaf for leaf in leaves if _is_integral(leaf)]
@@ -132,16 +154,16 @@ class FileStats:
                 found[leaf] = from_text(texts, kinds, _field(leaf), _side(leaf))
         return found
 
-    def _merge(self, parsed: pa.Array | None, text: pa.Array | None, leaf: StatLeaf) -> pa.Array:
+    def _merge(
+        self, parsed: pa.Array | None, text: pa.Array | None, valid: pa.BooleanArray | None, leaf: StatLeaf
+    ) -> pa.Array:
         struct_values = None if parsed is None else _decode_struct(parsed, leaf)
         if struct_values is None and text is None:
-            return _guard(pa.nulls(self.num_rows, _arrow_type(leaf)), leaf)
+            return pa.nulls(self.num_rows, _arrow_type(leaf))
         if struct_values is None or text is None:
             merged = text if struct_values is None else struct_values
         else:
-            assert self._parsed is not None
-            text = pc.cast(text, struct_values.type)
-            merged = pc.if_else(self._parsed.is_valid(), struct_values, text)
+            merged = pc.if_else(valid, struct_values, pc.cast(text, struct_values.type))
         return self._trust(_guard(merged, leaf), leaf)
 
     def _trust(self, values: pa.Array, leaf: StatLeaf) -> pa.Array:
@@ -164,6 +186,37 @@ class FileStats:
                 StatisticsWarning,
                 stacklevel=2,
             )
+
+
+class _Texts:
+    """Statistics that are there as JSON text only; nothing is kept for later."""
+
+    def __init__(self, texts: pa.Array) -> None:
+        self._texts = texts
+
+    def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        return [None] * len(paths)
+
+    def struct_valid(self) -> pa.BooleanArray | None:
+        return None
+
+    def json(self) -> pa.Array | None:
+        return self._texts
+
+    def nan_recorded(self) -> pa.BooleanArray:
+        return pa.repeat(pa.scalar(False), len(self._texts))
+
+    def get(self, key: Hashable) -> Any:
+        return None
+
+    def put(self, key: Hashable, value: Any, size_bytes: int) -> None:
+        return None
+
+
+def stats_of_texts(texts: pa.Array) -> FileStats:
+    """The statistics in JSON texts (string array), one a file; their writers are unknown."""
+    source = _Texts(texts)
+    return FileStats(len(texts), source, source, None)
 
 
 def _layout(leaf: StatLeaf) -> BoundKind | None:

@@ -1,0 +1,60 @@
+"""A bounded store of decoded columns: what makes the next scan of an open table cheap."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Any
+
+__all__ = ["DEFAULT_CAPACITY_BYTES", "ColumnCache"]
+
+DEFAULT_CAPACITY_BYTES = 1 << 30
+
+
+class ColumnCache:
+    """Least recently used values go first once they come to more than `capacity_bytes`. Safe to share between threads.
+
+    Values are immutable (Arrow arrays and tuples of them); a value larger than the capacity is not kept.
+    """
+
+    def __init__(self, capacity_bytes: int = DEFAULT_CAPACITY_BYTES) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.size_bytes = 0
+        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> Any:
+        """The value under `key`, or None."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            self._entries.move_to_end(key)
+            return entry[0]
+
+    def put(self, key: Hashable, value: Any, size_bytes: int) -> None:
+        """Keep `value` under `key`; it counts as `size_bytes`."""
+        if size_bytes > self.capacity_bytes:
+            return
+        with self._lock:
+            old = self._entries.pop(key, None)
+            self.size_bytes += size_bytes - (0 if old is None else old[1])
+            self._entries[key] = (value, size_bytes)
+            while self.size_bytes > self.capacity_bytes:
+                _, (_, evicted) = self._entries.popitem(last=False)
+                self.size_bytes -= evicted
+
+    def array(self, key: Hashable, build: Callable[[], Any]) -> Any:
+        """The Arrow array under `key`, built and kept if it is not there."""
+        value = self.get(key)
+        if value is None:
+            value = build()
+            self.put(key, value, value.nbytes)
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+            self.size_bytes = 0
