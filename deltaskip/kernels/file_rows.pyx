@@ -40,6 +40,14 @@ cdef inline int64_t lane_bytes(int field, int64_t rows) noexcept nogil:
     return (rows + 1) * (8 if FIRST_LONG <= field < FIRST_MAP else 4)
 
 
+cdef inline int put_end(ByteBuffer ends, int64_t end) noexcept nogil:
+    if ends.capacity - ends.size < 4 and ends.reserve(4) != 0:
+        return -1
+    (<int32_t*>(ends.data + ends.size))[0] = <int32_t>end
+    ends.size += 4
+    return 0
+
+
 cdef class TextMap:
     def __cinit__(self):
         self.keys = ByteBuffer()
@@ -64,11 +72,9 @@ cdef class TextMap:
 
     cdef int add(self, Text* key, Text* value) noexcept nogil:
         """Append an entry; `value` is NULL for a null value. -1 when memory is out."""
-        if append_text(self.keys, key) != 0 or self.key_ends.append_int32(<int32_t>self.keys.size) != 0:
+        if append_text(self.keys, key) != 0 or (value != NULL and append_text(self.values, value) != 0):
             return -1
-        if value != NULL and append_text(self.values, value) != 0:
-            return -1
-        if self.value_ends.append_int32(<int32_t>self.values.size) != 0:
+        if put_end(self.key_ends, self.keys.size) != 0 or put_end(self.value_ends, self.values.size) != 0:
             return -1
         self.entries += 1
         return self.value_there.append_byte(value != NULL)

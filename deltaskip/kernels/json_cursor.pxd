@@ -5,155 +5,12 @@ reads at or past `end`. Text outside strings is ASCII by the grammar, so UTF-8 i
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from deltaskip.kernels.arrow cimport ByteBuffer
-
-
-cdef extern from *:
-    """
-    #ifndef DELTASKIP_JSON_CURSOR
-    #define DELTASKIP_JSON_CURSOR
-    #include <stdint.h>
-    #include <string.h>
-    #if defined(__SSE2__) && !defined(DELTASKIP_PORTABLE)
-    #include <emmintrin.h>
-    #define DELTASKIP_SSE2
-    #endif
-
-    /* Bit k of each mask tells of byte k of 64. */
-    typedef struct { uint64_t quote, backslash, control, wide; } json_masks;
-
-    #ifdef DELTASKIP_SSE2
-    static inline uint32_t json_special16(const uint8_t* p, uint32_t* wide) {
-        __m128i v = _mm_loadu_si128((const __m128i*)p);
-        __m128i hit = _mm_or_si128(
-            _mm_or_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('"')), _mm_cmpeq_epi8(v, _mm_set1_epi8(92))),
-            _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(31)), v));
-        *wide = (uint32_t)_mm_movemask_epi8(v);
-        return (uint32_t)_mm_movemask_epi8(hit);
-    }
-    static inline json_masks json_masks64(const uint8_t* p) {
-        json_masks m = {0, 0, 0, 0};
-        for (int i = 0; i < 4; i++) {
-            __m128i v = _mm_loadu_si128((const __m128i*)(p + 16 * i));
-            m.quote |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8('"'))) << (16 * i);
-            m.backslash |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(92))) << (16 * i);
-            m.control |= (uint64_t)(uint32_t)_mm_movemask_epi8(
-                _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(31)), v)) << (16 * i);
-            m.wide |= (uint64_t)(uint32_t)_mm_movemask_epi8(v) << (16 * i);
-        }
-        return m;
-    }
-    #else
-    #define JSON_ONES 0x0101010101010101ULL
-    #define JSON_HIGH 0x8080808080808080ULL
-    static inline uint64_t json_word(const uint8_t* p) {
-        uint64_t w;
-        memcpy(&w, p, 8);
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        w = __builtin_bswap64(w);
-    #endif
-        return w;
-    }
-    /* The high bit of every byte of `w`, gathered into 8 bits. */
-    static inline uint64_t json_gather(uint64_t w) { return ((w & JSON_HIGH) >> 7) * 0x0102040810204080ULL >> 56; }
-    /* The high bit of each byte tells whether that byte of `w` is zero; exact, no borrow crosses bytes. */
-    static inline uint64_t json_zero(uint64_t w) { return ~(((w & ~JSON_HIGH) + ~JSON_HIGH) | w | ~JSON_HIGH); }
-    static inline uint64_t json_control(uint64_t w) { return json_zero(w & (JSON_ONES * 0xe0)); }
-    static inline uint32_t json_special16(const uint8_t* p, uint32_t* wide) {
-        uint32_t hits = 0, high = 0;
-        for (int i = 0; i < 2; i++) {
-            uint64_t w = json_word(p + 8 * i);
-            uint64_t hit = json_zero(w ^ (JSON_ONES * '"')) | json_zero(w ^ (JSON_ONES * 92)) | json_control(w);
-            hits |= (uint32_t)json_gather(hit) << (8 * i);
-            high |= (uint32_t)json_gather(w) << (8 * i);
-        }
-        *wide = high;
-        return hits;
-    }
-    static inline json_masks json_masks64(const uint8_t* p) {
-        json_masks m = {0, 0, 0, 0};
-        for (int i = 0; i < 8; i++) {
-            uint64_t w = json_word(p + 8 * i);
-            m.quote |= json_gather(json_zero(w ^ (JSON_ONES * '"'))) << (8 * i);
-            m.backslash |= json_gather(json_zero(w ^ (JSON_ONES * 92))) << (8 * i);
-            m.control |= json_gather(json_control(w)) << (8 * i);
-            m.wide |= json_gather(w) << (8 * i);
-        }
-        return m;
-    }
-    #endif
-    /* Bit k of each mask: byte k is { or [ (open), } or ] (close). */
-    typedef struct { uint64_t open, close; } json_brackets;
-    static inline json_brackets json_brackets64(const uint8_t* p) {
-        json_brackets b = {0, 0};
-    #ifdef DELTASKIP_SSE2
-        for (int i = 0; i < 4; i++) {
-            __m128i v = _mm_or_si128(_mm_loadu_si128((const __m128i*)(p + 16 * i)), _mm_set1_epi8(32));
-            b.open |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8('{'))) << (16 * i);
-            b.close |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8('}'))) << (16 * i);
-        }
-    #else
-        for (int i = 0; i < 8; i++) {
-            uint64_t w = json_word(p + 8 * i) | (JSON_ONES * 32);
-            b.open |= json_gather(json_zero(w ^ (JSON_ONES * '{'))) << (8 * i);
-            b.close |= json_gather(json_zero(w ^ (JSON_ONES * '}'))) << (8 * i);
-        }
-    #endif
-        return b;
-    }
-    /* Bit k: whether an odd number of the bits 0..k is set. */
-    static inline uint64_t json_inside(uint64_t quotes) {
-        for (int i = 1; i < 64; i <<= 1) quotes ^= quotes << i;
-        return quotes;
-    }
-    /* Which bytes a backslash escapes; `carry` is 1 where the next block's first byte is escaped. */
-    static inline uint64_t json_escaped(uint64_t backslash, uint64_t* carry) {
-        const uint64_t even = 0x5555555555555555ULL;
-        uint64_t follows, starts, sum;
-        if (!backslash) { follows = *carry; *carry = 0; return follows; }
-        backslash &= ~*carry;
-        follows = backslash << 1 | *carry;
-        starts = backslash & ~even & ~follows;
-        sum = starts + backslash;
-        *carry = sum < starts;
-        return (even ^ (sum << 1)) & follows;
-    }
-    static inline int json_first(uint64_t mask) { return __builtin_ctzll(mask); }
-    static inline void json_copy16(uint8_t* to, const uint8_t* from) { memcpy(to, from, 16); }
-    /* Copy p[0..n), n <= 64, without the bytes in `drop`; reads up to p + n + 16 and writes 16 bytes past the result. */
-    static inline uint8_t* json_compact(const uint8_t* p, int n, uint64_t drop, uint8_t* out) {
-        int from = 0, to, k;
-        while (drop) {
-            to = json_first(drop);
-            json_copy16(out, p + from);
-            for (k = 16; k < to - from; k += 16) json_copy16(out + k, p + from + k);
-            out += to - from;
-            from = to + 1;
-            drop &= drop - 1;
-        }
-        for (k = 0; k < n - from; k += 16) json_copy16(out + k, p + from + k);
-        return out + n - from;
-    }
-    #endif
-    """
-    ctypedef struct Masks "json_masks":
-        uint64_t quote
-        uint64_t backslash
-        uint64_t control
-        uint64_t wide
-    ctypedef struct Brackets "json_brackets":
-        uint64_t open
-        uint64_t close
-    Brackets brackets64 "json_brackets64"(const uint8_t* p) noexcept nogil
-    uint64_t inside "json_inside"(uint64_t quotes) noexcept nogil
-    uint32_t special16 "json_special16"(const uint8_t* p, uint32_t* wide) noexcept nogil
-    Masks masks64 "json_masks64"(const uint8_t* p) noexcept nogil
-    uint64_t escaped_bytes "json_escaped"(uint64_t backslash, uint64_t* carry) noexcept nogil
-    int first_bit "json_first"(uint64_t mask) noexcept nogil
-    uint8_t* compact "json_compact"(const uint8_t* p, int n, uint64_t drop, uint8_t* out) noexcept nogil
-    void copy16 "json_copy16"(uint8_t* to, const uint8_t* source) noexcept nogil
+from deltaskip.kernels.byte_masks cimport (
+    Brackets, Masks, brackets64, compact, copy16, escaped_bytes, first_bit, inside, masks64, same_bytes, special16,
+)
 
 
 cdef enum:
@@ -175,7 +32,7 @@ cdef struct Text:
     const uint8_t* data
     int64_t size
     bint escaped        # `data` is between the quotes, its escapes not yet undone
-    bint wide           # some byte is not ASCII
+    bint wide           # some byte of it, or near behind it, is not ASCII
 
 
 cdef inline int fail(Cursor* c, const uint8_t* at, const char* fault) noexcept nogil:
@@ -189,6 +46,12 @@ cdef inline int fail(Cursor* c, const uint8_t* at, const char* fault) noexcept n
 
 cdef inline uint8_t skip_space(Cursor* c) noexcept nogil:
     """The first byte that is no white space; 0 at the end of the text."""
+    if c.at < c.end and c.at[0] > 0x20:
+        return c.at[0]
+    return skip_some_space(c)
+
+
+cdef inline uint8_t skip_some_space(Cursor* c) noexcept nogil:
     cdef const uint8_t* p = c.at
     while p < c.end:
         if p[0] > 0x20:
@@ -303,7 +166,6 @@ cdef inline const uint8_t* scan_escapes(Cursor* c, const uint8_t* p, bint* wide)
         if stop != 0:
             stop = stop & (~stop + 1)
             odd &= stop - 1
-            m.wide &= stop - 1
         if m.wide != 0:
             wide[0] = True
         while odd != 0:
@@ -444,7 +306,7 @@ cdef inline int64_t unescape(const uint8_t* p, int64_t size, uint8_t* out) noexc
 
 cdef inline int append_text(ByteBuffer buffer, Text* text) noexcept nogil:
     """Append the string's meaning: 0, or -1 when memory is out."""
-    if buffer.reserve(text.size + 16) != 0:
+    if buffer.capacity - buffer.size < text.size + 16 and buffer.reserve(text.size + 16) != 0:
         return -1
     if text.escaped:
         buffer.size += unescape(text.data, text.size, buffer.data + buffer.size)
@@ -475,7 +337,7 @@ cdef inline int copy_string(Cursor* c, ByteBuffer buffer) noexcept nogil:
             stop |= odd >> 1 | carry << 63
             length = first_bit(stop) if stop != 0 else 64
             seen = ((<uint64_t>1 << length) - 1) if stop != 0 else <uint64_t>-1
-            wide |= m.wide & seen != 0
+            wide |= m.wide != 0
             buffer.size = compact(p, length, m.backslash & ~escaped & seen, out) - buffer.data
             p += length
             if stop == 0:
@@ -525,7 +387,7 @@ cdef inline int read_key(Cursor* c, Text* key, ByteBuffer scratch) noexcept nogi
 
 
 cdef inline bint is_word(const uint8_t* p, int64_t size, const char* word, int64_t word_size) noexcept nogil:
-    return size == word_size and memcmp(p, word, word_size) == 0
+    return size == word_size and same_bytes(p, <const uint8_t*>word, size)
 
 
 cdef inline int skip_word(Cursor* c, const char* word, int size) noexcept nogil:
@@ -539,10 +401,13 @@ cdef inline int skip_word(Cursor* c, const char* word, int size) noexcept nogil:
 
 
 cdef inline int skip_digits(Cursor* c) noexcept nogil:
-    if c.at == c.end or not 0x30 <= c.at[0] <= 0x39:
-        return fail(c, c.at, b"a number lacks a digit")
-    while c.at < c.end and 0x30 <= c.at[0] <= 0x39:
-        c.at += 1
+    cdef const uint8_t* p = c.at
+    cdef const uint8_t* end = c.end
+    while p < end and <uint8_t>(p[0] - 0x30) <= 9:
+        p += 1
+    if p == c.at:
+        return fail(c, p, b"a number lacks a digit")
+    c.at = p
     return 0
 
 
@@ -593,6 +458,11 @@ cdef inline int skip_scalar(Cursor* c, uint8_t ch) noexcept nogil:
 
 cdef inline int skip_value(Cursor* c) noexcept nogil:
     """Pass one value of any kind, all of it checked."""
+    cdef uint8_t ch = skip_space(c)
+    return skip_container(c) if ch == 0x7B or ch == 0x5B else skip_scalar(c, ch)
+
+
+cdef inline int skip_container(Cursor* c) noexcept nogil:
     cdef uint64_t objects[DEPTH_WORDS]
     cdef int depth = 0
     cdef uint8_t ch
@@ -679,76 +549,3 @@ cdef inline int skip_brackets(Cursor* c, const uint8_t* readable) noexcept nogil
             marks ^= mark
         p += 64
     return fail(c, c.end, NULL)
-
-
-cdef inline bint integral(const uint8_t* p, int64_t size, int64_t* value) noexcept nogil:
-    """Whether the checked number is exactly an int64, however written: 12, 12.0, 1.2e1."""
-    cdef const uint8_t* end = p + size
-    cdef bint negative = size > 0 and p[0] == 0x2D
-    cdef bint point = False
-    cdef bint minus
-    cdef int64_t before = 0      # digits before the point
-    cdef int64_t exponent = 0
-    cdef int64_t zeros = 0       # zeros since the last digit that counts
-    cdef int64_t digits = 0      # digits from the first that counts to the last
-    cdef int64_t place = 0       # digits seen up to the last that counts
-    cdef int64_t seen = 0
-    cdef uint64_t magnitude = 0
-    cdef int64_t k
-    if negative:
-        p += 1
-    while p < end and p[0] | 0x20 != 0x65:
-        if p[0] == 0x2E:
-            point = True
-        elif not 0x30 <= p[0] <= 0x39:
-            return False
-        else:
-            seen += 1
-            before += not point
-            if p[0] == 0x30:
-                zeros += 1
-            else:
-                digits = digits + zeros + 1 if digits > 0 else 1
-                if digits > 19:
-                    return False
-                for k in range(zeros if digits > 1 else 0):
-                    magnitude *= 10
-                magnitude = magnitude * 10 + (p[0] - 0x30)
-                zeros = 0
-                place = seen
-        p += 1
-    if digits == 0:
-        value[0] = 0
-        return True
-    if p < end:
-        p += 1
-        minus = p < end and p[0] == 0x2D
-        while p < end:
-            if 0x30 <= p[0] <= 0x39 and exponent < <int64_t>1 << 50:
-                exponent = exponent * 10 + (p[0] - 0x30)
-            p += 1
-        if minus:
-            exponent = -exponent
-    exponent += before - place
-    if exponent < 0 or digits + exponent > 19:
-        return False
-    for k in range(exponent):
-        magnitude *= 10
-    if magnitude > <uint64_t>0x7FFFFFFFFFFFFFFF + negative:
-        return False
-    value[0] = <int64_t>(0 - magnitude) if negative else <int64_t>magnitude
-    return True
-
-
-cdef inline bint plain_int64(const uint8_t* p, int64_t size, int64_t* value) noexcept nogil:
-    """`integral`, quickly for at most 18 plain digits."""
-    cdef int64_t n = 0
-    cdef int64_t k = 1 if size > 0 and p[0] == 0x2D else 0
-    if size > 18 or size == k:
-        return integral(p, size, value)
-    for k in range(k, size):
-        if not 0x30 <= p[k] <= 0x39:
-            return integral(p, size, value)
-        n = n * 10 + (p[k] - 0x30)
-    value[0] = -n if p[0] == 0x2D else n
-    return True

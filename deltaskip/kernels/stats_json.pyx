@@ -6,17 +6,19 @@ holds is only noted on its node until the text has proved to be whole, then it g
 
 from collections import namedtuple
 
-import pyarrow as pa
-
 cimport cython
-from libc.math cimport INFINITY, NAN
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memset
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, PrimitiveView, binary_view, check, primitive_view
+from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check
+from deltaskip.kernels.byte_masks cimport same_bytes
 from deltaskip.kernels.json_cursor cimport (
-    MAX_DEPTH, SYNTAX, Cursor, Text, append_text, expect, is_word, plain_int64, read_key, scan_string, skip_brackets,
-    skip_number, skip_scalar, skip_space, skip_value, skip_word, starts_number,
+    MAX_DEPTH, SYNTAX, Cursor, Text, read_key, scan_string, skip_brackets, skip_scalar, skip_space, skip_value,
+    starts_number,
+)
+from deltaskip.kernels.leaf_column cimport (
+    DOUBLES, IS_BOOLEAN, IS_INVALID, IS_MISSING, IS_NESTED, IS_NULL, IS_NUMBER, IS_STRING, LONGS, TEXTS, Kind,
+    LeafColumn, Wanted,
 )
 
 MISSING = 0
@@ -27,22 +29,11 @@ BOOLEAN = 4
 NESTED = 5
 INVALID = 6
 
-cdef enum Kind:
-    IS_MISSING = 0
-    IS_NULL = 1
-    IS_STRING = 2
-    IS_NUMBER = 3
-    IS_BOOLEAN = 4
-    IS_NESTED = 5
-    IS_INVALID = 6
-
-cdef enum Wanted:
-    TEXTS
-    LONGS
-    DOUBLES
-
 cdef enum:
     NOBODY = -1
+    NOT_JSON = -2
+    NO_MEMORY = -3
+    SHAPE = 48
 
 Leaf = namedtuple("Leaf", ("text", "kind"))
 
@@ -71,87 +62,26 @@ cdef list _extract(object stats, object paths, Wanted wanted):
     return [arrays[leaf] for leaf in leaves]
 
 
+# A key as it stood in a text, from its quote through its colon, and the node it leads to.
+cdef struct Seen:
+    const uint8_t* raw
+    int64_t size
+    int node
+
+
 cdef struct Node:
     const uint8_t* key
     int64_t key_size
-    bint plain          # the key needs no escape, so that its bytes between quotes are the key
     int child           # the first of its children, each of which names the next
     int sibling
     int parent
-    int guess           # the child that is likely to come next
     int leaf            # its column, or NOBODY
     int64_t seen        # the last row that has it
     int64_t repeated    # the last row that has it twice
     Kind kind
     Text text
-
-
-cdef class LeafColumn:
-    """A leaf's values, an item a row; `doubts` are the rows of numbers that Arrow must parse, their texts in `text`."""
-    cdef ByteBuffer kinds       # uint8
-    cdef ByteBuffer there       # bitmap
-    cdef ByteBuffer values      # int64, double, or int64 ends of texts that begin with a 0
-    cdef ByteBuffer text
-    cdef ByteBuffer doubts      # int64
-    cdef ByteBuffer doubt_ends  # int64
-    cdef int64_t rows
-
-    def __cinit__(self, int64_t rows):
-        self.rows = rows
-        self.kinds = _zeros(rows)
-        self.there = _zeros((rows + 7) // 8)
-        self.values = _zeros((rows + 1) * 8)
-        self.text = ByteBuffer()
-        self.doubts = ByteBuffer()
-        self.doubt_ends = _zeros(8)
-
-    cdef int put(self, int64_t row, Wanted wanted, Kind kind, Text* text) noexcept nogil:
-        """Set one item: 0, or -1 when memory is out."""
-        cdef bint there = wanted == TEXTS and IS_STRING <= kind <= IS_BOOLEAN
-        self.kinds.data[row] = kind
-        if wanted == TEXTS:
-            if there and append_text(self.text, text) != 0:
-                return -1
-            (<int64_t*>self.values.data)[row + 1] = self.text.size
-        elif kind == IS_NUMBER and wanted == LONGS:
-            there = plain_int64(text.data, text.size, <int64_t*>self.values.data + row)
-        elif kind == IS_NUMBER:
-            there = True
-            if not short_double(text.data, text.size, <double*>self.values.data + row):
-                if append_text(self.text, text) != 0 or self.doubts.append_int64(row) != 0:
-                    return -1
-                if self.doubt_ends.append_int64(self.text.size) != 0:
-                    return -1
-        if there:
-            self.there.data[row >> 3] = <uint8_t>(self.there.data[row >> 3] | 1 << (row & 7))
-        return 0
-
-    cdef tuple finish(self, Wanted wanted):
-        there = pa.py_buffer(self.there)
-        kinds = pa.Array.from_buffers(pa.uint8(), self.rows, [None, pa.py_buffer(self.kinds)], 0)
-        if wanted == TEXTS:
-            buffers = [there, pa.py_buffer(self.values), pa.py_buffer(self.text)]
-            return pa.Array.from_buffers(pa.large_string(), self.rows, buffers), kinds
-        if self.doubts.size > 0:
-            self.settle_doubts()
-        self.values.size = self.rows * 8
-        type = pa.int64() if wanted == LONGS else pa.float64()
-        return pa.Array.from_buffers(type, self.rows, [there, pa.py_buffer(self.values)]), kinds
-
-    cdef int settle_doubts(self) except -1:
-        """Let Arrow find the double nearest to each text, and Python where one is too big or too small for Arrow."""
-        cdef int64_t i
-        cdef int64_t n = self.doubts.size // 8
-        cdef PrimitiveView doubles
-        texts = pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(self.doubt_ends), pa.py_buffer(self.text)])
-        try:
-            parsed = texts.cast(pa.float64())
-        except pa.ArrowInvalid:
-            parsed = pa.array([float(text) for text in texts.to_pylist()], pa.float64())
-        doubles = primitive_view(parsed, 8)
-        for i in range(n):
-            (<double*>self.values.data)[(<int64_t*>self.doubts.data)[i]] = (<const double*>doubles.values)[i]
-        return 0
+    int shape_size
+    Seen[SHAPE] shape   # the members of the object here when last seen: texts of one column are much alike
 
 
 @cython.final
@@ -188,8 +118,7 @@ cdef class KeyTree:
         memset(&node, 0, sizeof(Node))
         node.key = <const uint8_t*><const char*>key
         node.key_size = len(key)
-        node.plain = all(byte >= 0x20 and byte != 0x22 and byte != 0x5C for byte in key)
-        node.child = node.guess = node.leaf = NOBODY
+        node.child = node.leaf = NOBODY
         node.seen = node.repeated = -1
         node.parent = parent
         node.sibling = NOBODY
@@ -209,7 +138,7 @@ cdef class KeyTree:
             raise ValueError(f"a path has 1 to {MAX_DEPTH} keys, not {len(path)}")
         for part in path:
             key = part.encode()
-            child = self.child_of(number, <const uint8_t*><const char*>key, len(key))
+            child = self.child_of(self.node(number), <const uint8_t*><const char*>key, len(key))
             number = self.add_node(key, number) if child == NOBODY else child
         if self.node(number).leaf == NOBODY:
             self.node(number).leaf = len(self.owners)
@@ -219,10 +148,10 @@ cdef class KeyTree:
             check(self.leaves.append_int64(number))
         return self.node(number).leaf
 
-    cdef int child_of(self, int number, const uint8_t* key, int64_t size) noexcept nogil:
-        cdef int child = self.node(number).child
+    cdef int child_of(self, Node* node, const uint8_t* key, int64_t size) noexcept nogil:
+        cdef int child = node.child
         while child != NOBODY:
-            if self.node(child).key_size == size and memcmp(self.node(child).key, key, size) == 0:
+            if self.node(child).key_size == size and same_bytes(self.node(child).key, key, size):
                 break
             child = self.node(child).sibling
         return child
@@ -284,8 +213,9 @@ cdef class KeyTree:
     cdef int read_object(self, int number, int64_t row) noexcept nogil:
         """Read an object whose opening bracket has been passed. Recursion goes no deeper than the longest path."""
         cdef Cursor* c = &self.cursor
-        cdef Text key
-        cdef Node* likely
+        cdef Node* node = self.node(number)
+        cdef Seen* seen = node.shape
+        cdef uint8_t ch
         cdef int child, code
         c.depth += 1
         if skip_space(c) == 0x7D:
@@ -293,33 +223,46 @@ cdef class KeyTree:
             c.depth -= 1
             return 0
         while True:
-            child = self.node(number).guess
-            likely = self.node(child) if child != NOBODY else NULL
-            if likely != NULL and likely.plain and c.end - c.at > likely.key_size + 2 and (
-                c.at[0] == 0x22 and c.at[likely.key_size + 1] == 0x22 and c.at[likely.key_size + 2] == 0x3A
-            ) and memcmp(c.at + 1, likely.key, likely.key_size) == 0:
-                c.at += likely.key_size + 3
+            if seen < node.shape + node.shape_size and c.end - c.at > seen.size and (
+                same_bytes(c.at, seen.raw, seen.size)
+            ):
+                c.at += seen.size
+                child = seen.node
             else:
-                code = read_key(c, &key, self.scratch)
-                if code != 0:
-                    return code
-                child = self.child_of(number, key.data, key.size)
-            if child == NOBODY:
-                code = self.skip_unwanted()
-            else:
-                code = self.read_wanted(child, row)
-                likely = self.node(child)
-                self.node(number).guess = self.node(number).child if likely.sibling == NOBODY else likely.sibling
+                child = self.read_child(node, seen - node.shape)
+                if child < NOBODY:
+                    return SYNTAX if child == NOT_JSON else -1
+            seen += 1
+            code = self.skip_unwanted() if child == NOBODY else self.read_wanted(child, row)
             if code != 0:
                 return code
-            if skip_space(c) == 0x7D:
+            ch = skip_space(c)
+            if ch == 0x7D:
                 break
-            if expect(c, 0x2C, b"a comma or a closing bracket is missing") != 0:
+            if ch != 0x2C:
                 return SYNTAX
+            c.at += 1
             skip_space(c)
         c.at += 1
         c.depth -= 1
         return 0
+
+    cdef int read_child(self, Node* node, int64_t place) noexcept nogil:
+        """Pass a key and remember it at its place in the shape: the child that it leads to, or NOBODY, NOT_JSON, NO_MEMORY."""
+        cdef Cursor* c = &self.cursor
+        cdef const uint8_t* raw = c.at
+        cdef Text key
+        cdef int code = read_key(c, &key, self.scratch)
+        if code != 0:
+            return NOT_JSON if code == SYNTAX else NO_MEMORY
+        cdef int child = self.child_of(node, key.data, key.size)
+        if place < SHAPE:
+            node.shape[place].raw = raw
+            node.shape[place].size = c.at - raw
+            node.shape[place].node = child
+            if place == node.shape_size:
+                node.shape_size += 1
+        return child
 
     cdef int skip_unwanted(self) noexcept nogil:
         cdef Cursor* c = &self.cursor
@@ -355,58 +298,3 @@ cdef class KeyTree:
         code = skip_scalar(c, ch)
         node.text.size = c.at - node.text.data
         return code
-
-
-cdef ByteBuffer _zeros(int64_t size):
-    cdef ByteBuffer buffer = ByteBuffer()
-    check(buffer.reserve(size + 1))
-    memset(buffer.data, 0, size)
-    buffer.size = size
-    return buffer
-
-
-cdef inline bint short_double(const uint8_t* p, int64_t size, double* value) noexcept nogil:
-    """The number's double where one multiplication or division gives it exactly: the digits fit 53 bits and the power
-    of ten is at most 22, so that both are doubles and IEEE 754 rounds once. Bare numbers too."""
-    cdef const uint8_t* end = p + size
-    cdef bint negative = p[0] == 0x2D
-    cdef uint64_t digits = 0
-    cdef int power = 0
-    cdef int exponent = 0
-    cdef bint point = False
-    cdef bint minus = False
-    if negative:
-        p += 1
-    if p[0] == 0x4E or p[0] == 0x49:
-        value[0] = NAN if p[0] == 0x4E else -INFINITY if negative else INFINITY
-        return True
-    while p < end and p[0] | 0x20 != 0x65:
-        if p[0] == 0x2E:
-            point = True
-        else:
-            digits = digits * 10 + (p[0] - 0x30)
-            power -= point
-            if digits > <uint64_t>1 << 53 or power < -400:
-                return False
-        p += 1
-    if p < end:
-        p += 1
-        minus = p[0] == 0x2D
-        p += minus or p[0] == 0x2B
-        while p < end:
-            exponent = exponent * 10 + (p[0] - 0x30)
-            if exponent > 400:
-                return False
-            p += 1
-        power += -exponent if minus else exponent
-    if not -22 <= power <= 22:
-        return False
-    value[0] = <double>digits / POWERS[-power] if power < 0 else <double>digits * POWERS[power]
-    if negative:
-        value[0] = -value[0]
-    return True
-
-
-cdef double[23] POWERS
-for _power in range(23):
-    POWERS[_power] = 10.0**_power

@@ -167,7 +167,7 @@ def _members(text: str, at: int) -> tuple[list[tuple[str, Any, int, int]], int]:
     members: list[tuple[str, Any, int, int]] = []
     while not (text[at : at + 1] == "}" and not members):
         _demand(text[at : at + 1] == '"')
-        key, at = json.decoder.scanstring(text, at + 1, True)
+        key, at = _strict.raw_decode(text, at)
         at = _skip(text, at)
         _demand(text[at : at + 1] == ":")
         at = _skip(text, at + 1)

@@ -177,8 +177,8 @@ def test_statistics_of_the_corpus_come_out_as_the_twin_takes_them(shared: Path) 
         with contextlib.suppress(CommitSyntaxError):  # the corpus has damaged commits too
             texts.update(parse_commits(file.read_bytes(), [0], ("stats",)).files["stats"].drop_null().to_pylist())
     assert len(texts) > 500
-    wanted = {("numRecords",), ("tightBounds",), ("minValues",)}
+    wanted: set[tuple[str, ...]] = {("numRecords",), ("tightBounds",), ("minValues",)}
     for text in texts:
         for group in ("minValues", "maxValues", "nullCount"):
             wanted.update((group, key) for key in json.loads(text).get(group) or ())
-    assert_like_twin(sorted(texts), sorted(wanted))
+    assert_like_twin([*sorted(texts)], sorted(wanted))

@@ -1,0 +1,36 @@
+"""One leaf's values, an item a text, on their way to an Arrow column."""
+
+from libc.stdint cimport int64_t
+
+from deltaskip.kernels.arrow cimport ByteBuffer
+from deltaskip.kernels.json_cursor cimport Text
+
+
+cdef enum Kind:
+    IS_MISSING = 0
+    IS_NULL = 1
+    IS_STRING = 2
+    IS_NUMBER = 3
+    IS_BOOLEAN = 4
+    IS_NESTED = 5
+    IS_INVALID = 6
+
+
+cdef enum Wanted:
+    TEXTS
+    LONGS
+    DOUBLES
+
+
+cdef class LeafColumn:
+    """`doubts` are the rows of numbers whose double Arrow must find; their texts are in `text`."""
+    cdef ByteBuffer kinds       # uint8
+    cdef ByteBuffer there       # bitmap
+    cdef ByteBuffer values      # int64, double, or int64 ends of texts that begin with a 0
+    cdef ByteBuffer text
+    cdef ByteBuffer doubts      # int64
+    cdef ByteBuffer doubt_ends  # int64
+    cdef int64_t rows
+    cdef int put(self, int64_t row, Wanted wanted, Kind kind, Text* text) noexcept nogil
+    cdef tuple finish(self, Wanted wanted)
+    cdef int settle_doubts(self) except -1

@@ -1,0 +1,77 @@
+"""One leaf's values, an item a text, on their way to an Arrow column."""
+
+import pyarrow as pa
+
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
+
+from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, check, primitive_view
+from deltaskip.kernels.json_cursor cimport Text, append_text
+from deltaskip.kernels.json_number cimport plain_int64, short_double
+
+
+cdef class LeafColumn:
+    def __cinit__(self, int64_t rows):
+        self.rows = rows
+        self.kinds = _zeros(rows)
+        self.there = _zeros((rows + 7) // 8)
+        self.values = _zeros((rows + 1) * 8)
+        self.text = ByteBuffer()
+        self.doubts = ByteBuffer()
+        self.doubt_ends = _zeros(8)
+
+    cdef int put(self, int64_t row, Wanted wanted, Kind kind, Text* text) noexcept nogil:
+        """Set one item: 0, or -1 when memory is out."""
+        cdef bint there = wanted == TEXTS and IS_STRING <= kind <= IS_BOOLEAN
+        self.kinds.data[row] = kind
+        if wanted == TEXTS:
+            if there and append_text(self.text, text) != 0:
+                return -1
+            (<int64_t*>self.values.data)[row + 1] = self.text.size
+        elif kind == IS_NUMBER and wanted == LONGS:
+            there = plain_int64(text.data, text.size, <int64_t*>self.values.data + row)
+        elif kind == IS_NUMBER:
+            there = True
+            if not short_double(text.data, text.size, <double*>self.values.data + row):
+                if append_text(self.text, text) != 0 or self.doubts.append_int64(row) != 0:
+                    return -1
+                if self.doubt_ends.append_int64(self.text.size) != 0:
+                    return -1
+        if there:
+            self.there.data[row >> 3] = <uint8_t>(self.there.data[row >> 3] | 1 << (row & 7))
+        return 0
+
+    cdef tuple finish(self, Wanted wanted):
+        there = pa.py_buffer(self.there)
+        kinds = pa.Array.from_buffers(pa.uint8(), self.rows, [None, pa.py_buffer(self.kinds)], 0)
+        if wanted == TEXTS:
+            buffers = [there, pa.py_buffer(self.values), pa.py_buffer(self.text)]
+            return pa.Array.from_buffers(pa.large_string(), self.rows, buffers), kinds
+        if self.doubts.size > 0:
+            self.settle_doubts()
+        self.values.size = self.rows * 8
+        type = pa.int64() if wanted == LONGS else pa.float64()
+        return pa.Array.from_buffers(type, self.rows, [there, pa.py_buffer(self.values)]), kinds
+
+    cdef int settle_doubts(self) except -1:
+        """Let Arrow find the double nearest to each text, and Python where one is too big or too small for Arrow."""
+        cdef int64_t i
+        cdef int64_t n = self.doubts.size // 8
+        cdef PrimitiveView doubles
+        texts = pa.Array.from_buffers(pa.large_string(), n, [None, pa.py_buffer(self.doubt_ends), pa.py_buffer(self.text)])
+        try:
+            parsed = texts.cast(pa.float64())
+        except pa.ArrowInvalid:
+            parsed = pa.array([float(text) for text in texts.to_pylist()], pa.float64())
+        doubles = primitive_view(parsed, 8)
+        for i in range(n):
+            (<double*>self.values.data)[(<int64_t*>self.doubts.data)[i]] = (<const double*>doubles.values)[i]
+        return 0
+
+
+cdef ByteBuffer _zeros(int64_t size):
+    cdef ByteBuffer buffer = ByteBuffer()
+    check(buffer.reserve(size + 1))
+    memset(buffer.data, 0, size)
+    buffer.size = size
+    return buffer
