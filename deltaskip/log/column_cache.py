@@ -22,6 +22,7 @@ class ColumnCache:
         self.capacity_bytes = capacity_bytes
         self.size_bytes = 0
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._pinned: dict[Hashable, Any] = {}
         self._lock = Lock()
 
     def get(self, key: Hashable) -> Any:
@@ -53,8 +54,16 @@ class ColumnCache:
             self.put(key, value, value.nbytes)
         return value
 
+    def pinned(self, key: Hashable, build: Callable[[], Any]) -> Any:
+        """The small, growing object under `key`, built once; never evicted, as others hold what it gave out."""
+        with self._lock:
+            if key not in self._pinned:
+                self._pinned[key] = build()
+            return self._pinned[key]
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._entries.clear()
+            self._pinned.clear()
             self.size_bytes = 0

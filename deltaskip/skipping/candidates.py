@@ -14,7 +14,8 @@ from deltaskip.errors import CorruptLog
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint_adds import LOGGED_NAMES, add_column
 from deltaskip.log.struct_stats import stats_json
-from deltaskip.skipping.partitions import Codes, encoded, map_values
+from deltaskip.schema.types import DataType
+from deltaskip.skipping.partition_values import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.batch import FileStats
@@ -53,15 +54,15 @@ class Batch:
         """Of the rows at `indices` (None: all), those that are part of the snapshot; None again where all rows are."""
         return indices
 
-    def partition_codes(self, physical_name: str) -> Codes:
-        """Raw value of a partition column of each row, as codes and the texts that they stand for."""
-        key = (self.scope, "codes", physical_name)
-        codes: Codes | None = self.cache.get(key)
-        if codes is None:
+    def partition(self, physical_name: str, type_: DataType) -> tuple[PartitionColumn, pa.Array]:
+        """A partition column: its distinct values, and an int32 code of one of them a row."""
+        column: PartitionColumn = self.cache.pinned(("partition", physical_name), lambda: PartitionColumn(type_))
+
+        def codes() -> pa.Array:
             [maps] = self.raw(["partition_values"])
-            codes = encoded(map_values(maps, physical_name))
-            self.cache.put(key, codes, codes.nbytes)
-        return codes
+            return column.encode(map_values(maps, physical_name))
+
+        return column, self.cache.array((self.scope, "codes", physical_name), codes)
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
         """See stats.batch.StatisticsSource."""

@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths, partition_column
+from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths
 from deltaskip.actions.file_schema import DELETION_VECTOR
 from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
@@ -19,7 +19,6 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.candidates import Batch
-from deltaskip.skipping.partitions import Codes
 
 __all__ = ["FILE_COLUMNS", "batch_files", "files_schema", "partition_fields"]
 
@@ -111,21 +110,13 @@ def _partition_values(batch: Batch, indices: pa.Array | None, zone: str) -> pa.A
         return pa.Array.from_buffers(pa.struct([]), rows, [None])
     columns: list[pa.Array] = []
     for field in fields:
-        codes = batch.partition_codes(physical_name(field, snapshot.mapping_mode))
-        columns.append(_typed(codes, indices, field, zone, snapshot))
+        column, codes = batch.partition(physical_name(field, snapshot.mapping_mode), field.type)
+        try:
+            columns.append(column.typed(codes if indices is None else codes.take(indices), zone))
+        except PartitionValueError as error:
+            raise CorruptLog(
+                f"The log of {snapshot.table_root} at version {snapshot.version} has a partition value of column "
+                f"{field.name!r} that cannot be read ({error}); rewrite the files of that partition."
+            ) from error
     names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
     return pa.StructArray.from_arrays(columns, fields=names)
-
-
-def _typed(codes: Codes, indices: pa.Array | None, field: StructField, zone: str, snapshot: Snapshot) -> pa.Array:
-    chosen = codes.codes if indices is None else codes.codes.take(indices)
-    used = chosen.unique()
-    texts = pa.array([codes.texts[code] for code in used.to_pylist()], pa.string())
-    try:
-        values = partition_column(texts, field.type, zone)
-    except PartitionValueError as error:
-        raise CorruptLog(
-            f"The log of {snapshot.table_root} at version {snapshot.version} has a partition value of column "
-            f"{field.name!r} that cannot be read ({error}); rewrite the files of that partition."
-        ) from error
-    return values.take(pc.index_in(chosen, value_set=used))

@@ -1,136 +1,162 @@
-"""Partition columns in a predicate: evaluated with the oracle, once for each distinct tuple of values.
+"""Terms of a Program over partition columns: evaluated once for each distinct tuple of values.
 
-Values come from the log's text, never from directory names (PROTOCOL, Partition Value Serialization).
+Values come from the log's text, never from directory names (PROTOCOL, Partition Value Serialization). Plain comparisons
+are evaluated on Arrow arrays of the distinct values, everything else by the oracle, tuple by tuple.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions.partition_values import PartitionValueError, TimestampRange, parse_partition_value
+from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import FieldRef
+from deltaskip.expr.nodes import And, Compare, FieldRef, In, IsNull, Literal, Node, Not, Or
 from deltaskip.kernels.lane import Lane, take_lane
-from deltaskip.schema.types import BINARY, STRING
+from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.skipping.partition_values import PartitionColumn, readings
 from deltaskip.skipping.program import PartitionTerm
 
-__all__ = ["Codes", "PartitionCache", "encoded", "map_values", "partition_lane"]
+__all__ = ["PartitionTruth"]
 
-_UNKNOWN = object()
+_INTEGRAL: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_COMPARISONS: dict[str, Callable[[Any, Any], pa.Array]] = {
+    "=": pc.equal,
+    "<=>": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
 
-PartitionCache = dict[tuple[PartitionTerm, tuple[str | None, ...]], bool]
-"""Outcome of a term for a tuple of partition texts; shared by all batches of one scan."""
-
-
-@dataclass(frozen=True, slots=True)
-class Codes:
-    """A partition column of a batch: an int32 code a file, and the raw text that each code stands for (None: null)."""
-
-    codes: pa.Array
-    texts: tuple[str | None, ...]
-
-    @property
-    def nbytes(self) -> int:
-        """Size for a cache."""
-        return int(self.codes.nbytes) + 64 * len(self.texts)
+Columns = Callable[[FieldRef], tuple[PartitionColumn, pa.Array]]
+"""A batch's partition column: its distinct values, and an int32 code a file."""
 
 
-def encoded(texts: pa.Array) -> Codes:
-    """Raw partition values as codes."""
-    coded = texts.dictionary_encode(null_encoding="encode")
-    return Codes(pc.cast(coded.indices, pa.int32()), tuple(coded.dictionary.to_pylist()))
+@dataclass(slots=True)
+class PartitionTruth:
+    """For one scan: which partition values make its terms TRUE, or leave them unknown.
 
-
-def partition_lane(
-    term: PartitionTerm, codes: Callable[[FieldRef], Codes], time_zone: str | None, cache: PartitionCache
-) -> Lane:
-    """Keep lane of `term`: files whose partition values make its predicate TRUE, or leave it unknown.
-
-    codes: the raw partition values of a column, one a file. time_zone: that of zone-less timestamps; None if unknown.
+    time_zone: that of timestamps without one; None if unknown.
     """
-    combined, tuples = _distinct_tuples([codes(column) for column in term.columns])
-    keep = bytearray()
-    for values in tuples:
-        key = (term, values)
-        if key not in cache:
-            cache[key] = _may_match(term, values, time_zone)
-        keep.append(cache[key])
-    return take_lane(combined, bytes(keep), True)
+
+    time_zone: str | None
+    _keep: dict[PartitionTerm, bytearray] = field(default_factory=dict)
+    _tuples: dict[tuple[PartitionTerm, tuple[int, ...]], bool] = field(default_factory=dict)
+
+    def lane(self, term: PartitionTerm, columns: Columns) -> Lane:
+        """Keep lane of `term` over the files of a batch."""
+        found = [columns(column) for column in term.columns]
+        if len(found) == 1:
+            [(column, codes)] = found
+            return take_lane(codes, self._of_codes(term, column), True)
+        combined, tuples = _distinct_tuples([codes for _, codes in found], [len(c.texts) for c, _ in found])
+        keep = bytearray(len(tuples))
+        for position, values in enumerate(tuples):
+            key = (term, values)
+            if key not in self._tuples:
+                self._tuples[key] = self._may_match(term, [c for c, _ in found], values)
+            keep[position] = self._tuples[key]
+        return take_lane(combined, bytes(keep), True)
+
+    def _of_codes(self, term: PartitionTerm, column: PartitionColumn) -> bytes:
+        keep = self._keep.setdefault(term, bytearray())
+        start, end = len(keep), len(column.texts)
+        if start < end:
+            plain = self._plain(term, column, start)
+            if plain is not None:
+                keep.extend(plain)
+            else:
+                keep.extend(self._may_match(term, [column], (code,)) for code in range(start, end))
+        return bytes(keep)
+
+    def _plain(self, term: PartitionTerm, column: PartitionColumn, start: int) -> bytes | None:
+        """Outcome of a plain comparison for each code from `start` on; None where the oracle has to tell."""
+        if column.type not in _INTEGRAL or not _is_plain(term.node):
+            return None
+        values = column.values(self.time_zone, start)
+        if any(isinstance(value, PartitionValueError | TimestampRange) for value in values):
+            return None
+        truth = pc.fill_null(_truth(term.node, pa.array(values, pa.int64())), False)
+        return bytes(truth.to_numpy(zero_copy_only=False).astype(np.uint8))
+
+    def _may_match(self, term: PartitionTerm, columns: list[PartitionColumn], codes: tuple[int, ...]) -> bool:
+        rows: list[dict[tuple[str, ...], Any]] = [{}]
+        zone = self.time_zone or "UTC"
+        for ref, column, code in zip(term.columns, columns, codes, strict=True):
+            possible = readings(column.values(self.time_zone)[code], column.texts[code], ref.type)
+            if possible is None:
+                return True
+            rows = [{**row, ref.logical: reading} for row in rows for reading in possible]
+        return any(_is_true(term.node, row, zone) for row in rows)
 
 
-def map_values(partition_values: pa.Array, key: str) -> pa.Array:
-    """The text under `key` of each map (MapArray of string to string); null where the key or its value is absent."""
-    n = len(partition_values)
-    keys, items = partition_values.keys, partition_values.items
-    offsets = partition_values.offsets
-    first = offsets[0].as_py() if n else 0
-    total = (offsets[n].as_py() if n else 0) - first
-    width = total // n if n else 0
-    if n and partition_values.null_count == 0 and width * n == total and width:
-        # The common layout: every map has the same keys in the same order, so each key is a stride of the children.
-        steps = pa.array(np.arange(first, first + total, width, dtype=np.int64))
-        lengths_equal = np.all(np.diff(offsets.to_numpy(zero_copy_only=False)) == width)
-        for position in range(width if lengths_equal else 0):
-            at = pc.add(steps, pa.scalar(position, pa.int64()))
-            if pc.all(pc.equal(keys.take(at), key)).as_py():
-                return items.take(at)
-    return pc.map_lookup(partition_values, pa.scalar(key, partition_values.type.key_type), "first")
-
-
-def _distinct_tuples(columns: list[Codes]) -> tuple[pa.Array, list[tuple[str | None, ...]]]:
-    """int32 codes and the tuple of texts that each code stands for."""
-    if len(columns) == 1:
-        return columns[0].codes, [(text,) for text in columns[0].texts]
-    combined = np.zeros(len(columns[0].codes), dtype=np.int64)
-    for column in columns:
-        combined = combined * max(len(column.texts), 1) + column.codes.to_numpy(zero_copy_only=False)
-    distinct, codes = np.unique(combined, return_inverse=True)
-    tuples: list[tuple[str | None, ...]] = []
-    for code in distinct.tolist():
-        values: list[str | None] = []
-        for column in reversed(columns):
-            code, position = divmod(code, max(len(column.texts), 1))
-            values.append(column.texts[position])
-        tuples.append(tuple(reversed(values)))
-    return pa.array(codes.astype(np.int32)), tuples
-
-
-def _may_match(term: PartitionTerm, texts: tuple[str | None, ...], time_zone: str | None) -> bool:
-    readings: list[Mapping[tuple[str, ...], Any]] = [{}]
-    for column, text in zip(term.columns, texts, strict=True):
-        values = _readings(column, text, time_zone)
-        if values is None:
-            return True
-        readings = [{**row, column.logical: value} for row in readings for value in values]
-    return any(_is_true(term, row, time_zone or "UTC") for row in readings)
-
-
-def _readings(column: FieldRef, text: str | None, time_zone: str | None) -> tuple[Any, ...] | None:
-    """The values that a partition text may stand for; None where that cannot be told.
-
-    "" is NULL by the protocol and the empty string to delta-spark: a string column is read both ways. Writers do not
-    agree on how bytes are escaped, so of a binary value only NULL is certain.
-    """
-    if text == "" and column.type == STRING:
-        return ("", None)
-    if text is not None and column.type == BINARY:
-        return None
+def _is_true(node: Node, row: dict[tuple[str, ...], Any], time_zone: str) -> bool:
     try:
-        value = parse_partition_value(text, column.type, time_zone)
-    except PartitionValueError:
-        return None
-    return None if isinstance(value, TimestampRange) else (value,)
-
-
-def _is_true(term: PartitionTerm, row: Mapping[tuple[str, ...], Any], time_zone: str) -> bool:
-    try:
-        return evaluate(term.node, row, time_zone) is True
+        return evaluate(node, row, time_zone) is True
     except EvaluationError:
         return True
+
+
+def _is_plain(node: Node) -> bool:
+    match node:
+        case And(children) | Or(children):
+            return all(map(_is_plain, children))
+        case Not(IsNull(FieldRef())) | IsNull(FieldRef()):
+            return True
+        case Compare(op, FieldRef(), Literal(value)):
+            return value is not None and op in _COMPARISONS
+        case In(FieldRef(), values):
+            return all(isinstance(value, Literal) for value in values)
+        case _:
+            return False
+
+
+def _truth(node: Node, values: pa.Array) -> pa.Array:
+    """TRUE or not (FALSE and NULL alike) for each value."""
+    match node:
+        case And(children):
+            return _fold(pc.and_, children, values)
+        case Or(children):
+            return _fold(pc.or_, children, values)
+        case Not(IsNull()):
+            return values.is_valid()
+        case IsNull():
+            return values.is_null()
+        case Compare(op, _, Literal(value)):
+            return pc.fill_null(_COMPARISONS[op](values, pa.scalar(value, pa.int64())), False)
+        case In(_, members):
+            wanted = [m.value for m in members if isinstance(m, Literal) and m.value is not None]
+            return pc.is_in(values, value_set=pa.array(wanted, pa.int64()))
+        case _:
+            raise AssertionError("only plain nodes come here")
+
+
+def _fold(combine: Callable[[Any, Any], pa.Array], children: tuple[Node, ...], values: pa.Array) -> pa.Array:
+    truth = _truth(children[0], values)
+    for child in children[1:]:
+        truth = combine(truth, _truth(child, values))
+    return truth
+
+
+def _distinct_tuples(columns: list[pa.Array], sizes: list[int]) -> tuple[pa.Array, list[tuple[int, ...]]]:
+    """int32 codes and the tuple of the columns' codes that each stands for."""
+    combined = np.zeros(len(columns[0]), dtype=np.int64)
+    for codes, size in zip(columns, sizes, strict=True):
+        combined = combined * max(size, 1) + codes.to_numpy()
+    distinct, inverse = np.unique(combined, return_inverse=True)
+    tuples: list[tuple[int, ...]] = []
+    for code in distinct.tolist():
+        values: list[int] = []
+        for size in reversed(sizes):
+            code, position = divmod(code, max(size, 1))
+            values.append(position)
+        tuples.append(tuple(reversed(values)))
+    return pa.array(inverse.astype(np.int32)), tuples

@@ -20,7 +20,7 @@ from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.candidates import Batch, candidates
 from deltaskip.skipping.explain import Explain, explain
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
-from deltaskip.skipping.partitions import PartitionCache, partition_lane
+from deltaskip.skipping.partitions import PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program, evaluate
 from deltaskip.skipping.rewrite import rewrite
 
@@ -52,7 +52,7 @@ class Scan:
         self.limit = limit
         self.time_zone = time_zone
         self._predicate = self._bound(where)
-        self._partition_cache: PartitionCache = {}
+        self._partition_truth = PartitionTruth(time_zone)
         mode = snapshot.mapping_mode
         self.program: Program = rewrite(self._predicate, snapshot.schema, mode, time_zone or "UTC")
 
@@ -168,9 +168,7 @@ class Scan:
         batch.prepare(program)
 
         def partitions(term: PartitionTerm) -> Lane:
-            return partition_lane(
-                term, lambda column: batch.partition_codes(column.physical[0]), self.time_zone, self._partition_cache
-            )
+            return self._partition_truth.lane(term, lambda column: batch.partition(column.physical[0], column.type))
 
         return evaluate(program.root, batch.statistics, partitions)
 

@@ -1,0 +1,120 @@
+"""Distinct values of the partition columns of a table, shared by all batches of its files.
+
+A table has few partitions and very many files. Each raw text gets one code; terms of a Program are evaluated, and texts
+parsed, once a code.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.types import BINARY, STRING, DataType
+
+__all__ = ["PartitionColumn", "map_values", "readings"]
+
+
+class PartitionColumn:
+    """The texts of one partition column, each with its code. Grows as batches bring new ones; safe to share."""
+
+    def __init__(self, type_: DataType) -> None:
+        self.type = type_
+        self.texts: list[str | None] = []
+        self._codes: dict[str | None, int] = {}
+        self._values: dict[str | None, list[Any]] = {}
+        self._lock = Lock()
+
+    def encode(self, texts: pa.Array) -> pa.Array:
+        """int32 codes of raw texts."""
+        coded = texts.dictionary_encode(null_encoding="encode")
+        with self._lock:
+            known = [self._code(text) for text in coded.dictionary.to_pylist()]
+        return pa.array(np.array(known, np.int32)[coded.indices.to_numpy()] if len(texts) else np.array([], np.int32))
+
+    def values(self, zone: str | None, start: int = 0) -> list[Any]:
+        """Value of each code from `start` on: in the value domain, a TimestampRange, or a PartitionValueError.
+
+        zone: that of timestamps without one; None if unknown.
+        """
+        found = self._values.setdefault(zone, [])
+        with self._lock:
+            for text in self.texts[len(found) :]:
+                found.append(_parsed(text, self.type, zone))
+        return found[start:]
+
+    def typed(self, codes: pa.Array, zone: str) -> pa.Array:
+        """The codes' values as an Arrow array of the column's type. Raises PartitionValueError."""
+        values = self.values(zone)
+        used = np.zeros(len(values), bool)
+        used[codes.to_numpy()] = True
+        for position in np.flatnonzero(used).tolist():
+            if isinstance(values[position], PartitionValueError):
+                raise values[position]
+        return self._dictionary(zone, len(values)).take(codes)
+
+    def _code(self, text: str | None) -> int:
+        code = self._codes.get(text)
+        if code is None:
+            code = self._codes[text] = len(self.texts)
+            self.texts.append(text)
+        return code
+
+    def _dictionary(self, zone: str, length: int) -> pa.Array:
+        values = [None if isinstance(v, PartitionValueError) else v for v in self.values(zone)[:length]]
+        target = arrow_type(self.type)
+        if pa.types.is_date32(target):
+            return pa.array(values, pa.int32()).view(target)
+        if pa.types.is_timestamp(target):
+            return pa.array(values, pa.int64()).view(target)
+        return pa.array(values, target)
+
+
+def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] | None:
+    """What a parsed partition value may stand for when pruning; None where that cannot be told.
+
+    "" is NULL by the protocol and the empty string to delta-spark: a string column is read both ways. Writers do not
+    agree on how bytes are escaped, so of a binary value only NULL is certain.
+    """
+    if text == "" and type_ == STRING:
+        return ("", None)
+    if isinstance(value, PartitionValueError | TimestampRange) or (text is not None and type_ == BINARY):
+        return None
+    return (value,)
+
+
+def map_values(partition_values: pa.Array, key: str) -> pa.Array:
+    """The text under `key` of each map (MapArray of string to string); null where the key or its value is absent."""
+    n = len(partition_values)
+    keys, items = partition_values.keys, partition_values.items
+    offsets = partition_values.offsets
+    first = offsets[0].as_py() if n else 0
+    total = (offsets[n].as_py() if n else 0) - first
+    width = total // n if n else 0
+    if n and partition_values.null_count == 0 and width * n == total and width:
+        # The common layout: every map has the same keys in the same order, so each key is a stride of the children.
+        if not np.all(np.diff(offsets.to_numpy(zero_copy_only=False)) == width):
+            width = 0
+        for position in range(width):
+            strided = _strided(keys, first + position, width, n)
+            if pc.all(pc.equal(strided, key)).as_py():
+                return _strided(items, first + position, width, n)
+    return pc.map_lookup(partition_values, pa.scalar(key, partition_values.type.key_type), "first")
+
+
+def _strided(values: pa.Array, start: int, step: int, count: int) -> pa.Array:
+    if step == 1:
+        return values.slice(start, count)
+    return values.take(pa.array(np.arange(start, start + step * count, step, dtype=np.int64)))
+
+
+def _parsed(text: str | None, type_: DataType, zone: str | None) -> Any:
+    try:
+        return parse_partition_value(text, type_, zone)
+    except PartitionValueError as error:
+        return error
