@@ -2,6 +2,7 @@
 
 import io
 import json
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -39,27 +40,29 @@ def _commit(first: int) -> bytes:
     return "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions).encode()
 
 
+def _log() -> tuple[bytes, list[int]]:
+    commits = [_commit(commit * ACTIONS) for commit in range(COMMITS)]
+    return b"".join(commits), [0, *accumulate(map(len, commits[:-1]))]
+
+
 class Parse:
     params = (list(COLUMNS),)
     param_names = ("columns",)
 
     def setup(self, columns: str) -> None:
-        self.data = b""
-        self.starts = []
-        for commit in range(COMMITS):
-            self.starts.append(len(self.data))
-            self.data += _commit(commit * ACTIONS)
+        self.data, self.starts = _log()
 
     def time_kernel(self, columns: str) -> None:
         parse_commits(self.data, self.starts, COLUMNS[columns])
 
 
-class Peers(Parse):
-    params = (["all"],)
+class Peers:
+    def setup(self) -> None:
+        self.data, _ = _log()
 
-    def time_pyarrow_json(self, columns: str) -> None:
+    def time_pyarrow_json(self) -> None:
         pa.json.read_json(io.BytesIO(self.data))
 
-    def time_json_loads(self, columns: str) -> None:
+    def time_json_loads(self) -> None:
         for line in self.data.splitlines():
             json.loads(line)
