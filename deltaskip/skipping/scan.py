@@ -18,8 +18,10 @@ from deltaskip.log import Snapshot
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.counts import estimated_rows, exact_count
 from deltaskip.skipping.explain import Explain, explain
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
+from deltaskip.skipping.must import not_true
 from deltaskip.skipping.partitions import PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program, evaluate
 from deltaskip.skipping.rewrite import rewrite
@@ -106,6 +108,21 @@ class Scan:
             live = batch.live(None)
             total += batch.num_rows if live is None else len(live)
         return total
+
+    def count(self) -> int:
+        """Number of rows that match, from the log alone: exact, deletion vectors counted off.
+
+        Raises PredicateError with the reason where the log does not prove it.
+        """
+        snapshot = self.snapshot
+        zone = self.time_zone or "UTC"
+        may_not = rewrite(not_true(self._predicate), snapshot.schema, snapshot.mapping_mode, zone)
+        count = exact_count(snapshot, self.program, may_not, self._lane)
+        return count if self.limit is None else min(count, self.limit)
+
+    def estimated_rows(self) -> int:
+        """Rows of the kept files, those without a row count taken as the average; else no fewer than match."""
+        return estimated_rows(self.snapshot, self.program, self._lane)
 
     def explain(self) -> Explain:
         """What each leaf of the predicate could prove, and how many files it dropped."""

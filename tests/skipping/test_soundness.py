@@ -49,6 +49,35 @@ def check(seed: int) -> None:
             assert wanted <= kept, f"seed {seed}: {predicate} lost {wanted - kept}"
 
 
+def matching_rows(table: RandomTable, predicate: Node, time_zone: str) -> int | None:
+    """Number of rows for which the oracle says TRUE; None where it fails for one."""
+    bound = bind(predicate, table.schema, table.partition_columns, "none", time_zone)
+    rows = [row for rows in table.files.values() for row in rows]
+    try:
+        return sum(evaluate(bound, row, time_zone) is True for row in rows)
+    except EvaluationError:
+        return None
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 48))
+def test_a_count_from_the_log_is_exact_or_refused(seed: int) -> None:
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ds.StatisticsWarning)
+        table = random_table(rng, Path(folder) / "t")
+        opened = ds.DeltaTable(table.path)
+        for _ in range(PREDICATES_PER_TABLE):
+            predicate = random_predicate(rng, table, depth=1)
+            wanted = matching_rows(table, predicate, "UTC")
+            scan = opened.scan(where=predicate)
+            try:
+                counted = scan.count()
+            except ds.PredicateError:
+                continue
+            assert wanted is None or counted == wanted, f"seed {seed}: {predicate} counted {counted} of {wanted}"
+
+
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 48))
 def test_no_file_with_a_matching_row_is_dropped(seed: int) -> None:

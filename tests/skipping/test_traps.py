@@ -527,3 +527,10 @@ def test_paths_escape_what_spark_takes_for_a_pattern(tmp_path: Path) -> None:
     first, second = ds.DeltaTable(tmp_path / "t").scan().paths()
     assert first == f"{tmp_path}/t/p=\\[a\\]\\{{b\\}}\\*/x y.parquet"
     assert second == f"{tmp_path}/t/z.parquet"
+
+
+@pytest.mark.parametrize(("type_", "target"), [(DOUBLE, "decimal(10,2)"), (STRING, "int")])
+def test_a_cast_can_be_null_where_its_column_is_not(tmp_path: Path, type_: DataType, target: str) -> None:
+    table = one_file(tmp_path, type_, {"numRecords": 1, "nullCount": {"c": 0}})
+    assert kept(table, f"cast(c AS {target}) IS NULL") == ["f"]
+    assert kept(table, f"try_cast(c AS {target}) IS NULL") == ["f"]

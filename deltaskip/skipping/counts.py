@@ -1,0 +1,73 @@
+"""Row counts from the log alone: exact where it proves them, refused with the reason where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import PredicateError
+from deltaskip.kernels.lane import Lane
+from deltaskip.log import Snapshot
+from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.program import Program
+
+__all__ = ["estimated_rows", "exact_count", "live_rows"]
+
+LaneOf = Callable[[Program, Batch], Lane]
+
+
+def live_rows(batch: Batch, indices: pa.Array | None) -> pa.Array:
+    """int64 rows of each file at `indices` (None: all): numRecords less what its deletion vector removes.
+
+    Null where numRecords is missing, or smaller than the deletion vector's cardinality, which no sound log says.
+    """
+    records, vectors = batch.raw(["num_records", "deletion_vector"])
+    if indices is not None:
+        records, vectors = records.take(indices), vectors.take(indices)
+    rows = pc.subtract(records, pc.fill_null(pc.struct_field(vectors, "cardinality"), 0))
+    return pc.if_else(pc.less(rows, 0), pa.scalar(None, pa.int64()), rows)
+
+
+def exact_count(snapshot: Snapshot, may: Program, may_not: Program, lane_of: LaneOf) -> int:
+    """Number of rows for which the predicate is TRUE.
+
+    may, may_not: Programs of the predicate and of "is not TRUE". Raises PredicateError where a file may hold both rows
+    that match and rows that do not, or lacks its row count.
+    """
+    total, mixed, uncounted = 0, 0, 0
+    for batch in candidates(snapshot, may):
+        kept = batch.live(lane_of(may, batch).indices())
+        kept = pa.array(np.arange(batch.num_rows)) if kept is None else kept
+        unsure = lane_of(may_not, batch).to_arrow().take(kept)
+        mixed += unsure.true_count
+        rows = live_rows(batch, kept.filter(pc.invert(unsure)))
+        uncounted += rows.null_count
+        total += pc.sum(rows).as_py() or 0
+    if mixed:
+        raise PredicateError(
+            f"The log of {snapshot.table_root} at version {snapshot.version} cannot count these rows: {mixed} files "
+            "may hold both rows that match and rows that do not; count them with to_spark(spark).count()."
+        )
+    if uncounted:
+        raise PredicateError(
+            f"The log of {snapshot.table_root} at version {snapshot.version} cannot count these rows: {uncounted} "
+            "files have no row count; count them with to_spark(spark).count(), or recompute the table's statistics."
+        )
+    return total
+
+
+def estimated_rows(snapshot: Snapshot, may: Program, lane_of: LaneOf) -> int:
+    """Rows of the kept files, an upper bound of those that match where every file has its row count.
+
+    A file without one counts as the average of those that have it; 0 where none has.
+    """
+    known, files_known, files_unknown = 0, 0, 0
+    for batch in candidates(snapshot, may):
+        rows = live_rows(batch, batch.live(lane_of(may, batch).indices()))
+        known += pc.sum(rows).as_py() or 0
+        files_known += len(rows) - rows.null_count
+        files_unknown += rows.null_count
+    return known + (files_unknown * known // files_known if files_known else 0)
