@@ -14,7 +14,7 @@ from deltaskip.log import Snapshot
 from deltaskip.skipping.candidates import Batch, candidates
 from deltaskip.skipping.program import Program
 
-__all__ = ["estimated_rows", "exact_count", "live_rows"]
+__all__ = ["estimated_rows", "exact_count", "fewest_files", "live_rows", "proved_rows"]
 
 LaneOf = Callable[[Program, Batch], Lane]
 
@@ -29,6 +29,25 @@ def live_rows(batch: Batch, indices: pa.Array | None) -> pa.Array:
         records, vectors = records.take(indices), vectors.take(indices)
     rows = pc.subtract(records, pc.fill_null(pc.struct_field(vectors, "cardinality"), 0))
     return pc.if_else(pc.less(rows, 0), pa.scalar(None, pa.int64()), rows)
+
+
+def proved_rows(batch: Batch, kept: pa.Array | None, may_not: Program, lane_of: LaneOf) -> pa.Array:
+    """int64 rows of each file at `kept` (None: all) that certainly match: all of its live rows, or 0."""
+    unsure = lane_of(may_not, batch).to_arrow()
+    unsure = unsure if kept is None else unsure.take(kept)
+    return pc.if_else(unsure, pa.scalar(0, pa.int64()), pc.fill_null(live_rows(batch, kept), 0))
+
+
+def fewest_files(rows: pa.Array, limit: int) -> pa.Array | None:
+    """Positions, ascending, of the fewest files whose proved rows come to `limit`; None where all together do not."""
+    if limit == 0:
+        return pa.array([], pa.int64())
+    order = pc.array_sort_indices(rows, order="descending")
+    enough = pc.index(pc.greater_equal(pc.cumulative_sum(rows.take(order)), limit), True).as_py()
+    if enough < 0:
+        return None
+    chosen = order.slice(0, enough + 1)
+    return chosen.take(pc.array_sort_indices(chosen))
 
 
 def exact_count(snapshot: Snapshot, may: Program, may_not: Program, lane_of: LaneOf) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from deltaskip.log import Snapshot
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.candidates import Batch, candidates
-from deltaskip.skipping.counts import estimated_rows, exact_count
+from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
 from deltaskip.skipping.explain import Explain, explain
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
 from deltaskip.skipping.must import not_true
@@ -71,16 +72,17 @@ class Scan:
         and with stats=True `stats`, the statistics as JSON text. columns: only these of them, read and made alone.
         """
         names = self._file_columns(stats, columns)
-        wanted = names if self.limit is None else tuple(dict.fromkeys([*names, "num_records", "deletion_vector"]))
-        tables = [
-            batch_files(batch, kept, wanted, self.time_zone)
-            for batch in candidates(self.snapshot, self.program)
-            if (kept := self._kept(batch)) is None or len(kept)
-        ]
-        table = pa.concat_tables([files_schema(self.snapshot, wanted).empty_table(), *tables])
-        if self.limit is not None and self._keeps_all():
-            table = _fewest_files(table, self.limit)
-        return table.select(names)
+        tables, proved = [files_schema(self.snapshot, names).empty_table()], []
+        for batch in candidates(self.snapshot, self.program):
+            kept = self._kept(batch)
+            if kept is not None and not len(kept):
+                continue
+            tables.append(batch_files(batch, kept, names, self.time_zone))
+            if self.limit is not None:
+                proved.append(proved_rows(batch, kept, self._may_not, self._lane))
+        table = pa.concat_tables(tables)
+        chosen = None if self.limit is None or not proved else fewest_files(pa.concat_arrays(proved), self.limit)
+        return table if chosen is None else table.take(chosen)
 
     def paths(self) -> list[str]:
         """Paths of the kept files as `spark.read.parquet(*paths)` takes them: decoded, glob characters escaped.
@@ -114,10 +116,7 @@ class Scan:
 
         Raises PredicateError with the reason where the log does not prove it.
         """
-        snapshot = self.snapshot
-        zone = self.time_zone or "UTC"
-        may_not = rewrite(not_true(self._predicate), snapshot.schema, snapshot.mapping_mode, zone)
-        count = exact_count(snapshot, self.program, may_not, self._lane)
+        count = exact_count(self.snapshot, self.program, self._may_not, self._lane)
         return count if self.limit is None else min(count, self.limit)
 
     def estimated_rows(self) -> int:
@@ -161,6 +160,12 @@ class Scan:
     def _keeps_all(self) -> bool:
         return isinstance(self._predicate, Literal) and self._predicate.value is True
 
+    @cached_property
+    def _may_not(self) -> Program:
+        """Keeps the files that may hold a row which does not match."""
+        snapshot, zone = self.snapshot, self.time_zone or "UTC"
+        return rewrite(not_true(self._predicate), snapshot.schema, snapshot.mapping_mode, zone)
+
     def _file_columns(self, stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
         if columns is None:
             return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
@@ -196,22 +201,3 @@ def _node(where: object) -> Node:
         found: Node = importlib.import_module("deltaskip.spark.filters").column_to_node(where)
         return found
     return to_node(where)
-
-
-def _fewest_files(rows: pa.Table, limit: int) -> pa.Table:
-    """The fewest files that provably hold `limit` rows, in their order; all of them where the log cannot prove it."""
-    deleted = pc.fill_null(pc.struct_field(_one(rows["deletion_vector"]), "cardinality"), 0)
-    live = pc.subtract(_one(rows["num_records"]), deleted)
-    if limit == 0:
-        return rows.slice(0, 0)
-    order = pc.sort_indices(live, sort_keys=[("", "descending")], null_placement="at_end") if len(live) else live
-    sums = pc.cumulative_sum(pc.fill_null(live.take(order), 0))
-    enough = pc.index(pc.greater_equal(sums, limit), True).as_py()
-    if enough < 0:
-        return rows
-    chosen = order.slice(0, enough + 1)
-    return rows.take(chosen.take(pc.sort_indices(chosen)))
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -77,6 +77,21 @@ class DeltaTable:
         """Table properties (metaData.configuration)."""
         return self.snapshot.properties
 
+    @property
+    def txns(self) -> Mapping[str, int]:
+        """Version that each application has committed, by its id (txn actions)."""
+        return {app_id: txn.version for app_id, txn in self.snapshot.txns.items()}
+
+    @property
+    def domains(self) -> Mapping[str, str]:
+        """Configuration of each metadata domain that is not removed, as logged."""
+        return {name: domain.configuration for name, domain in self.snapshot.domains.items()}
+
+    @property
+    def in_commit_timestamp(self) -> int | None:
+        """The version's commit time in milliseconds since the epoch, where the table keeps in-commit timestamps."""
+        return self.snapshot.in_commit_timestamp
+
     def scan(
         self,
         where: object = None,
