@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 from typing import Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,13 +19,19 @@ from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes
 from deltaskip.kernels.points import in_range_double, in_range_int64
 from deltaskip.kernels.prune import compare_columns_int64, compare_decimal128, compare_double, compare_int64
 from deltaskip.kernels.prune_binary import compare_binary, in_range_binary, max_may_reach
+from deltaskip.skipping.constants import constant_files
+from deltaskip.skipping.spans import any_span, cycle_hits
+from deltaskip.skipping.values import Cycle
 from deltaskip.stats.layout import CUT_FROM, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 
 __all__ = [
     "AllOf",
     "AnyOf",
     "AnyPoint",
+    "AnySpan",
     "Bound",
+    "ConstantTerm",
+    "CycleTerm",
     "Drop",
     "Keep",
     "Leaf",
@@ -92,22 +98,50 @@ class Bound(Term):
     nan_matches: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class AnyPoint(Term):
     """Some of `points` (kernel layout, ascending, without NULL) lies within [min(field), max(field)]."""
 
     field: StatField
-    points: pa.Array = dataclass_field(compare=False)
+    points: pa.Array
     nan_matches: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NotOnly(Term):
     """The file may hold a value that is none of `points`: false only where min = max is one of them."""
 
     field: StatField
-    points: pa.Array = dataclass_field(compare=False)
+    points: pa.Array
     nan_matches: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnySpan(Term):
+    """Some span [lows[i], highs[i]] meets [min(field), max(field)]; int64, ascending and apart, INT64 columns only."""
+
+    field: StatField
+    lows: np.ndarray
+    highs: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class CycleTerm(Term):
+    """Some value in [low, high] and [min(field), max(field)] may lie in a hit of `cycle`; INT64 columns only."""
+
+    field: StatField
+    cycle: Cycle
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantTerm(Term):
+    """`node` may be TRUE where every one of its columns has one value in the file (skipping.constants)."""
+
+    node: Node
+    columns: tuple[tuple[FieldRef, StatField], ...]
+    time_zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +252,13 @@ def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator)
             return _guard_nan(_any_point(term, statistics), term.nan_matches, statistics)
         case NotOnly():
             return _guard_nan(_not_only(term, statistics), term.nan_matches, statistics)
+        case AnySpan():
+            return _lane(any_span(term.lows, term.highs, *_int64_bounds(term.field, statistics)))
+        case CycleTerm():
+            bounds = _int64_bounds(term.field, statistics)
+            return _lane(cycle_hits(term.cycle, term.low, term.high, *bounds))
+        case ConstantTerm(node, columns, time_zone):
+            return _lane(constant_files(node, columns, time_zone, statistics))
         case NullsPossible(column):
             return compare_int64(statistics.null_count(column), "ne", 0)
         case ValuesPossible(column):
@@ -250,8 +291,16 @@ def _reads(term: Term) -> tuple[StatLeaf, ...]:
     match term:
         case Bound(column, side):
             return (StatLeaf("minValues" if side == "min" else "maxValues", column),)
-        case AnyPoint(column) | NotOnly(column):
+        case AnyPoint(column) | NotOnly(column) | AnySpan(column) | CycleTerm(column):
             return (StatLeaf("minValues", column), StatLeaf("maxValues", column))
+        case ConstantTerm(_, columns):
+            fields = [field for _, field in columns]
+            bounded = [field for field in fields if field.kind is not None]
+            return (
+                *(StatLeaf(group, field) for field in bounded for group in ("minValues", "maxValues")),
+                *(StatLeaf("nullCount", field) for field in fields),
+                NUM_RECORDS,
+            )
         case NullsPossible(column):
             return (StatLeaf("nullCount", column),)
         case ValuesPossible(column):
@@ -264,6 +313,8 @@ def _guarded(term: Term) -> bool:
     match term:
         case Bound(column) | AnyPoint(column) | NotOnly(column):
             return column.kind is BoundKind.DOUBLE
+        case ConstantTerm(_, columns):
+            return any(field.kind is BoundKind.DOUBLE for _, field in columns)
         case _:
             return False
 
@@ -311,6 +362,10 @@ def _not_only(term: NotOnly, statistics: Statistics) -> Lane:
         constant = pc.and_(constant, pc.less(pc.binary_length(mins), CUT_FROM))
     keep = pc.fill_null(pc.invert(constant), True)
     return _lane(keep)
+
+
+def _int64_bounds(field: StatField, statistics: Statistics) -> tuple[pa.Array, pa.Array]:
+    return statistics.bound(field, "min"), statistics.bound(field, "max")
 
 
 def _guard_nan(lane: Lane, nan_matches: bool, statistics: Statistics) -> Lane:

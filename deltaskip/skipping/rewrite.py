@@ -3,10 +3,15 @@
 `may(p)` is a condition on one file's statistics that holds whenever some row of the file makes `p` TRUE. Soundness, by
 induction over a predicate without NOT above AND/OR (expr.normalize):
 
-* AND: a row that makes all children TRUE makes each TRUE, so every may(child) holds.
+* AND: a row that makes all children TRUE makes each TRUE, so every may(child) holds. The values of one column that the
+  children admit are admitted by all of them, so their intersection is a condition too.
 * OR: it makes some child TRUE, so some may(child) holds.
-* a leaf: see the function that rewrites it. `min` and `max` bound every value of the column that is neither NULL nor
-  NaN from outside (they may be wide), so a row with value x gives min <= x <= max.
+* a leaf over one column: the values of the column for which it may be TRUE (skipping.preimage), as a condition on
+  bounds and null counts (skipping.terms).
+* a leaf that a NULL in some column makes NULL: that column has some value.
+* a leaf with CASE or COALESCE: an OR over the branches (skipping.branches).
+* a leaf whose statistics tell its columns' only values: evaluated (skipping.constants).
+* a leaf on the source of a generated column: what it says of that column (skipping.generated).
 * everything else: Keep.
 
 Statistics that are missing keep (a term is TRUE there), so nothing here has to ask whether they are present.
@@ -14,15 +19,16 @@ Statistics that are missing keep (a term is TRUE there), so nothing here has to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pyarrow as pa
-
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import (
     And,
+    Call,
+    Cast,
     Collate,
     Compare,
     FieldRef,
@@ -37,43 +43,57 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
+from deltaskip.expr.normalize import normalize
 from deltaskip.expr.render import to_sql
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import BOOLEAN, STRING, StructField, StructType
-from deltaskip.skipping.preimage import Everything, Nothing, Range, column_under, preimage
+from deltaskip.skipping.branches import unfold
+from deltaskip.skipping.generated import Derived, derive, derived_columns
+from deltaskip.skipping.patterns import matching, not_matching, starting_with
+from deltaskip.skipping.preimage import null_only_with, preimage, strict_columns
 from deltaskip.skipping.program import (
     AllOf,
-    AnyOf,
-    AnyPoint,
-    Bound,
+    ConstantTerm,
     Drop,
     Keep,
     Leaf,
-    NotOnly,
     NullsPossible,
     PartitionTerm,
     Program,
     Term,
     ValuesPossible,
 )
-from deltaskip.stats.layout import BoundKind, StatField, widened_types
+from deltaskip.skipping.terms import all_of, any_of, within
+from deltaskip.skipping.values import Values, complement, domain_of, meet, points_of, satisfying
+from deltaskip.stats.layout import StatField, widened_types
 
 __all__ = ["rewrite"]
 
-_FEW = 8
-"""Values of an IN list up to which each gets terms of its own; longer lists are probed by bisection."""
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_UNFOLDED = 64
+"""Leaves into which CASE and COALESCE of one leaf may unfold."""
 
-_NAN = float("nan")
+Found = tuple[FieldRef, Values]
 
 
-def rewrite(node: Node, schema: StructType, mode: MappingMode, time_zone: str) -> Program:
+def rewrite(
+    node: Node,
+    schema: StructType,
+    mode: MappingMode,
+    time_zone: str,
+    partition_columns: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+) -> Program:
     """The Program of a predicate that expr.bind and expr.normalize have prepared.
 
     schema, mode: the table's schema and column mapping. time_zone: the session's, for casts of dates and timestamps.
+    partition_columns, properties: the table's; without them, generated partition columns are not known as such.
     """
-    return Program(_Rewriter(schema, mode, time_zone).may(node))
+    derived = derived_columns(schema, mode, partition_columns, properties or {})
+    return Program(_Rewriter(schema, mode, time_zone, derived).may(node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +101,9 @@ class _Rewriter:
     schema: StructType
     mode: MappingMode
     time_zone: str
+    derived: tuple[Derived, ...]
+    known: dict[int, tuple[Node, Found | None]] = field(default_factory=dict)
+    budget: list[int] = field(default_factory=lambda: [_UNFOLDED])
 
     def may(self, node: Node) -> Term:
         match node:
@@ -89,61 +112,213 @@ class _Rewriter:
             case _ if partition := self._partition(node):
                 return Leaf(to_sql(node), partition)
             case And(children):
-                return _all([self.may(child) for child in _gather(children, And, self._reads_partitions_only)])
+                terms = [self.may(child) for child in _gather(children, And, self._reads_partitions_only)]
+                return all_of([*terms, *self._together(children)])
             case Or(children):
-                return _any([self.may(child) for child in _gather(children, Or, self._reads_partitions_only)])
+                return any_of([self.may(child) for child in _gather(children, Or, self._reads_partitions_only)])
             case _:
                 return Leaf(to_sql(node), self._leaf(node))
 
     def _leaf(self, node: Node) -> Term:
+        term, exact = self._decided(node)
+        if exact or isinstance(term, Drop):
+            return all_of([term, *self._derivations([node], self._found(node))])
+        constant = self._constant(node)
+        if constant is not None:
+            # A Keep stays beside it: its reason is told.
+            term = AllOf((term, constant))
+        derived = self._derivations([node], self._found(node))
+        return AllOf((term, *derived)) if derived else term
+
+    def _decided(self, node: Node) -> tuple[Term, bool]:
+        """The condition of a leaf, and whether evaluation of constants could tell no more."""
         match node:
-            case FieldRef(type=t) if t == BOOLEAN:
-                return self._compare("=", node, True)
-            case Not(FieldRef(type=t) as column) if t == BOOLEAN:
-                return self._compare("=", column, False)
-            case IsNull(child):
-                return self._is_null(child)
-            case Not(IsNull(child)):
-                return self._is_not_null(child)
-            case Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left):
-                return self._is_null(left)
-            case Not(Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left)):
-                return self._is_not_null(left)
-            case Compare(_, _, Literal(None)) | Compare(_, Literal(None), _):
-                return Drop("a comparison with NULL is never true")
-            case Compare("<=>", left, Literal(value)):
-                return self._compare("=", left, value)
-            case Compare(op, left, Literal(value)):
-                return self._compare(op, left, value)
-            case Compare(op, Literal() as left, right) if not isinstance(right, Literal):
-                return self._leaf(Compare(_mirrored(op), right, left))
-            case Not(Compare("<=>", left, Literal(value))):
-                return _any([self._is_null(left), self._compare("!=", left, value)])
-            case Not(Compare("<=>", Literal() as left, right)):
-                return self._leaf(Not(Compare("<=>", right, left)))
-            case In(child, values):
-                return self._in(child, values)
-            case Not(In(child, values)):
-                return self._not_in(child, values)
-            case StartsWith(child, Literal(str() as prefix)):
-                return self._starts_with(child, prefix)
-            case Not(StartsWith(child, Literal(str() as prefix))):
-                return self._not_starts_with(child, prefix)
-            case Like():
-                return self._like(node)
-            case Not(Like() as like):
-                return self._not_like(like)
+            case IsNull(child) if column := null_only_with(child):
+                return self._is_null(column), True
+            case Not(IsNull(child)) if column := null_only_with(child):
+                return self._is_not_null(column), True
+            case Compare(op, _, Literal(None)) | Compare(op, Literal(None), _) if op != "<=>":
+                return Drop("a comparison with NULL is never true"), True
+            case In(_, values) if _literals(values) == [None] * len(values):
+                return Drop("an IN list without values is never true"), True
+            case Not(In(_, values)) if None in (_literals(values) or ()):
+                return Drop("NOT IN a list with NULL is never true"), True
             case Opaque():
-                return Keep("this expression is not understood")
+                return Keep("this expression is not understood"), True
+        found = self._found(node)
+        if found is not None:
+            statistics = self._field(found[0])
+            if statistics is not None:
+                return within(statistics, found[1]), found[1].exact
+        unfolded = self._unfolded(node)
+        return (self._strict(node), False) if unfolded is None else (unfolded, False)
+
+    def _found(self, node: Node) -> Found | None:
+        """The column of a leaf over one column, and its values, NULL or not, for which the leaf may be TRUE."""
+        if id(node) not in self.known:
+            found = self._values(node)
+            self.known[id(node)] = node, found if found is not None and self._usable(*found) else None
+        return self.known[id(node)][1]
+
+    def _values(self, node: Node) -> Found | None:
+        match node:
+            case Not(FieldRef() | Cast() | Call() as child) if type_of(child) == BOOLEAN:
+                return self._boolean(child, False)
+            case FieldRef() | Cast() | Call() if type_of(node) == BOOLEAN:
+                return self._boolean(node, True)
+            case IsNull(child):
+                return self._preimage(child, Values((), null=True))
+            case Not(IsNull(child)):
+                domain = domain_of(type_of(child))
+                return None if domain is None else self._preimage(child, Values(domain.all))
+            case Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left):
+                return self._values(IsNull(left))
+            case Not(Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left)):
+                return self._values(Not(IsNull(left)))
+            case Compare(op, left, Literal(value)) if not isinstance(left, Literal):
+                return self._compared("=" if op == "<=>" else op, left, value)
+            case Compare(op, Literal() as left, right) if not isinstance(right, Literal):
+                return self._values(Compare(_MIRRORED.get(op, op), right, left))
+            case Not(Compare("<=>", left, Literal(value)) | Compare("<=>", Literal(value), left)):
+                return self._compared("!=", left, value, null=True)
+            case Not(Compare(op, left, right)) if op in _NEGATED:
+                return self._values(Compare(_NEGATED[op], left, right))
+            case In(child, values):
+                return self._listed(child, values, False)
+            case Not(In(child, values)):
+                return self._listed(child, values, True)
+            case StartsWith(child, Literal(str() as prefix)) if type_of(child) == STRING:
+                return self._preimage(child, starting_with(prefix))
+            case Not(StartsWith(child, Literal(str() as prefix))) if type_of(child) == STRING:
+                return self._preimage(child, _others(starting_with(prefix)))
+            case Like(child):
+                return self._preimage(child, matching(node))
+            case Not(Like(child) as like):
+                return self._preimage(child, not_matching(like))
+        return None
+
+    def _preimage(self, node: Node, results: Values | None) -> Found | None:
+        return None if results is None else preimage(node, results, self.time_zone)
+
+    def _compared(self, op: str, node: Node, value: Any, null: bool = False) -> Found | None:
+        type_ = type_of(node)
+        results = None if type_ is None else satisfying(type_, op, value)
+        return None if results is None else self._preimage(node, replace(results, null=null))
+
+    def _boolean(self, node: Node, wanted: bool) -> Found | None:
+        if isinstance(node, Call) and node.name == "isnan":
+            # Never NULL: NOT isnan(NULL) is TRUE.
+            return self._compared("=" if wanted else "!=", node.args[0], float("nan"), null=not wanted)
+        return self._compared("=", node, wanted)
+
+    def _listed(self, child: Node, values: Sequence[Node], negated: bool) -> Found | None:
+        """IN: TRUE on a match with some value; NULL elements never match. NOT IN: TRUE where all differ."""
+        literals, type_ = _literals(values), type_of(child)
+        domain = domain_of(type_)
+        if literals is None or type_ is None or domain is None:
+            return None
+        results = points_of(type_, [value for value in literals if value is not None])
+        if results is None:
+            return None
+        return self._preimage(child, Values(complement(results.spans, domain)) if negated else results)
+
+    def _usable(self, column: FieldRef, values: Values) -> bool:
+        """Whether the column's statistics serve: bounds do not where it is collated or a char(n)."""
+        statistics = self._field(column)
+        if statistics is None:
+            return False
+        if not values.spans:
+            return not isinstance(column.type, StructType)
+        return column.collation is None and not self._is_padded(column) and statistics.kind is not None
+
+    def _together(self, children: Sequence[Node]) -> list[Term]:
+        """What the leaves of an AND over one column say together beyond what each says alone."""
+        groups: dict[FieldRef, list[tuple[Node, Values]]] = {}
+        for child in children:
+            found = None if isinstance(child, Or) else self._found(child)
+            if found is not None:
+                groups.setdefault(found[0], []).append((child, found[1]))
+        terms: list[Term] = []
+        for column, group in groups.items():
+            if len(group) < 2:
+                continue
+            met = group[0][1]
+            for _, values in group[1:]:
+                met = meet(met, values)
+            statistics = self._field(column)
+            assert statistics is not None
+            # Spans that meet each other and a file's range each meet it together (Helly), so they say nothing new.
+            alone = all(len(values.spans) == 1 and not values.cycles and not values.null for _, values in group)
+            if not (alone and met.spans):
+                terms.append(within(statistics, met))
+            terms += self._derivations([node for node, _ in group], (column, met))
+        return terms
+
+    def _derivations(self, nodes: Sequence[Node], found: Found | None) -> list[Term]:
+        """Conditions on generated columns of whose source the leaves speak."""
+        if not self.derived:
+            return []
+        plain = replace(self, derived=())
+        terms = [plain.unlabelled(normalize(part)) for part in derive(self.derived, nodes, found)]
+        return [term for term in terms if not isinstance(term, Keep)]
+
+    def unlabelled(self, node: Node) -> Term:
+        """`may` of a part that is no leaf of the user's predicate."""
+        match node:
+            case Literal():
+                return self.may(node)
+            case _ if partition := self._partition(node):
+                return partition
+            case And(children):
+                return all_of([*(self.unlabelled(child) for child in children), *self._together(children)])
+            case Or(children):
+                return any_of([self.unlabelled(child) for child in children])
             case _:
-                return Keep("no rule for this expression")
+                return self._leaf(node)
+
+    def _unfolded(self, node: Node) -> Term | None:
+        """CASE and COALESCE as the OR of their branches."""
+        if self.budget[0] <= 0 or any(self._is_collated(part) for part in walk(node)):
+            return None
+        branches = unfold(node, self.time_zone)
+        if branches is None:
+            return None
+        self.budget[0] -= len(branches)
+        return any_of([self.unlabelled(normalize(branch)) for branch in branches])
+
+    def _is_collated(self, node: Node) -> bool:
+        return isinstance(node, Collate) or (isinstance(node, FieldRef) and node.collation is not None)
+
+    def _strict(self, node: Node) -> Term:
+        """A leaf that some columns' NULL makes NULL needs a value in each of them."""
+        inner = node.child if isinstance(node, Not) and isinstance(node.child, IsNull) else node
+        columns = strict_columns(inner.child if isinstance(inner, IsNull) and inner is not node else inner)
+        terms = [term for column in columns if not isinstance(term := self._is_not_null(column), Keep)]
+        collated = next((c.collation for c in columns if c.collation is not None), None)
+        reason = "no statistic is kept of this expression"
+        if collated is not None:
+            reason = f"no usable statistics under the collation {collated}"
+        return all_of([*terms, Keep(reason)])
+
+    def _constant(self, node: Node) -> ConstantTerm | None:
+        """The leaf, to be evaluated in files where each of its columns has one value."""
+        if not deterministic(node) or not _evaluable(node):
+            return None
+        columns = list(dict.fromkeys(part for part in walk(node) if isinstance(part, FieldRef)))
+        fields = [self._field(column) for column in columns]
+        found: list[tuple[FieldRef, StatField]] = []
+        for column, statistics in zip(columns, fields, strict=True):
+            if statistics is None or column.collation is not None or self._is_padded(column):
+                return None
+            if isinstance(column.type, StructType):
+                return None
+            found.append((column, statistics))
+        return ConstantTerm(node, tuple(found), self.time_zone) if found else None
 
     def _partition(self, node: Node) -> Term | None:
         """Every row of a file has the file's partition values, so any expression over them has one value a file."""
         if not self._reads_partitions_only(node):
             return None
-        if not _evaluable(node):
-            return Keep("this expression cannot be evaluated here")
         columns = tuple(dict.fromkeys(part for part in walk(node) if isinstance(part, FieldRef)))
         return PartitionTerm(node, columns)
 
@@ -153,202 +328,52 @@ class _Rewriter:
             return False
         return all(column.partition and not self._is_padded(column) for column in columns)
 
-    def _field(self, node: Node) -> StatField | None:
-        """The column as statistics know it, or None for partition columns and what is no column."""
-        if not isinstance(node, FieldRef) or node.partition:
+    def _field(self, column: FieldRef) -> StatField | None:
+        """The column as statistics know it, or None for partition columns."""
+        declared = None if column.partition else self._declared(column)
+        if declared is None:
             return None
-        field = self._declared(node)
-        if field is None:
-            return None
-        return StatField(node.physical, node.type, ".".join(node.logical), widened_types(field.metadata))
+        return StatField(column.physical, column.type, ".".join(column.logical), widened_types(declared.metadata))
 
     def _declared(self, column: FieldRef) -> StructField | None:
         """The schema's field, found by its exact names."""
-        field: StructField | None = None
+        found: StructField | None = None
         current: Any = self.schema
         for name in column.logical:
             fields = current.fields if isinstance(current, StructType) else ()
-            field = next((f for f in fields if f.name == name), None)
-            if field is None:
+            found = next((f for f in fields if f.name == name), None)
+            if found is None:
                 return None
-            current = field.type
-        return field
+            current = found.type
+        return found
 
     def _is_padded(self, column: FieldRef) -> bool:
         """Whether the column is a char(n): Spark compares it, and the literal, padded with blanks."""
-        field = self._declared(column)
-        return field is not None and str(field.metadata.get(CHAR_VARCHAR_KEY, "")).startswith("char(")
+        declared = self._declared(column)
+        return declared is not None and str(declared.metadata.get(CHAR_VARCHAR_KEY, "")).startswith("char(")
 
-    def _bounded(self, node: Node) -> StatField | None:
-        """The column under `node` if its bounds serve a comparison: not where it is collated or a char(n)."""
-        column = column_under(node)
-        if column is None or column.collation is not None or self._is_padded(column):
-            return None
-        field = self._field(column)
-        return field if field is not None and field.kind is not None else None
-
-    def _is_null(self, node: Node) -> Term:
+    def _is_null(self, column: FieldRef) -> Term:
         """Some row is NULL only if nullCount is not 0. A struct can be null only where each of its leaves is."""
-        column = column_under(node)
-        field = None if column is None else self._field(column)
-        if field is None:
+        statistics = self._field(column)
+        if statistics is None:
             return Keep("no null count for this expression")
-        if isinstance(field.type, StructType):
-            return self._struct_is_null(field)
-        return NullsPossible(field)
+        if isinstance(statistics.type, StructType):
+            return self._struct_is_null(statistics)
+        return NullsPossible(statistics)
 
-    def _struct_is_null(self, field: StatField) -> Term:
-        inner = [
-            leaf for leaf in leaves(self.schema, self.mode) if leaf.physical[: len(field.physical)] == field.physical
-        ]
+    def _struct_is_null(self, struct: StatField) -> Term:
+        depth = len(struct.physical)
+        inner = [leaf for leaf in leaves(self.schema, self.mode) if leaf.physical[:depth] == struct.physical]
         if not inner:
             return Keep("a struct without leaves has no null count")
-        return _all([NullsPossible(StatField(leaf.physical, leaf.type, ".".join(leaf.logical))) for leaf in inner])
+        return all_of([NullsPossible(StatField(leaf.physical, leaf.type, ".".join(leaf.logical))) for leaf in inner])
 
-    def _is_not_null(self, node: Node) -> Term:
+    def _is_not_null(self, column: FieldRef) -> Term:
         """Some row is not NULL only if nullCount is not numRecords. A struct has no count of its own."""
-        column = column_under(node)
-        field = None if column is None else self._field(column)
-        if field is None or isinstance(field.type, StructType):
+        statistics = self._field(column)
+        if statistics is None or isinstance(statistics.type, StructType):
             return Keep("no null count for this expression")
-        return ValuesPossible(field)
-
-    def _compare(self, op: str, node: Node, value: Any) -> Term:
-        field = self._bounded(node)
-        if field is None:
-            return self._without_bounds(node)
-        return self._within(field, preimage(node, op, value, self.time_zone), op, value)
-
-    def _without_bounds(self, node: Node) -> Term:
-        """A comparison is TRUE only for rows that are not NULL."""
-        column = column_under(node)
-        if column is None:
-            return Keep("no statistic is kept of this expression")
-        if column.collation is not None:
-            return _all(
-                [self._is_not_null(column), Keep(f"no usable statistics under the collation {column.collation}")]
-            )
-        field = self._field(column)
-        return Keep("no statistic is kept of this expression") if field is None else self._is_not_null(column)
-
-    def _within(self, field: StatField, values: Range | Nothing | Everything | None, op: str, value: Any) -> Term:
-        nan_matches = field.kind is BoundKind.DOUBLE and _nan_satisfies(op, value)
-        match values:
-            case Nothing():
-                return Drop("no value of the column's type satisfies this")
-            case Everything():
-                return ValuesPossible(field)
-            case Range(low, high, low_open, high_open, outside=False):
-                terms: list[Term] = [ValuesPossible(field)]
-                if high is not None:
-                    terms.append(Bound(field, "min", "lt" if high_open else "le", high))
-                if low is not None:
-                    terms.append(Bound(field, "max", "gt" if low_open else "ge", low, nan_matches))
-                return _all(terms)
-            case Range(low, high, outside=True):
-                outside: list[Term] = []
-                if low is not None:
-                    outside.append(Bound(field, "min", "lt", low))
-                if high is not None:
-                    outside.append(Bound(field, "max", "gt", high, nan_matches))
-                return _all([ValuesPossible(field), _any(outside)])
-            case _:
-                return _all([ValuesPossible(field), Keep("no bounds can be derived through this cast")])
-
-    def _in(self, child: Node, values: Sequence[Node]) -> Term:
-        """TRUE on a match with some value; NULL elements never match."""
-        literals = _literals(values)
-        field = self._bounded(child)
-        if literals is None:
-            return self._without_bounds(child)
-        present = [value for value in literals if value is not None]
-        if not present:
-            return Drop("an IN list without values is never true")
-        if field is None:
-            return self._without_bounds(child)
-        found = [preimage(child, "=", value, self.time_zone) for value in present]
-        ranges = [r for r in found if not isinstance(r, Nothing)]
-        if not ranges:
-            return Drop("no value of the column's type is in the list")
-        if len(ranges) <= _FEW or field.kind is BoundKind.DECIMAL or not all(map(_is_point, ranges)):
-            if len(ranges) > 64:
-                return self._hull(field, ranges)
-            return _any([self._within(field, r, "=", v) for r, v in zip(found, present, strict=True)])
-        nan_matches = field.kind is BoundKind.DOUBLE and any(value != value for value in present)
-        points = _points(field, [r.low for r in ranges if isinstance(r, Range)])
-        return _all([ValuesPossible(field), AnyPoint(field, points, nan_matches)])
-
-    def _hull(self, field: StatField, ranges: Sequence[Range | Everything | None]) -> Term:
-        """One range around all of them, which holds wherever one of them does."""
-        if not all(isinstance(r, Range) and r.low is not None and r.high is not None for r in ranges):
-            return ValuesPossible(field)
-        bounded = [r for r in ranges if isinstance(r, Range)]
-        hull = Range(min(r.low for r in bounded), max(r.high for r in bounded))
-        return self._within(field, hull, "=", 0)
-
-    def _not_in(self, child: Node, values: Sequence[Node]) -> Term:
-        """TRUE only where the row differs from every value; never with a NULL element."""
-        literals = _literals(values)
-        if literals is None:
-            return self._without_bounds(child)
-        if any(value is None for value in literals):
-            return Drop("NOT IN a list with NULL is never true")
-        field = self._bounded(child)
-        if not literals:
-            return Keep("NOT IN an empty list is always true")
-        if field is None:
-            return self._without_bounds(child)
-        if len(literals) <= _FEW or field.kind is BoundKind.DECIMAL:
-            return _all([self._compare("!=", child, value) for value in literals[:64]])
-        found = [preimage(child, "=", value, self.time_zone) for value in literals]
-        points = [r.low for r in found if isinstance(r, Range) and _is_point(r)]
-        if not points:
-            return ValuesPossible(field)
-        nan_matches = field.kind is BoundKind.DOUBLE and not any(value != value for value in literals)
-        return _all([ValuesPossible(field), NotOnly(field, _points(field, points), nan_matches)])
-
-    def _text_field(self, node: Node) -> StatField | None:
-        field = self._bounded(node) if isinstance(node, FieldRef) else None
-        return field if field is not None and field.type == STRING else None
-
-    def _starts_with(self, child: Node, prefix: str) -> Term:
-        """x starts with p exactly when p <= x < successor(p) in byte order."""
-        field = self._text_field(child)
-        if field is None:
-            return self._without_bounds(child)
-        if not prefix:
-            return ValuesPossible(field)
-        low = prefix.encode()
-        return _all([ValuesPossible(field), Bound(field, "min", "lt", _successor(low)), Bound(field, "max", "ge", low)])
-
-    def _not_starts_with(self, child: Node, prefix: str) -> Term:
-        """Some x < p or x >= successor(p)."""
-        field = self._text_field(child)
-        if field is None:
-            return self._without_bounds(child)
-        if not prefix:
-            return Drop("every string starts with the empty string")
-        low = prefix.encode()
-        outside = _any([Bound(field, "min", "lt", low), Bound(field, "max", "ge", _successor(low))])
-        return _all([ValuesPossible(field), outside])
-
-    def _like(self, node: Like) -> Term:
-        prefix, rest = _like_prefix(node)
-        if prefix is None or node.case_insensitive:
-            return self._without_bounds(node.child)
-        if not rest:
-            return self._compare("=", node.child, prefix) if isinstance(node.child, FieldRef) else Keep("not a column")
-        return self._starts_with(node.child, prefix)
-
-    def _not_like(self, node: Like) -> Term:
-        prefix, rest = _like_prefix(node)
-        if prefix is None or node.case_insensitive:
-            return self._without_bounds(node.child)
-        if not rest:
-            return self._compare("!=", node.child, prefix) if isinstance(node.child, FieldRef) else Keep("not a column")
-        if set(rest) == {"%"}:
-            return self._not_starts_with(node.child, prefix)
-        return self._without_bounds(node.child)
+        return ValuesPossible(statistics)
 
 
 def _gather(
@@ -361,86 +386,16 @@ def _gather(
     return [combine(tuple(together)), *(child for child in children if not belongs(child))]
 
 
-def _all(terms: Sequence[Term]) -> Term:
-    if any(isinstance(term, Drop) for term in terms):
-        return next(term for term in terms if isinstance(term, Drop))
-    rest = [term for term in terms if not isinstance(term, Keep)]
-    if not rest:
-        return terms[-1]
-    return rest[0] if len(rest) == 1 else AllOf(tuple(dict.fromkeys(rest)))
-
-
-def _any(terms: Sequence[Term]) -> Term:
-    if any(isinstance(term, Keep) for term in terms):
-        return next(term for term in terms if isinstance(term, Keep))
-    rest = [term for term in terms if not isinstance(term, Drop)]
-    if not rest:
-        return terms[0]
-    return rest[0] if len(rest) == 1 else AnyOf(tuple(dict.fromkeys(rest)))
-
-
 def _evaluable(node: Node) -> bool:
     return not any(isinstance(part, Opaque | Collate) for part in walk(node))
 
 
-def _mirrored(op: str) -> str:
-    return {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
-
-
-def _nan_satisfies(op: str, value: Any) -> bool:
-    """Whether NaN op value is TRUE in Spark, where NaN equals itself and is greater than any other number."""
-    is_nan = bool(value != value)
-    return {"=": is_nan, "!=": not is_nan, ">": not is_nan, ">=": True, "<": False, "<=": is_nan}[op]
+def _others(values: Values) -> Values:
+    domain = domain_of(STRING)
+    assert domain is not None
+    return Values(complement(values.spans, domain))
 
 
 def _literals(values: Sequence[Node]) -> list[Any] | None:
     found = [value.value for value in values if isinstance(value, Literal)]
     return found if len(found) == len(values) else None
-
-
-def _is_point(values: Range | Nothing | Everything | None) -> bool:
-    if not isinstance(values, Range) or values.outside or values.low is None:
-        return False
-    return bool(values.low == values.high or (values.low != values.low and values.high != values.high))
-
-
-def _points(field: StatField, values: Sequence[Any]) -> pa.Array:
-    """Ascending distinct points in the layout that the kernels search; NaN last."""
-    match field.kind:
-        case BoundKind.DOUBLE:
-            numbers = sorted({value for value in values if value == value})
-            return pa.array(
-                [*numbers, _NAN] if len(numbers) < len(values) and any(v != v for v in values) else numbers,
-                pa.float64(),
-            )
-        case BoundKind.TEXT:
-            return pa.array(sorted(set(values)), pa.binary())
-        case _:
-            return pa.array(sorted(set(values)), pa.int64())
-
-
-def _successor(prefix: bytes) -> bytes:
-    """The smallest byte string above everything that starts with `prefix`; UTF-8 never holds the byte FF."""
-    return prefix[:-1] + bytes([prefix[-1] + 1])
-
-
-def _like_prefix(node: Like) -> tuple[str | None, str]:
-    """(text before the first wildcard, the pattern from there on), or (None, "") where the pattern is no constant."""
-    if not isinstance(node.pattern, Literal) or not isinstance(node.pattern.value, str):
-        return None, ""
-    pattern, escape = node.pattern.value, node.escape
-    prefix: list[str] = []
-    i = 0
-    while i < len(pattern):
-        character = pattern[i]
-        if character == escape:
-            if i + 1 == len(pattern) or pattern[i + 1] not in ("%", "_", escape):
-                return None, ""
-            prefix.append(pattern[i + 1])
-            i += 2
-            continue
-        if character in "%_":
-            break
-        prefix.append(character)
-        i += 1
-    return "".join(prefix), pattern[i:]

@@ -1,0 +1,115 @@
+"""CASE and COALESCE in a leaf, unfolded: the leaf is TRUE for a row just where it is TRUE for the branch taken there.
+
+CASE takes the first branch whose condition is TRUE, and the last one where no condition is: where each is FALSE or
+NULL. COALESCE takes the first operand that is not NULL, else NULL. `untrue(c)` stands for "c is FALSE or NULL" by a
+predicate that holds at least there: NOT c, or some operand that can make c NULL is.
+"""
+
+from __future__ import annotations
+
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluate import deterministic, evaluate
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Literal,
+    Node,
+    Not,
+    Or,
+    transform,
+    walk,
+)
+from deltaskip.expr.normalize import FALSE, TRUE
+from deltaskip.schema.types import VOID
+
+__all__ = ["unfold"]
+
+_MOST_BRANCHES = 16
+
+
+def unfold(leaf: Node, time_zone: str) -> list[Node] | None:
+    """Predicates of which one is TRUE wherever `leaf` is; None where it has no CASE or COALESCE to unfold."""
+    if not deterministic(leaf):
+        return None
+    choice = next((part for part in walk(leaf) if _is_choice(part)), None)
+    if choice is None:
+        return None
+    branches = _case(choice) if isinstance(choice, Case) else _coalesce(choice)
+    if branches is None or len(branches) > _MOST_BRANCHES:
+        return None
+    return [And((condition, _folded(_replaced(leaf, choice, value), time_zone))) for condition, value in branches]
+
+
+def _is_choice(node: Node) -> bool:
+    return isinstance(node, Case) or (isinstance(node, Call) and node.name == "coalesce" and node.type is not None)
+
+
+def _case(choice: Case) -> list[tuple[Node, Node]] | None:
+    type_ = type_of(choice)
+    otherwise = choice.otherwise
+    if otherwise is None:
+        otherwise = Literal(None, type_ or VOID)
+    found: list[tuple[Node, Node]] = []
+    before: Node = TRUE
+    for condition, value in choice.branches:
+        found.append((And((before, condition)), value))
+        before = And((before, _untrue(condition)))
+    return [*found, (before, otherwise)]
+
+
+def _coalesce(choice: Node) -> list[tuple[Node, Node]] | None:
+    if not isinstance(choice, Call) or choice.type is None:
+        return None
+    found: list[tuple[Node, Node]] = []
+    before: Node = TRUE
+    for arg in choice.args:
+        found.append((And((before, Not(IsNull(arg)))), arg))
+        before = And((before, IsNull(arg)))
+    return [*found, (before, Literal(None, choice.type))]
+
+
+def _untrue(condition: Node) -> Node:
+    return Or((Not(condition), _nullable(condition)))
+
+
+def _nullable(node: Node) -> Node:
+    """A predicate that is TRUE wherever `node` is NULL, and maybe elsewhere."""
+    match node:
+        case Literal(value):
+            return TRUE if value is None else FALSE
+        case FieldRef() | Cast():
+            return IsNull(node)
+        case IsNull() | Compare("<=>"):
+            return FALSE
+        case Not(child):
+            return _nullable(child)
+        case Compare(_, left, right):
+            return Or((_nullable(left), _nullable(right)))
+        case And(children) | Or(children):
+            return Or(tuple(_nullable(child) for child in children))
+        case In(child, values):
+            return Or((_nullable(child), *(_nullable(value) for value in values), FALSE))
+        case Call(_, _, type_) if type_ is not None:
+            return IsNull(node)
+    return TRUE
+
+
+def _replaced(node: Node, old: Node, new: Node) -> Node:
+    return new if node == old else transform(node, lambda child: _replaced(child, old, new))
+
+
+def _folded(leaf: Node, time_zone: str) -> Node:
+    """A leaf without columns as what it is; TRUE where it cannot be told."""
+    if any(isinstance(part, FieldRef) for part in walk(leaf)):
+        return leaf
+    try:
+        return TRUE if evaluate(leaf, {}, time_zone) is True else FALSE
+    except EvaluationError:
+        return TRUE

@@ -1,0 +1,160 @@
+"""Files in which a column has one value: any deterministic expression over such columns is evaluated on it.
+
+A column of a file holds at most NULL and the value v if its bounds are both v and none of the ways in which a writer
+widens or cuts a bound can have made them so:
+
+* strings shorter than any cut (CUT_FROM), so that neither bound is a prefix of something else;
+* timestamps with digits below the millisecond, as others have unequal bounds after widening (stats.decode);
+* doubles of a writer that records NaN, neither zero, whose sign is lost, nor NaN;
+* dates not before 1900, where calendars may have been mixed;
+* decimals, integers, booleans as they are: bounds that may be off are unequal after widening.
+
+Wide bounds (tightBounds false) enclose every value too. NULL is left out where nullCount is 0, and is all there is
+where it is numRecords. A file keeps if the predicate is TRUE for some choice of these values, or cannot be evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.nodes import FieldRef, Node
+from deltaskip.schema.types import BOOLEAN, DATE
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
+
+__all__ = ["MOST_TUPLES", "constant_files"]
+
+MOST_TUPLES = 10_000
+"""Distinct tuples of constants that are evaluated in one batch; with more, files keep."""
+
+_FIRST_DAY = -25_567
+_UNKNOWN, _VALUE, _VALUE_OR_NULL, _NULL = 0, 1, 2, 3
+
+
+class Bounds(Protocol):
+    """The statistics that decide whether a column is constant (program.Statistics)."""
+
+    num_rows: int
+
+    def bound(self, field: StatField, side: Side) -> pa.Array: ...
+
+    def null_count(self, field: StatField) -> pa.Array: ...
+
+    def num_records(self) -> pa.Array: ...
+
+    def nan_recorded(self) -> pa.BooleanArray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """A column's state in each file, a code for its value, and the values by code."""
+
+    state: np.ndarray
+    codes: np.ndarray
+    values: list[Any]
+
+
+def constant_files(
+    node: Node, columns: Sequence[tuple[FieldRef, StatField]], time_zone: str, statistics: Bounds
+) -> pa.BooleanArray:
+    """False for each file of constants for which `node` is TRUE of no choice of its values; True elsewhere."""
+    found = [_constants(field, statistics) for _, field in columns]
+    known = np.logical_and.reduce([column.state != _UNKNOWN for column in found])
+    keep = np.ones(statistics.num_rows, dtype=bool)
+    if not known.any():
+        return pa.array(keep)
+    combined = np.zeros(int(known.sum()), dtype=np.int64)
+    for column in found:
+        width = 4 * (len(column.values) + 1)
+        if width * (int(combined.max()) + 1) > 1 << 62:
+            return pa.array(keep)
+        combined = combined * width + 4 * column.codes[known] + column.state[known]
+    distinct, codes = np.unique(combined, return_inverse=True)
+    if len(distinct) > MOST_TUPLES:
+        return pa.array(keep)
+    answers = [_may_match(node, columns, _choices(code, found), time_zone) for code in distinct.tolist()]
+    keep[known] = np.array(answers, dtype=bool)[codes]
+    return pa.array(keep)
+
+
+def _choices(code: int, columns: list[_Constants]) -> list[tuple[Any, ...]]:
+    """For each column the values that it may have in a file with the combined code."""
+    found: list[tuple[Any, ...]] = []
+    for column in reversed(columns):
+        code, own = divmod(code, 4 * (len(column.values) + 1))
+        position, state = divmod(own, 4)
+        if state == _NULL:
+            found.append((None,))
+        else:
+            value = column.values[position]
+            found.append((value,) if state == _VALUE else (value, None))
+    return found[::-1]
+
+
+def _may_match(
+    node: Node, columns: Sequence[tuple[FieldRef, StatField]], choices: list[tuple[Any, ...]], time_zone: str
+) -> bool:
+    for values in product(*choices):
+        row = {column.logical: value for (column, _), value in zip(columns, values, strict=True)}
+        try:
+            if evaluate(node, row, time_zone) is True:
+                return True
+        except EvaluationError:
+            return True
+    return False
+
+
+def _constants(field: StatField, statistics: Bounds) -> _Constants:
+    counts = statistics.null_count(field)
+    all_null = _flags(pc.equal(counts, statistics.num_records()))
+    none_null = _flags(pc.equal(counts, pa.scalar(0, pa.int64())))
+    state = np.zeros(statistics.num_rows, dtype=np.int64)
+    codes = np.zeros(statistics.num_rows, dtype=np.int64)
+    values: list[Any] = []
+    if field.kind is not None:
+        same, mins = _same(field, statistics)
+        flags = _flags(same)
+        encoded = pc.if_else(pa.array(flags), mins, pa.scalar(None, mins.type)).dictionary_encode()
+        codes[flags] = encoded.indices.filter(pa.array(flags)).to_numpy(zero_copy_only=False)
+        values = [_value(value, field) for value in encoded.dictionary.to_pylist()]
+        state[flags] = np.where(none_null[flags], _VALUE, _VALUE_OR_NULL)
+    state[all_null] = _NULL
+    codes[all_null] = 0
+    return _Constants(state, codes, values)
+
+
+def _same(field: StatField, statistics: Bounds) -> tuple[pa.Array, pa.Array]:
+    """Whether both bounds are the same value and cannot be anything else, and the minima."""
+    mins = statistics.bound(field, "min")
+    maxs = pc.cast(statistics.bound(field, "max"), mins.type)
+    same = pc.equal(mins, maxs)
+    match field.kind:
+        case BoundKind.TEXT:
+            same = pc.and_(same, pc.less(pc.binary_length(mins), CUT_FROM))
+        case BoundKind.DOUBLE:
+            nonzero = pc.not_equal(mins, pa.scalar(0.0))
+            same = pc.and_(pc.and_(same, nonzero), statistics.nan_recorded())
+        case BoundKind.INT64 if field.type == DATE:
+            same = pc.and_(same, pc.greater_equal(mins, pa.scalar(_FIRST_DAY, pa.int64())))
+        case _:
+            pass
+    return same, mins
+
+
+def _value(value: Any, field: StatField) -> Any:
+    if field.type == BOOLEAN:
+        return bool(value)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _flags(values: pa.Array) -> np.ndarray:
+    found: np.ndarray = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    return found

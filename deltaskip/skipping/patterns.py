@@ -1,0 +1,61 @@
+"""LIKE patterns as sets of strings: what is told by the text before the first wildcard.
+
+In UTF-8 order the strings that start with p are those in [p, successor of p).
+"""
+
+from __future__ import annotations
+
+from deltaskip.expr.nodes import Like, Literal
+from deltaskip.schema.types import STRING
+from deltaskip.skipping.values import Values, complement, domain_of, satisfying
+
+__all__ = ["matching", "not_matching", "starting_with"]
+
+
+def starting_with(prefix: str) -> Values:
+    """Strings that start with `prefix`."""
+    low = prefix.encode()
+    return Values(((low, low[:-1] + bytes([low[-1] + 1]) if low else b"\xff"),))
+
+
+def matching(node: Like) -> Values | None:
+    """A set that holds every string which the pattern matches; None where the pattern tells nothing."""
+    prefix, rest = _prefix(node)
+    if prefix is None:
+        return None
+    if not rest:
+        return satisfying(STRING, "=", prefix)
+    found = starting_with(prefix)
+    return found if set(rest) == {"%"} else Values(found.spans, exact=False)
+
+
+def not_matching(node: Like) -> Values | None:
+    """The strings that the pattern does not match; None where that is more than a prefix can tell."""
+    prefix, rest = _prefix(node)
+    if prefix is None or set(rest) - {"%"}:
+        return None
+    domain = domain_of(STRING)
+    found = starting_with(prefix) if rest else satisfying(STRING, "=", prefix)
+    return None if domain is None or found is None else Values(complement(found.spans, domain))
+
+
+def _prefix(node: Like) -> tuple[str | None, str]:
+    """(text before the first wildcard, the pattern from there on), or (None, "") where the pattern is no constant."""
+    if node.case_insensitive or not isinstance(node.pattern, Literal) or not isinstance(node.pattern.value, str):
+        return None, ""
+    pattern, escape = node.pattern.value, node.escape
+    prefix: list[str] = []
+    i = 0
+    while i < len(pattern):
+        character = pattern[i]
+        if character == escape:
+            if i + 1 == len(pattern) or pattern[i + 1] not in ("%", "_", escape):
+                return None, ""
+            prefix.append(pattern[i + 1])
+            i += 2
+            continue
+        if character in "%_":
+            break
+        prefix.append(character)
+        i += 1
+    return "".join(prefix), pattern[i:]

@@ -1,0 +1,205 @@
+"""Steps of dates and timestamps: casts, fields, truncation, arithmetic of days and months, texts (see skipping.steps).
+
+A zone's local time is the instant plus an offset. In a fixed zone the offset is one number. In others it lies between
+the least and the greatest that the zone ever had; these are found by looking every few days, and widened by an hour for
+other editions of the time zone database. Around a change of clocks Spark's optimizer may answer a cast as if it were
+its own inverse (UnwrapCastInBinaryComparison): both readings use an offset between the two, so both are covered.
+
+* Day, year, truncation to a unit, and text from years 0 to 9999 on are non-decreasing in local time.
+* Month, quarter, day, week and weekday repeat with the calendar after 400 years (146,097 days, a whole number of
+  weeks), hour, minute and second after a day, an hour, a minute: Periodic.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from deltaskip.expr import dates
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.datetimes import (
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    days_from_civil,
+    format_date,
+    format_timestamp,
+    local_of,
+    zone_of,
+)
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.skipping.steps import Clock, Floor, Monotone, Periodic, Piece, Shift, Step, Times, identity, rising
+from deltaskip.skipping.values import LOCAL, Domain, domain_of
+
+__all__ = ["date_call", "date_cast", "offsets"]
+
+_CYCLE_DAYS = 146_097
+_BEYOND = 1 << 80
+_HOUR = 3_600 * MICROS_PER_SECOND
+_FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1)
+_LOOK_EVERY_DAYS = 8
+_LOOK_FROM, _LOOK_TO = days_from_civil(1840, 1, 1), days_from_civil(2045, 1, 1)
+_FIELDS_OF_FORMATS = ("yyyy", "MM", "dd", "HH", "mm", "ss")
+
+_CYCLIC_FIELDS = ("quarter", "month", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear")
+
+_DATES = domain_of(DATE) or LOCAL
+_INSTANTS = domain_of(TIMESTAMP) or LOCAL
+
+
+def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step, ...] | None:
+    """CAST between date, timestamp and timestamp_ntz, and from them to text, outermost step first."""
+    least, most = offsets(time_zone)
+    to_local, to_instant = Clock(_INSTANTS, least, most), Clock(LOCAL, -most, -least)
+    match source, target:
+        case (s, t) if s == TIMESTAMP and t == DATE:
+            return Floor(LOCAL, MICROS_PER_DAY), to_local
+        case (s, t) if s == TIMESTAMP and t == TIMESTAMP_NTZ:
+            return (to_local,)
+        case (s, t) if s == TIMESTAMP and t == STRING:
+            return _text_of_local(LOCAL), to_local
+        case (s, t) if s == TIMESTAMP_NTZ and t == DATE:
+            return (Floor(_INSTANTS, MICROS_PER_DAY),)
+        case (s, t) if s == TIMESTAMP_NTZ and t == TIMESTAMP:
+            return (Clock(_INSTANTS, -most, -least),)
+        case (s, t) if s == TIMESTAMP_NTZ and t == STRING:
+            return (_text_of_local(_INSTANTS),)
+        case (s, t) if s == DATE and t == TIMESTAMP_NTZ:
+            return (Times(_DATES, MICROS_PER_DAY),)
+        case (s, t) if s == DATE and t == TIMESTAMP:
+            return to_instant, Times(_DATES, MICROS_PER_DAY)
+        case (s, t) if s == DATE and t == STRING:
+            return (_within_years(_DATES, 1, lambda x: format_date(x).encode()),)
+    return None
+
+
+def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
+    """The operand and the steps, outermost first, of a call on dates or timestamps with constants beside."""
+    match call:
+        case Call("year", (operand,)):
+            return operand, (rising(_DATES, lambda x: dates.date_field("year", x)),)
+        case Call(name, (operand,)) if name in _CYCLIC_FIELDS:
+            return operand, (Periodic(_DATES, 1, _fields(name)),)
+        case Call("hour" | "minute" | "second", (operand,)):
+            return _time_field(call.name, operand, time_zone)
+        case Call("trunc", (operand, Literal(str() as unit))) if dates.truncated_date(0, unit) is not None:
+            return operand, (rising(_DATES, lambda x: dates.truncated_date(x, unit)),)
+        case Call("date_trunc", (Literal(str() as unit), operand)):
+            return _date_trunc(unit, operand, time_zone)
+        case Call("date_format", (operand, Literal(str() as pattern))) if _descends(pattern):
+            least, most = offsets(time_zone)
+            text = _within_years(LOCAL, MICROS_PER_DAY, lambda x: dates.formatted(x, pattern).encode())
+            return operand, (text, Clock(_INSTANTS, least, most))
+        case Call("last_day", (operand,)):
+            return operand, (rising(_DATES, dates.last_day),)
+        case Call("add_months", (operand, Literal(int() as months))):
+            return operand, (rising(_DATES, lambda x: _add_months(x, months)),)
+        case Call("date_add" | "+", (operand, Literal(int() as days))) if type_of(operand) == DATE:
+            return operand, (Shift(_DATES, days),)
+        case Call("date_sub" | "-", (operand, Literal(int() as days))) if type_of(operand) == DATE:
+            return operand, (Shift(_DATES, -days),)
+        case Call("+", (Literal(int() as days), operand)) if type_of(operand) == DATE:
+            return operand, (Shift(_DATES, days),)
+        case Call("datediff", (operand, Literal(int() as day))):
+            return operand, (Shift(_DATES, -day),)
+        case Call("datediff", (Literal(int() as day), operand)):
+            return operand, (rising(_DATES, lambda x: day - x, falling=True),)
+        case Call("unix_timestamp", (operand,)):
+            return operand, (Floor(_INSTANTS, MICROS_PER_SECOND),)
+    return None
+
+
+@cache
+def offsets(time_zone: str) -> tuple[int, int]:
+    """Microseconds that local time in the zone is ahead of UTC, at least and at most."""
+    zone = zone_of(time_zone)
+    if zone.rules is None or time_zone.startswith("Etc/"):
+        fixed = local_of(0, zone)
+        return fixed, fixed
+    days = range(_LOOK_FROM, _LOOK_TO, _LOOK_EVERY_DAYS)
+    seen = {local_of(day * MICROS_PER_DAY, zone) - day * MICROS_PER_DAY for day in days}
+    return min(seen) - _HOUR, max(seen) + _HOUR
+
+
+def _time_field(name: str, operand: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]]:
+    grain, cells = {"hour": (_HOUR, 24), "minute": (_HOUR // 60, 60), "second": (MICROS_PER_SECOND, 60)}[name]
+    numbers = np.arange(cells, dtype=np.int64)
+    if type_of(operand) == TIMESTAMP_NTZ:
+        return operand, (Periodic(_INSTANTS, grain, numbers),)
+    return operand, (Periodic(LOCAL, grain, numbers), Clock(_INSTANTS, *offsets(time_zone)))
+
+
+def _date_trunc(unit: str, operand: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
+    utc = zone_of("UTC")
+    if dates.truncated_timestamp(unit, 0, utc) is None:
+        return None
+    step = rising(LOCAL, lambda x: dates.truncated_timestamp(unit, x, utc))
+    if unit.upper() in ("SECOND", "MILLISECOND", "MICROSECOND"):
+        return operand, (step, identity(_INSTANTS))
+    least, most = offsets(time_zone)
+    return operand, (Clock(LOCAL, -most, -least), step, Clock(_INSTANTS, least, most))
+
+
+def _add_months(days: int, months: int) -> int:
+    try:
+        return dates.add_months(days, months)
+    except EvaluationError:
+        return _BEYOND if months > 0 else -_BEYOND
+
+
+def _descends(pattern: str) -> bool:
+    """Whether the texts of a pattern sort as times do: year first, then each smaller unit once, none left out."""
+    try:
+        sample = dates.formatted(0, pattern)
+    except EvaluationError:
+        return False
+    if not sample:
+        return False
+    found = re.findall("|".join(_FIELDS_OF_FORMATS), pattern)
+    return bool(found) and tuple(found) == _FIELDS_OF_FORMATS[: len(found)]
+
+
+def _text_of_local(source: Domain) -> Step:
+    """A fraction without its trailing zeros sorts as the number does."""
+    return _within_years(source, MICROS_PER_DAY, lambda x: format_timestamp(x).encode())
+
+
+def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> Step:
+    """Texts sort as times do while years have four digits; of other times nothing is said."""
+    first, stop = _FIRST_YEAR * per_day, _LAST_YEAR * per_day
+    return Monotone(source, f, (Piece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
+
+
+@cache
+def _fields(name: str) -> np.ndarray:
+    """A field of each day of a cycle of 400 years from 1970-01-01 on."""
+    days = np.arange(_CYCLE_DAYS, dtype=np.int64)
+    months: np.ndarray = days.astype("M8[D]").astype("M8[M]").astype(np.int64) % 12 + 1
+    thursday = days - (days + 3) % 7 + 3
+    found: np.ndarray
+    match name:
+        case "weekday":
+            found = (days + 3) % 7
+        case "dayofweek":
+            found = (days + 4) % 7 + 1
+        case "dayofmonth":
+            found = days - _starts(days, "M") + 1
+        case "dayofyear":
+            found = days - _starts(days, "Y") + 1
+        case "weekofyear":
+            found = (thursday - _starts(thursday, "Y")) // 7 + 1
+        case "quarter":
+            found = (months + 2) // 3
+        case _:
+            found = months
+    return found
+
+
+def _starts(days: np.ndarray, unit: str) -> np.ndarray:
+    first: np.ndarray = days.astype("M8[D]").astype(f"M8[{unit}]").astype("M8[D]").astype(np.int64)
+    return first

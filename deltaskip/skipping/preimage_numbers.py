@@ -1,0 +1,332 @@
+"""Steps of numbers: casts among them and to text, arithmetic with a constant, rounding (see skipping.steps).
+
+* Integers, narrowing or not: f(x) = x; Spark raises where x does not fit, and no result lies there.
+* An integer or decimal as decimal: times a power of ten, or divided by one and rounded half up: both non-decreasing.
+* To double or float: the nearest one, non-decreasing. Double to integer: towards zero; NaN and what does not fit raise.
+  Double to decimal: its shortest text, rounded half up. Of two doubles the smaller has the smaller shortest text, as
+  each text lies nearer to its own double than to any other; NaN and the infinities become NULL.
+* x + c, x - c, c - x, x * c, x div c, x / c: monotone in x for each sign of c, in exact arithmetic, and so after any
+  rounding, which is monotone itself. Overflow raises for integers and decimals; doubles have infinities, and NaN, which
+  stays NaN and stands apart from the falling ones.
+* x % n has the remainder's sign; modulo |n| it is x, so x lies in one of two residue classes of a result.
+* Numbers as text: injective; text that no number prints matches nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+
+from deltaskip.expr.arithmetic import arithmetic, rounded
+from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.floats import compare_floats, nearest_float, to_float
+from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, DataType, DecimalType
+from deltaskip.skipping.steps import Floor, Invertible, Monotone, Periodic, Piece, Shift, Step, Times, identity, rising
+from deltaskip.skipping.values import INFINITY, NAN, Domain, domain_of, ordinal_of, value_at
+
+__all__ = ["number_call", "number_cast"]
+
+_BEYOND = 10**80
+"""Above every ordinal of a number: where an extension stands for overflow."""
+
+_MICROS_PER_SECOND = 1_000_000
+_MOST_RESIDUES = 4096
+_FLOATING = (FLOAT, DOUBLE)
+_EXACT = Context(prec=400)
+
+
+def number_cast(source: DataType, target: DataType) -> Step | None:
+    """CAST between numbers, from and to boolean, from numbers to text and timestamps, or None for any other."""
+    domain = domain_of(source)
+    if domain is None:
+        return None
+    if source in INTEGRAL_BITS or source == BOOLEAN:
+        return _from_integral(source, domain, target)
+    if isinstance(source, DecimalType):
+        return _from_decimal(source, domain, target)
+    if source in _FLOATING:
+        return _from_floating(source, domain, target)
+    if source == TIMESTAMP and target in INTEGRAL_BITS:
+        return Floor(domain, _MICROS_PER_SECOND)
+    if source == TIMESTAMP and target in _FLOATING:
+        single = to_float if target == FLOAT else float
+        return rising(domain, lambda x: ordinal_of(DOUBLE, single(x / _MICROS_PER_SECOND)))
+    return None
+
+
+def number_call(call: Call) -> tuple[Node, Step] | None:
+    """The operand and the step of a call on numbers whose other operands are constants."""
+    match call:
+        case Call("+" | "-" | "*" | "/" | "%" | "div" | "pmod", (operand, Literal(constant))) if constant is not None:
+            step = _with_constant(call, operand, constant)
+        case Call("+" | "-" | "*", (Literal(constant), operand)) if constant is not None:
+            step = _constant_first(call, operand, constant)
+        case Call("negative" | "positive" | "abs" | "floor" | "ceil" | "sign" | "signum", (operand,)):
+            step = _unary(call, operand)
+        case Call("round", (operand, Literal(int() as places))):
+            step = _round(call, operand, places)
+        case _:
+            return None
+    return None if step is None else (operand, step)
+
+
+def _from_integral(source: DataType, domain: Domain, target: DataType) -> Step | None:
+    if target == BOOLEAN:
+        pieces = (Piece(domain.low, 0), Piece(0, 1), Piece(1, domain.stop))
+        return Monotone(domain, lambda x: int(x != 0), pieces)
+    if target == STRING and source == BOOLEAN:
+        return rising(domain, lambda x: b"true" if x else b"false")
+    if target == STRING:
+        return _to_text(source, domain)
+    if target in INTEGRAL_BITS:
+        return identity(domain)
+    if isinstance(target, DecimalType):
+        return Times(domain, 10**target.scale)
+    if target == TIMESTAMP and source != BOOLEAN:
+        # A long of seconds saturates.
+        last = (1 << 63) - 1
+        return rising(domain, lambda x: max(-last - 1, min(last, x * _MICROS_PER_SECOND)))
+    if target == DOUBLE:
+        return rising(domain, lambda x: ordinal_of(DOUBLE, float(x)))
+    return rising(domain, lambda x: ordinal_of(FLOAT, nearest_float(x))) if target == FLOAT else None
+
+
+def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step | None:
+    unit = 10**source.scale
+    if target == STRING:
+        return _to_text(source, domain)
+    if target == BOOLEAN:
+        return Monotone(domain, lambda x: int(x != 0), (Piece(domain.low, 0), Piece(0, 1), Piece(1, domain.stop)))
+    if isinstance(target, DecimalType):
+        if target.scale >= source.scale:
+            return Times(domain, 10 ** (target.scale - source.scale))
+        return rising(domain, lambda x: _half_up(x, 10 ** (source.scale - target.scale)))
+    if target in INTEGRAL_BITS:
+        return rising(domain, lambda x: x // unit if x >= 0 else -(-x // unit))
+    if target in _FLOATING:
+        nearest: Callable[[Any], float] = nearest_float if target == FLOAT else float
+        return rising(domain, lambda x: ordinal_of(DOUBLE, nearest(value_at(source, x))))
+    return None
+
+
+def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step | None:
+    if target == DOUBLE:
+        return identity(domain)
+    if target == FLOAT:
+        return rising(domain, lambda x: ordinal_of(FLOAT, to_float(value_at(DOUBLE, x))))
+    if target in INTEGRAL_BITS:
+        return Monotone(domain, lambda x: _truncated(value_at(DOUBLE, x), target), (Piece(domain.low, NAN),))
+    if isinstance(target, DecimalType):
+        infinite = ((-INFINITY, -INFINITY + 1), (INFINITY, NAN + 1))
+        places = target.scale
+        return Monotone(
+            domain, lambda x: _shortest(value_at(DOUBLE, x), places), (Piece(-INFINITY + 1, INFINITY),), infinite
+        )
+    return None
+
+
+def _truncated(value: float, target: DataType) -> int:
+    if math.isinf(value):
+        return _BEYOND if value > 0 else -_BEYOND
+    whole = math.trunc(value)
+    # Java compares with 2^63 - 1 as a double, which is 2^63, and saturates.
+    return whole - 1 if target == LONG and whole == 1 << 63 else whole
+
+
+def _shortest(value: float, places: int) -> int:
+    scaled = Decimal(repr(value)).scaleb(places, _EXACT)
+    return int(scaled.to_integral_value(ROUND_HALF_UP))
+
+
+def _half_up(x: int, unit: int) -> int:
+    magnitude = (2 * abs(x) + unit) // (2 * unit)
+    return magnitude if x >= 0 else -magnitude
+
+
+def _to_text(source: DataType, domain: Domain) -> Step | None:
+    texts = domain_of(STRING)
+    assert texts is not None
+
+    def inverse(text: bytes) -> int | None:
+        try:
+            number = Decimal(text.decode())
+            if not number.is_finite():
+                return None
+            found = ordinal_of(source, number if isinstance(source, DecimalType) else int(number))
+        except (InvalidOperation, UnicodeDecodeError, ValueError):
+            return None
+        return found if found is not None and _printed(source, found) == text else None
+
+    return Invertible(domain, texts, inverse)
+
+
+def _printed(source: DataType, ordinal: int) -> bytes:
+    value = value_at(source, ordinal)
+    return (format(value, "f") if isinstance(value, Decimal) else str(value)).encode()
+
+
+def _with_constant(call: Call, operand: Node, constant: Any) -> Step | None:
+    type_, op = type_of(operand), call.name
+    domain = domain_of(type_)
+    if type_ is None or domain is None:
+        return None
+    match constant:
+        case bool():
+            return None
+        case int() if type_ in INTEGRAL_BITS:
+            return _integral(op, constant, domain)
+        case float() if type_ in _FLOATING and math.isfinite(constant) and op in ("+", "-", "*", "/"):
+            if op in ("*", "/") and constant == 0:
+                return None
+            falls = op in ("*", "/") and constant < 0
+            return _floating(domain, lambda v: arithmetic(op, v, constant, call.type), falls)
+        case Decimal() if isinstance(type_, DecimalType) and op in ("+", "-", "*", "/", "div"):
+            if op in ("/", "div") and constant == 0:
+                return None
+            falls = op in ("*", "/", "div") and constant < 0
+            return _decimal(call, type_, lambda v: (v, constant), falls)
+    return None
+
+
+def _constant_first(call: Call, operand: Node, constant: Any) -> Step | None:
+    if call.name != "-":
+        return _with_constant(call, operand, constant)
+    type_ = type_of(operand)
+    domain = domain_of(type_)
+    if type_ is None or domain is None:
+        return None
+    match constant:
+        case bool():
+            return None
+        case int() if type_ in INTEGRAL_BITS:
+            return rising(domain, lambda x: constant - x, falling=True)
+        case float() if type_ in _FLOATING and math.isfinite(constant):
+            return _floating(domain, lambda v: arithmetic("-", constant, v, call.type), True)
+        case Decimal() if isinstance(type_, DecimalType):
+            return _decimal(call, type_, lambda v: (constant, v), True)
+    return None
+
+
+def _integral(op: str, constant: int, domain: Domain) -> Step | None:
+    match op:
+        case "+":
+            return Shift(domain, constant)
+        case "-":
+            return Shift(domain, -constant)
+        case "*" if constant > 0:
+            return Times(domain, constant)
+        case "*":
+            return rising(domain, lambda x: x * constant, falling=True)
+        case "div" if constant != 0:
+            return rising(domain, lambda x: _quotient(x, constant), falling=constant < 0)
+        case "%" if 0 < abs(constant) <= _MOST_RESIDUES:
+            residues = np.arange(abs(constant), dtype=np.int64)
+            return Periodic(domain, 1, residues, np.where(residues > 0, residues - abs(constant), 0))
+        case "pmod" if 0 < constant <= _MOST_RESIDUES:
+            return Periodic(domain, 1, np.arange(constant, dtype=np.int64))
+    return None
+
+
+def _quotient(x: int, by: int) -> int:
+    magnitude = abs(x) // abs(by)
+    return magnitude if (x < 0) == (by < 0) else -magnitude
+
+
+def _floating(domain: Domain, f: Callable[[float], Any], falls: bool) -> Step:
+    pieces = (Piece(domain.low, NAN, not falls), Piece(NAN, NAN + 1))
+    return Monotone(domain, lambda x: ordinal_of(DOUBLE, f(value_at(DOUBLE, x))), pieces)
+
+
+def _decimal(
+    call: Call, type_: DecimalType, operands: Callable[[Decimal], tuple[Decimal, Decimal]], falls: bool
+) -> Step:
+    domain = domain_of(type_)
+    assert domain is not None and call.type is not None
+    result = call.type
+
+    def f(x: int) -> int:
+        left, right = operands(value_at(type_, x))
+        try:
+            found: int = ordinal_of(result, arithmetic(call.name, left, right, result))
+        except EvaluationError:
+            return _BEYOND if _is_positive(call.name, left, right) else -_BEYOND
+        return found
+
+    return rising(domain, f, falls)
+
+
+def _is_positive(op: str, left: Decimal, right: Decimal) -> bool:
+    match op:
+        case "+":
+            return left > -right
+        case "-":
+            return left > right
+    return (left > 0) == (right > 0)
+
+
+def _unary(call: Call, operand: Node) -> Step | None:
+    type_ = type_of(operand)
+    domain = domain_of(type_)
+    if type_ is None or domain is None:
+        return None
+    floating = type_ in _FLOATING
+    match call.name:
+        case "positive":
+            return identity(domain)
+        case "negative" if floating:
+            return _floating(domain, lambda v: -v, True)
+        case "negative":
+            return rising(domain, lambda x: -x, falling=True)
+        case "abs":
+            return Monotone(domain, abs, (Piece(domain.low, 0, False), Piece(0, domain.stop)))
+        case "floor" | "ceil":
+            return _whole(type_, domain, call.name == "ceil")
+        case "sign" | "signum":
+            return rising(domain, lambda x: x if x == NAN else ordinal_of(DOUBLE, float(_sign(x))))
+    return None
+
+
+def _sign(ordinal: int) -> int:
+    return compare_floats(value_at(DOUBLE, ordinal), 0.0)
+
+
+def _whole(type_: DataType, domain: Domain, up: bool) -> Step | None:
+    if type_ == LONG:
+        return identity(domain)
+    if isinstance(type_, DecimalType):
+        unit = 10**type_.scale
+        return rising(domain, lambda x: -(-x // unit)) if up else Floor(domain, unit)
+    if type_ != DOUBLE:
+        return None
+    limit = 1 << 63
+
+    def f(x: int) -> int:
+        value: float = value_at(DOUBLE, x)
+        if abs(value) >= limit:
+            return limit - 1 if value > 0 else -limit
+        return math.ceil(value) if up else math.floor(value)
+
+    # Java casts NaN to 0.
+    return Monotone(domain, lambda x: 0 if x == NAN else f(x), (Piece(domain.low, NAN), Piece(NAN, NAN + 1)))
+
+
+def _round(call: Call, operand: Node, places: int) -> Step | None:
+    type_, result = type_of(operand), call.type
+    domain = domain_of(type_)
+    if type_ is None or result is None or domain is None or type_ in _FLOATING:
+        return None
+
+    def f(x: int) -> int:
+        try:
+            found: int = ordinal_of(result, rounded(value_at(type_, x), places, result))
+        except EvaluationError:
+            return _BEYOND if x > 0 else -_BEYOND
+        return found
+
+    return rising(domain, f)

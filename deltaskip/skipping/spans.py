@@ -1,0 +1,59 @@
+"""Files against many spans and against cycles: one vectorised pass over their bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.skipping.values import Cycle
+
+__all__ = ["any_span", "cycle_hits"]
+
+_FAR = 1 << 61
+"""Beyond this, adding a zone's offset could leave 64 bits: such files keep."""
+
+
+def any_span(lows: np.ndarray, highs: np.ndarray, mins: pa.Array, maxs: pa.Array) -> pa.BooleanArray:
+    """Whether some span [lows[i], highs[i]] (ascending and apart) meets each [min, max]; True where a bound is null.
+
+    The first span that ends at min or after it is the one that begins first among those that are not left of min.
+    """
+    low, high, known = _numbers(mins, maxs)
+    first = np.searchsorted(highs, low, side="left")
+    inside = first < len(highs)
+    meets = inside & (lows[np.minimum(first, len(lows) - 1)] <= high)
+    return pa.array(meets | ~known)
+
+
+def cycle_hits(cycle: Cycle, low: int, high: int, mins: pa.Array, maxs: pa.Array) -> pa.BooleanArray:
+    """Whether some x of [min, max] and [low, high] may lie in a hit of the cycle; True where a bound is null.
+
+    Such an x lies in one of the cells from (max(min, low) + cycle.low) // grain to (min(max, high) + cycle.high) //
+    grain. `steps` holds how many cells it takes from each cell of the cycle to the next hit.
+    """
+    first, last, known = _numbers(mins, maxs)
+    known &= (first > -_FAR) & (first < _FAR) & (last > -_FAR) & (last < _FAR)
+    first = np.maximum(np.where(known, first, 0), max(low, -_FAR))
+    last = np.minimum(np.where(known, last, 0), min(high, _FAR))
+    if abs(cycle.low) >= _FAR or abs(cycle.high) >= _FAR or cycle.grain >= _FAR:
+        return pa.array(np.ones(len(first), dtype=bool))
+    from_cell, to_cell = (first + cycle.low) // cycle.grain, (last + cycle.high) // cycle.grain
+    steps = _steps_to_hit(np.frombuffer(cycle.hits, dtype=np.uint8) != 0)
+    meets = (first <= last) & (from_cell + steps[from_cell % len(steps)] <= to_cell)
+    return pa.array(meets | ~known)
+
+
+def _steps_to_hit(hits: np.ndarray) -> np.ndarray:
+    at = np.flatnonzero(hits)
+    cells = np.arange(len(hits))
+    following = np.searchsorted(at, cells)
+    following_hit: np.ndarray = np.where(following < len(at), at[following % len(at)], at[0] + len(hits))
+    return following_hit - cells
+
+
+def _numbers(mins: pa.Array, maxs: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    known = pc.and_(pc.is_valid(mins), pc.is_valid(maxs)).to_numpy(zero_copy_only=False)
+    low = pc.fill_null(mins, 0).to_numpy(zero_copy_only=False)
+    high = pc.fill_null(maxs, 0).to_numpy(zero_copy_only=False)
+    return low, high, known.copy()

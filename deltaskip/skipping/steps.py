@@ -1,0 +1,298 @@
+"""Steps: functions of one argument that carry a set of results back to the arguments that give them.
+
+A step stands for a function f of ordinals (skipping.values). `pull_back` answers with a set that holds every x for
+which f(x) lies in the set of results: x outside make the predicate FALSE, NULL or raise, so no row of theirs matches.
+
+f may be an extension of Spark's function to arguments on which Spark raises (ANSI overflow): results of the extension
+there must lie outside the domain of the result's type. Sets of results never reach beyond that domain, so those
+arguments are in no preimage, and nothing has to be known about where the function raises.
+
+Where f is non-decreasing, {x : f(x) < v} = {x : x < t(v)} with the threshold t(v) = the least x with f(x) >= v, so
+the preimage of [a, b) is [t(a), t(b)): closed forms below, bisection with f itself elsewhere. Where f is
+non-increasing, with t(v) = the least x with f(x) < v, it is [t(b), t(a)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from deltaskip.skipping.values import (
+    Cycle,
+    Domain,
+    Spans,
+    Values,
+    complement,
+    following,
+    intersect,
+    merged,
+)
+
+__all__ = [
+    "Clock",
+    "Floor",
+    "Invertible",
+    "Monotone",
+    "Periodic",
+    "Piece",
+    "Prefix",
+    "Prepend",
+    "Shift",
+    "Step",
+    "Times",
+    "identity",
+    "pull_back",
+    "rising",
+    "single_direction",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """f(x) = x + by."""
+
+    source: Domain
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """f(x) = x // by, rounded down; by > 0. t(v) = v * by."""
+
+    source: Domain
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """f(x) = x * by; by > 0. t(v) = v / by, rounded up."""
+
+    source: Domain
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """f(x) = x + o, where all that is known of o is low <= o <= high: a zone's clocks, or back from them.
+
+    f(x) in [a, b) implies x in [a - high, b - low).
+    """
+
+    source: Domain
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part [low, stop) of a domain on which a function has one direction."""
+
+    low: Any
+    stop: Any
+    rising: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Monotone:
+    """A function that is monotone on each of `pieces`; where no piece is, it raises.
+
+    nulls: arguments whose result is NULL. unsure: arguments of which nothing is known, in every preimage.
+    """
+
+    source: Domain
+    f: Callable[[Any], Any]
+    pieces: tuple[Piece, ...]
+    nulls: Spans = ()
+    unsure: Spans = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Periodic:
+    """f(x) is the result in cell x // grain % len(results), or the one in the same cell of `others`; both int64."""
+
+    source: Domain
+    grain: int
+    results: np.ndarray
+    others: np.ndarray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Invertible:
+    """An injective function without order: `inverse` gives the argument of a result, None where there is none."""
+
+    source: Domain
+    target: Domain
+    inverse: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The first `length` code points of a string, length > 0.
+
+    t(v) = v where v has no more code points than that: f(v) = v, and f(x) <= x < v below. A longer v = w…, w the first
+    `length` of them: a result that is at least v has no more code points than w, so it does not begin with w, and lies
+    above all strings that do: t(v) = the successor of w.
+    """
+
+    source: Domain
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepend:
+    """f(x) = text followed by x, in UTF-8. t(text + y) = y; for other v all x, or none, are above: text decides."""
+
+    source: Domain
+    text: bytes
+
+
+Step = Shift | Floor | Times | Clock | Monotone | Periodic | Invertible | Prefix | Prepend
+
+
+def identity(source: Domain) -> Shift:
+    """f(x) = x."""
+    return Shift(source, 0)
+
+
+def rising(source: Domain, f: Callable[[Any], Any], falling: bool = False) -> Monotone:
+    """A function that is monotone on its whole domain."""
+    return Monotone(source, f, (Piece(source.low, source.stop, not falling),))
+
+
+def pull_back(step: Step, results: Values) -> Values | None:
+    """Arguments of the step that give a result in `results`, and maybe more; None where nothing can be said."""
+    match step:
+        case Periodic():
+            return _periodic(step, results)
+        case Invertible():
+            return None if results.cycles else _inverted(step, results)
+        case Monotone():
+            return None if results.cycles else _monotone(step, results)
+    cycles = tuple(cycle for known in results.cycles if (cycle := _cycle_before(step, known)) is not None)
+    spans = merged(_span_before(step, low, stop) for low, stop in results.spans)
+    exact = results.exact and len(cycles) == len(results.cycles)
+    if isinstance(step, Clock) and step.low != step.high:
+        exact = False
+    return replace(results, spans=intersect(spans, step.source.all), cycles=cycles, exact=exact)
+
+
+def single_direction(step: Step) -> bool | None:
+    """True for a non-decreasing function that raises nowhere, False for a non-increasing one, None for any other."""
+    match step:
+        case Shift() | Floor() | Times() | Prefix() | Prepend():
+            return True
+        case Monotone(source, _, (Piece(low, stop, direction),)) if (low, stop) == (source.low, source.stop):
+            return direction
+    return None
+
+
+def _span_before(step: Step, low: Any, stop: Any) -> tuple[Any, Any]:
+    match step:
+        case Shift(_, by):
+            return low - by, stop - by
+        case Floor(_, by):
+            return low * by, stop * by
+        case Times(_, by):
+            return -(-low // by), -(-stop // by)
+        case Clock(_, least, most):
+            return low - most, stop - least
+        case Prefix(_, length):
+            return _least_with_prefix(low, length), _least_with_prefix(stop, length)
+        case Prepend(source, text):
+            return _least_after(low, text, source), _least_after(stop, text, source)
+    raise AssertionError(f"{step} has no closed form")
+
+
+def _cycle_before(step: Step, cycle: Cycle) -> Cycle | None:
+    """The cycle in terms of the step's argument; None where it has none."""
+    match step:
+        case Shift(_, by):
+            return replace(cycle, low=cycle.low + by, high=cycle.high + by)
+        case Clock(_, low, high):
+            return replace(cycle, low=cycle.low + low, high=cycle.high + high)
+        case Floor(_, by):
+            # (x // by + o) // grain = (x + o * by) // (grain * by)
+            return replace(cycle, grain=cycle.grain * by, low=cycle.low * by, high=cycle.high * by)
+        case Times(_, by) if cycle.grain % by == cycle.low % by == cycle.high % by == 0:
+            return replace(cycle, grain=cycle.grain // by, low=cycle.low // by, high=cycle.high // by)
+    return None
+
+
+def _monotone(step: Monotone, results: Values) -> Values:
+    found: list[tuple[Any, Any]] = []
+    for piece in step.pieces:
+        for low, stop in results.spans:
+            first, last = (low, stop) if piece.rising else (stop, low)
+            found.append((_threshold(step.f, piece, first), _threshold(step.f, piece, last)))
+    if results.null:
+        found.extend(step.nulls)
+    return replace(results, spans=merged([*found, *step.unsure]), exact=results.exact and not step.unsure)
+
+
+def _threshold(f: Callable[[Any], Any], piece: Piece, result: Any) -> Any:
+    """The least x of the piece with f(x) >= result, or < result where f falls; the piece's end if there is none."""
+    low, stop = piece.low, piece.stop
+    while low < stop:
+        middle = (low + stop) // 2
+        if (f(middle) >= result) is piece.rising:
+            stop = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _periodic(step: Periodic, results: Values) -> Values | None:
+    if results.cycles:
+        return None
+    hits = _within(step.results, results.spans)
+    exact = results.exact and step.others is None
+    if step.others is not None:
+        hits = hits | _within(step.others, results.spans)
+    if not hits.any():
+        return Values((), results.null, exact)
+    if hits.all():
+        return Values(step.source.all, results.null, exact)
+    return Values(step.source.all, results.null, exact, (Cycle(step.grain, 0, 0, hits.astype(np.uint8).tobytes()),))
+
+
+def _within(numbers: np.ndarray, spans: Spans) -> np.ndarray:
+    distinct, codes = np.unique(numbers, return_inverse=True)
+    wanted = [any(low <= number < stop for low, stop in spans) for number in distinct.tolist()]
+    return np.array(wanted, dtype=bool)[codes]
+
+
+def _inverted(step: Invertible, results: Values) -> Values | None:
+    """Single results go back one by one; all but some single results go back to all but their arguments."""
+    outside = complement(results.spans, step.target)
+    if _single(results.spans):
+        return replace(results, spans=_arguments(step, results.spans))
+    if _single(outside):
+        return replace(results, spans=complement(_arguments(step, outside), step.source))
+    return None
+
+
+def _single(spans: Spans) -> bool:
+    return all(stop == following(low) for low, stop in spans)
+
+
+def _arguments(step: Invertible, spans: Spans) -> Spans:
+    found = [step.inverse(low) for low, _ in spans]
+    return intersect(merged((at, following(at)) for at in found if at is not None), step.source.all)
+
+
+def _least_with_prefix(text: bytes, length: int) -> bytes:
+    """See Prefix. In bounds made by adding one to a byte, some begin no UTF-8 character; they count as ones that do."""
+    starts = [i for i, byte in enumerate(text) if byte & 0xC0 != 0x80]
+    if len(starts) <= length:
+        return text
+    head = text[: starts[length]]
+    return head[:-1] + bytes([head[-1] + 1])
+
+
+def _least_after(text: bytes, before: bytes, source: Domain) -> Any:
+    if text.startswith(before):
+        return text[len(before) :]
+    return source.low if text < before else source.stop

@@ -1,0 +1,124 @@
+"""Sets of a column's values as conditions on its statistics.
+
+`min` and `max` bound every value of the column that is neither NULL nor NaN from outside (they may be wide), so a row
+with value x in a span [a, b] gives min <= x <= b and max >= x >= a. A row with some value at all gives a nullCount
+other than numRecords, one with NULL a nullCount other than 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deltaskip.skipping.program import (
+    AllOf,
+    AnyOf,
+    AnyPoint,
+    AnySpan,
+    Bound,
+    CycleTerm,
+    Drop,
+    Keep,
+    NotOnly,
+    NullsPossible,
+    Term,
+    ValuesPossible,
+)
+from deltaskip.skipping.values import NAN, Domain, Spans, Values, complement, domain_of, following, value_at
+from deltaskip.stats.layout import BoundKind, StatField
+
+__all__ = ["all_of", "any_of", "within"]
+
+_FEW = 8
+"""Spans up to which each gets terms of its own; more are probed by bisection."""
+
+_MOST = 64
+"""Spans of a kind that no kernel probes, up to which each gets terms of its own; more become the hull."""
+
+
+def within(field: StatField, values: Values) -> Term:
+    """The condition that holds for every file with a row whose value of `field` is in the set."""
+    present = _present(field, values)
+    return any_of([NullsPossible(field), present]) if values.null else present
+
+
+def all_of(terms: Sequence[Term]) -> Term:
+    """Every one of `terms`; a Drop decides, a Keep says nothing beside others."""
+    if any(isinstance(term, Drop) for term in terms):
+        return next(term for term in terms if isinstance(term, Drop))
+    rest = [term for term in terms if not isinstance(term, Keep)]
+    if not rest:
+        return terms[-1]
+    return rest[0] if len(rest) == 1 else AllOf(tuple(dict.fromkeys(rest)))
+
+
+def any_of(terms: Sequence[Term]) -> Term:
+    """Some one of `terms`; a Keep decides, a Drop says nothing beside others."""
+    if any(isinstance(term, Keep) for term in terms):
+        return next(term for term in terms if isinstance(term, Keep))
+    rest = [term for term in terms if not isinstance(term, Drop)]
+    if not rest:
+        return terms[0]
+    return rest[0] if len(rest) == 1 else AnyOf(tuple(dict.fromkeys(rest)))
+
+
+def _present(field: StatField, values: Values) -> Term:
+    domain = domain_of(field.type)
+    if not values.spans:
+        return Drop("no value of the column's type satisfies this")
+    if domain is None:
+        return ValuesPossible(field)
+    terms: list[Term] = [ValuesPossible(field)]
+    if values.spans != domain.all:
+        terms.append(_bounded(field, values.spans, domain))
+    for cycle in values.cycles:
+        if field.kind is BoundKind.INT64:
+            terms.append(CycleTerm(field, cycle, values.spans[0][0], values.spans[-1][1] - 1))
+    return all_of(terms)
+
+
+def _bounded(field: StatField, spans: Spans, domain: Domain) -> Term:
+    outside = complement(spans, domain)
+    if len(spans) > _FEW and field.kind is not BoundKind.DECIMAL:
+        has_nan = field.kind is BoundKind.DOUBLE and spans[-1][1] > NAN
+        if _points_only(spans):
+            return AnyPoint(field, _points(field, spans), has_nan)
+        if _points_only(outside):
+            return NotOnly(field, _points(field, outside), has_nan)
+        if field.kind is BoundKind.INT64:
+            lows = np.array([low for low, _ in spans], dtype=np.int64)
+            return AnySpan(field, lows, np.array([stop - 1 for _, stop in spans], dtype=np.int64))
+    if len(spans) > _MOST:
+        return _span(field, spans[0][0], spans[-1][1], domain)
+    return any_of([_span(field, low, stop, domain) for low, stop in spans])
+
+
+def _span(field: StatField, low: Any, stop: Any, domain: Domain) -> Term:
+    terms: list[Term] = []
+    if stop < domain.stop:
+        if field.kind is BoundKind.TEXT:
+            terms.append(Bound(field, "min", "lt", stop))
+        else:
+            terms.append(Bound(field, "min", "le", _kernel_value(field, stop - 1)))
+    if low > domain.low:
+        nan_matches = field.kind is BoundKind.DOUBLE and stop > NAN
+        terms.append(Bound(field, "max", "ge", _kernel_value(field, low), nan_matches))
+    return all_of(terms) if terms else ValuesPossible(field)
+
+
+def _kernel_value(field: StatField, ordinal: Any) -> Any:
+    return value_at(field.type, ordinal) if field.kind is BoundKind.DOUBLE else ordinal
+
+
+def _points_only(spans: Spans) -> bool:
+    return all(stop == following(low) for low, stop in spans)
+
+
+def _points(field: StatField, spans: Spans) -> pa.Array:
+    """The points in the layout that the kernels search, ascending; NaN last."""
+    types = {BoundKind.DOUBLE: pa.float64(), BoundKind.TEXT: pa.binary()}
+    found = [_kernel_value(field, low) for low, _ in spans]
+    return pa.array(found, types.get(field.kind, pa.int64()) if field.kind else pa.int64())
