@@ -99,6 +99,16 @@ class CheckpointPart:
             self._add_rows[group] = self._counted_adds(group)
         return self._add_rows[group]
 
+    def all_null(self, path: tuple[str, ...], group: int) -> bool:
+        """Whether the footer says that every Parquet column at or below `path` is null throughout a row group."""
+        ordinals = [ordinal for leaf, (ordinal, _) in self.leaves.items() if leaf[: len(path)] == path]
+        return all(self._holds_nothing(ordinal, group) for ordinal in ordinals)
+
+    def _holds_nothing(self, ordinal: int, group: int) -> bool:
+        chunk = self.metadata.row_group(group).column(ordinal)
+        statistics = chunk.statistics
+        return statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values
+
     def _counted_adds(self, group: int) -> int:
         column = self._leaf_index.get("add.path")
         if column is None:

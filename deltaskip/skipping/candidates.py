@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.actions import FILE_SCHEMA
 from deltaskip.errors import CorruptLog
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint_adds import LOGGED_NAMES, add_column
@@ -106,7 +107,14 @@ class _CheckpointBatch(Batch):
         """Columns that are not cached are read together."""
         found = {name: self.cache.get((self.scope, name)) for name in names}
         missing = [name for name, values in found.items() if values is None]
-        logged = [name for name in missing if name not in ("num_records", "stats")]
+        logged = []
+        for name in missing:
+            if name in ("num_records", "stats"):
+                continue
+            if name != "path" and self._part.all_null(("add", LOGGED_NAMES[name]), self._group):
+                found[name] = pa.nulls(self.num_rows, FILE_SCHEMA.field(name).type)
+            else:
+                logged.append(name)
         if logged:
             add = self._read([LOGGED_NAMES[name] for name in logged])
             for name in logged:
