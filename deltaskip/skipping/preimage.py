@@ -26,7 +26,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     children_of,
 )
-from deltaskip.schema.types import DOUBLE, FLOAT
+from deltaskip.schema.types import DOUBLE, FLOAT, DataType
 from deltaskip.skipping.preimage_dates import date_call, date_cast
 from deltaskip.skipping.preimage_numbers import number_call, number_cast
 from deltaskip.skipping.preimage_text import text_call
@@ -67,7 +67,7 @@ def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None
                 return child, steps
             step = number_cast(source, target)
             return None if step is None else (child, (step,))
-        case Call():
+        case Call(type=DataType()):
             by_date = date_call(node, time_zone) or text_call(node)
             if by_date is not None:
                 return by_date

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.schema.types import STRING
-from deltaskip.skipping.steps import Invertible, Prefix, Prepend, Step, identity
+from deltaskip.skipping.steps import Invertible, Prefix, Prepend, Step
 from deltaskip.skipping.values import Domain, domain_of
 
 __all__ = ["text_call"]
@@ -25,7 +25,7 @@ def text_call(call: Call) -> tuple[Node, tuple[Step, ...]] | None:
         case Call("substring", (operand, Literal(0 | 1), Literal(int() as length))) if length > 0:
             return operand, (Prefix(_TEXTS, length),)
         case Call("substring", (operand, Literal(0 | 1))):
-            return operand, (identity(_TEXTS),)
+            return operand, ()
         case Call("concat", args):
             return _concat(args)
     return None

@@ -1,4 +1,4 @@
-"""Random predicates over a random table's columns."""
+"""Random predicates over a random table's columns, bare or under functions of every kind that skipping knows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,26 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from deltaskip.expr.nodes import And, Column, Compare, In, IsNull, Like, Literal, Node, Not, Or, StartsWith
+from deltaskip.errors import PredicateError
+from deltaskip.expr.bind import bind_expression
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluate import EvaluationError, evaluate
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Or,
+    StartsWith,
+)
 from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
@@ -37,7 +56,136 @@ def random_predicate(rng: random.Random, table: RandomTable, depth: int = 2) -> 
         children = tuple(random_predicate(rng, table, depth - 1) for _ in range(rng.randint(2, 3)))
         return And(children) if kind < 0.6 else Or(children)
     path, type_ = rng.choice(leaf_fields(table.schema))
+    if rng.random() < 0.6:
+        return _function_leaf(rng, table, path, type_)
     return _leaf(rng, table, path, type_)
+
+
+def _function_leaf(rng: random.Random, table: RandomTable, path: tuple[str, ...], type_: DataType) -> Node:
+    """A comparison of some functions of a column, mostly with a value that they take on some row."""
+    node: Node = Column(path)
+    found: DataType = type_
+    for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
+        wrapped = _wrapped(rng, table, node, found)
+        try:
+            bound = bind_expression(wrapped, table.schema, table.partition_columns)
+        except PredicateError:
+            continue
+        result = type_of(bound)
+        if result is None:
+            continue
+        node, found = wrapped, result
+    if found == BOOLEAN and rng.random() < 0.5:
+        return node
+    kind = rng.random()
+    if kind < 0.1:
+        return IsNull(node)
+    if found == STRING and kind < 0.3:
+        text = str(_taken(rng, table, node, found).value or "")[: rng.choice([1, 2, 4, 7, 40])]
+        return StartsWith(node, Literal(text, STRING)) if kind < 0.2 else Like(node, Literal(text + "%", STRING))
+    if kind < 0.45:
+        return In(node, tuple(_taken(rng, table, node, found) for _ in range(rng.choice([1, 2, 3, 12]))))
+    literal = _taken(rng, table, node, found)
+    op = rng.choice(("=", "=", "!=", "<", "<=", ">", ">=", "<=>"))
+    return Compare(op, node, literal) if rng.random() < 0.8 else Compare(op, literal, node)
+
+
+def _taken(rng: random.Random, table: RandomTable, node: Node, type_: DataType) -> Literal:
+    """A value of the expression on some row, or a random one."""
+    if rng.random() < 0.8:
+        row = rng.choice(rng.choice(list(table.files.values())))
+        try:
+            value = evaluate(bind_expression(node, table.schema, table.partition_columns), row)
+        except (EvaluationError, PredicateError):
+            value = None
+        if value is not None:
+            return Literal(value, type_)
+    if rng.random() < 0.05:
+        return Literal(None, type_)
+    return Literal(random_value(rng, type_), type_)
+
+
+def _wrapped(rng: random.Random, table: RandomTable, node: Node, type_: DataType) -> Node:
+    """One function around an expression of the type."""
+    if rng.random() < 0.12:
+        other: Node = _taken(rng, table, node, type_)
+        if rng.random() < 0.3:
+            other = Column(rng.choice(leaf_fields(table.schema))[0])
+        return Call("coalesce", (node, other))
+    if rng.random() < 0.12:
+        condition = rng.choice([IsNull(node), Compare(rng.choice("<>="), node, _taken(rng, table, node, type_))])
+        return Case(((condition, rng.choice([node, _taken(rng, table, node, type_)])),), _otherwise(rng, table, node))
+    if rng.random() < 0.15:
+        return Cast(node, rng.choice((*_NUMBERS, *_TIMES, STRING, BOOLEAN)))
+    if type_ in _TIMES:
+        return _of_time(rng, table, node, type_)
+    if type_ == STRING:
+        return _of_text(rng, table, node)
+    if type_ in _NUMBERS or isinstance(type_, DecimalType):
+        return _of_number(rng, table, node, type_)
+    return Cast(node, rng.choice((STRING, INTEGER, DOUBLE)))
+
+
+def _otherwise(rng: random.Random, table: RandomTable, node: Node) -> Node | None:
+    return rng.choice([None, node])
+
+
+def _of_time(rng: random.Random, table: RandomTable, node: Node, type_: DataType) -> Node:
+    days = Literal(rng.choice([-400, -31, -1, 0, 1, 30, 365, 2**31 - 1]), INTEGER)
+    unit = Literal(
+        rng.choice(["year", "quarter", "month", "week", "day", "HOUR", "minute", "second", "nothing"]), STRING
+    )
+    pattern = rng.choice(["yyyy", "yyyy-MM", "yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd HH:mm:ss", "MM", "dd-MM-yyyy", "HH"])
+    field = ["year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear"]
+    return rng.choice(
+        [
+            Call(rng.choice(field), (node,)),
+            Call("year", (node,)),
+            Call(rng.choice(["hour", "minute", "second"]), (node,)),
+            Call("date_trunc", (unit, node)),
+            Call("trunc", (node, unit)),
+            Call("date_format", (node, Literal(pattern, STRING))),
+            Call("last_day", (node,)),
+            Call("add_months", (node, days)),
+            Call(rng.choice(["date_add", "date_sub", "+", "-"]), (node, days)),
+            Call("datediff", rng.choice([(node, Literal(19_000, DATE)), (Literal(19_000, DATE), node)])),
+            Call("unix_timestamp", (node,)),
+            Cast(node, rng.choice([*_TIMES, STRING, LONG])),
+        ]
+    )
+
+
+def _of_text(rng: random.Random, table: RandomTable, node: Node) -> Node:
+    length = Literal(rng.choice([-1, 0, 1, 2, 3, 31, 32]), INTEGER)
+    part = Literal(rng.choice(["", "a", "k", "ab", "é", "xx"]), STRING)
+    return rng.choice(
+        [
+            Call("left", (node, length)),
+            Call("substring", (node, Literal(rng.choice([0, 1, 2, -1]), INTEGER), length)),
+            Call("substring", (node, Literal(rng.choice([0, 1]), INTEGER))),
+            Call("concat", (part, node)),
+            Call("concat", (node, part)),
+            Call("concat", (part, node, part)),
+            Call(rng.choice(["upper", "lower", "trim", "reverse", "length"]), (node,)),
+            Call(rng.choice(["contains", "endswith"]), (node, part)),
+        ]
+    )
+
+
+def _of_number(rng: random.Random, table: RandomTable, node: Node, type_: DataType) -> Node:
+    constant = _taken(rng, table, node, type_)
+    if rng.random() < 0.6:
+        constant = Literal(rng.choice([-7, -2, -1, 0, 1, 2, 3, 10, 24]), INTEGER)
+    op = rng.choice(["+", "-", "*", "/", "div", "%", "pmod"])
+    return rng.choice(
+        [
+            Call(op, (node, constant)),
+            Call(op, (constant, node)),
+            Call(rng.choice(["negative", "positive", "abs", "floor", "ceil", "sign", "isnan"]), (node,)),
+            Call("round", (node, Literal(rng.choice([-2, -1, 0, 1, 3]), INTEGER))),
+            Cast(node, rng.choice((*_NUMBERS, STRING, BOOLEAN, TIMESTAMP))),
+        ]
+    )
 
 
 def _leaf(rng: random.Random, table: RandomTable, path: tuple[str, ...], type_: DataType) -> Node:
