@@ -4,8 +4,9 @@
 
 A classic checkpoint of `files` adds in row groups of 100,000, then 50 commits of 200 adds and 50 removes each. Columns:
 id long and ts timestamp (clustered: file i holds ids 1000 i … 1000 i + 999), day date (the partition, about 3,300
-values), user string, price decimal(18,2), amount double, country string, s struct<a int, b string>.
-"""
+values), user string, price decimal(18,2), amount double, country string, s struct<a int, b string>. The physical types
+are those that delta-spark and delta-rs write: microseconds for timestamps, 64-bit integers for decimals of 18 digits;
+protocol and metaData stand in the first row group. """
 
 from __future__ import annotations
 
@@ -117,14 +118,13 @@ def _ranges(files: int, size: int) -> Iterator[np.ndarray]:
 
 def _write_adds(file: Path, numbers: np.ndarray, json_only: bool, head: str | None) -> None:
     schema = _checkpoint_schema(json_only)
-    with pq.ParquetWriter(file, schema, compression="snappy", write_page_index=False) as writer:
-        if head is not None:
-            rows = [_as_row(_protocol(head)), _as_row(_metadata())]
-            writer.write_table(pa.Table.from_pylist(rows, schema))
+    rows = [] if head is None else [_as_row(_protocol(head)), _as_row(_metadata())]
+    others = pa.Table.from_pylist(rows, schema)
+    with pq.ParquetWriter(file, schema, compression="snappy", store_decimal_as_integer=True) as writer:
         for start in range(0, len(numbers), ROW_GROUP):
-            writer.write_table(
-                _adds_table(numbers[start : start + ROW_GROUP], schema, json_only), row_group_size=ROW_GROUP
-            )
+            adds = _adds_table(numbers[start : start + ROW_GROUP], schema, json_only)
+            group = pa.concat_tables([others, adds]) if start == 0 else adds
+            writer.write_table(group, row_group_size=len(group))
 
 
 def _checkpoint_schema(json_only: bool) -> pa.Schema:
@@ -279,9 +279,19 @@ def _adds_table(numbers: np.ndarray, schema: pa.Schema, json_only: bool) -> pa.T
 
 def _write_commit(log: Path, version: int, first: int, removed: list[int]) -> None:
     adds = _add_actions(np.arange(first, first + ADDS))
+    gone = FileColumns(np.array(removed))
     removes = [
-        {"remove": {"path": path, "deletionTimestamp": 1_700_000_000_000, "dataChange": True}}
-        for path in FileColumns(np.array(removed)).paths().to_pylist()
+        {
+            "remove": {
+                "path": path,
+                "deletionTimestamp": 1_700_000_000_000,
+                "dataChange": True,
+                "extendedFileMetadata": True,
+                "partitionValues": {"day": str(day)},
+                "size": 100_000,
+            }
+        }
+        for path, day in zip(gone.paths().to_pylist(), gone.days().to_pylist(), strict=True)
     ]
     _write_text(log / f"{version:020d}.json", [_info(), *adds, *removes])
 
