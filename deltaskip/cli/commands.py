@@ -9,7 +9,8 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _without_pandas(arguments is None and given[:1] != ["demo"]):
             warnings.showwarning = _show_warning
             status = program.main(args=given, prog_name="deltaskip", standalone_mode=False)
             sys.stdout.flush()
@@ -121,42 +122,61 @@ def _files(
     if paths and as_json:
         raise click.UsageError("--paths and --json exclude each other")
     opened = _open(table, version, timestamp, storage_options)
-    scan = opened.scan(where=where, limit=limit, time_zone=time_zone)
     if paths:
+        scan = opened.scan(where=where, limit=limit, time_zone=time_zone)
         sys.stdout.writelines(f"{path}\n" for path in scan.paths())
         return
     from deltaskip.cli import listing
 
+    columns = listing.JSON_COLUMNS if as_json else listing.TEXT_COLUMNS
     write = listing.write_json if as_json else listing.write_text
-    write(sys.stdout, opened.version, scan.total_files(), scan.files())
+    # Counting reads the whole list of files and planning only some of it, so they run beside each other.
+    with listing.counting(opened) as total_files:
+        files = opened.scan(where=where, limit=limit, time_zone=time_zone).files(columns=columns)
+        write(sys.stdout, opened.version, total_files(), files)
+
+
+def _picture_file(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in (".png", ".svg"):
+        raise click.BadParameter(f"{str(path)!r} ends neither in .png nor in .svg")
+    return path
 
 
 @program.command("explain")
 @_reads_table
 @_takes_predicate
+@click.option(
+    "--picture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", callback=_picture_file,
+    help="Draw files × parts of the predicate, kept or skipped, into a .png or .svg file.",
+)
 def _explain(
     table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
-    where: str | None, time_zone: str,
+    where: str | None, time_zone: str, picture: Path | None,
 ) -> None:
-    """Show what each part of the predicate could prove, and what it dropped."""
-    from deltaskip.cli import display
-
+    """Show what each part of the predicate could prove, alone and with the others, and why not more."""
     explained = _open(table, version, timestamp, storage_options).scan(where=where, time_zone=time_zone).explain()
+    if picture is not None:
+        explained.picture(picture)
     if as_json:
+        from deltaskip.cli import display
+
         display.print_json(explained.to_dict())
     else:
-        click.echo(display.printable(str(explained), keep="\n"))
+        from deltaskip.cli import explanation
+
+        explanation.print_explanation(explained)
 
 
 @program.command("inspect")
 @_reads_table
+@click.option("--stats", is_flag=True, help="Measure coverage and overlap of the statistics, and say what would help.")
 def _inspect(
-    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool
+    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool, stats: bool
 ) -> None:
     """Show protocol, features, log shape, size, and which columns have statistics."""
     from deltaskip.cli import display, inspection
 
-    found = inspection.inspect(_open(table, version, timestamp, storage_options))
+    found = inspection.inspect(_open(table, version, timestamp, storage_options), stats)
     if as_json:
         display.print_json(found.to_dict())
     else:
@@ -222,6 +242,32 @@ def _sentence(error: Exception) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+class _NoPandas:
+    """A finder that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Refuses pandas, and leaves all else to the other finders."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name, name=name)
+
+
+@contextmanager
+def _without_pandas(wanted: bool) -> Iterator[None]:
+    """Where `wanted`, pyarrow does without pandas, which it otherwise imports with the first value that it converts.
+
+    That takes longer than most commands. Only for a process of our own: pyarrow remembers that pandas was not there.
+    """
+    if not wanted or "pandas" in sys.modules:
+        yield
+        return
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(_NoPandas)
 
 
 def _show_warning(message: Warning | str, *_where: object, **_more: object) -> None:

@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.cli.display import counted, human_bytes, print_table, printable
-from deltaskip.schema import Resolved, display_name, leaves, simple_string
-from deltaskip.stats.batch import stats_of_texts
-from deltaskip.stats.layout import NUM_RECORDS, StatField, StatLeaf
+from deltaskip.skipping.candidates import candidates
+from deltaskip.skipping.coverage import table_coverage
+from deltaskip.skipping.program import Keep, Program
+from deltaskip.stats.coverage import ColumnCoverage, TableCoverage
 
 if TYPE_CHECKING:
-    from deltaskip.log import LogSegment
+    from deltaskip.log import LogSegment, Snapshot
     from deltaskip.table.table import DeltaTable
-
-_BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,10 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A version of a table. rows: live rows in the files that record a count (`files_without_count` do not)."""
+    """A version of a table. rows: live rows in the files that record a count (`files_without_count` do not).
+
+    statistics: how much has statistics and how far bounds overlap, where that was asked for.
+    """
 
     table: str
     version: int
@@ -65,23 +66,21 @@ class Inspection:
     deletion_vectors: int
     deleted_rows: int
     columns: tuple[ColumnStatistics, ...]
+    statistics: TableCoverage | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The inspection as JSON can hold it."""
-        return asdict(self)
+        """The inspection as JSON can hold it; `statistics` only where they were measured."""
+        found = asdict(self)
+        if self.statistics is None:
+            del found["statistics"]
+        return found
 
 
-def inspect(table: DeltaTable) -> Inspection:
-    """Reads the whole file list of the table's version, and of its statistics whether they are there."""
+def inspect(table: DeltaTable, stats: bool = False) -> Inspection:
+    """Looks at every file of the table's version and whether its statistics are there; `stats` measures them, too."""
     snapshot = table.snapshot
-    partitions = {name.lower() for name in table.partition_columns}
-    columns = [
-        leaf for leaf in leaves(table.schema, snapshot.mapping_mode) if leaf.logical[0].lower() not in partitions
-    ]
-    tally = _Tally(columns)
-    adds = snapshot.adds(["size", "stats", "deletion_vector"])
-    for batch in adds.to_batches(max_chunksize=_BATCH_ROWS):
-        tally.add(batch)
+    coverage = table.inspect_stats() if stats else table_coverage(snapshot, depth=False)
+    files = _files(snapshot)
     return Inspection(
         table=snapshot.table_root,
         version=table.version,
@@ -92,13 +91,14 @@ def inspect(table: DeltaTable) -> Inspection:
         log=_log_shape(snapshot.segment),
         partition_columns=tuple(table.partition_columns),
         properties=dict(table.properties),
-        files=adds.num_rows,
-        bytes=tally.bytes,
-        rows=tally.rows,
-        files_without_count=tally.without_count,
-        deletion_vectors=tally.deletion_vectors,
-        deleted_rows=tally.deleted_rows,
-        columns=tuple(tally.columns()),
+        files=coverage.files,
+        bytes=files.bytes,
+        rows=files.rows,
+        files_without_count=coverage.files_without_count,
+        deletion_vectors=files.deletion_vectors,
+        deleted_rows=files.deleted_rows,
+        columns=tuple(_column(column, coverage.files) for column in coverage.columns if not column.partition),
+        statistics=coverage if stats else None,
     )
 
 
@@ -107,6 +107,9 @@ def print_inspection(found: Inspection) -> None:
     for label, text in _facts(found):
         print(f"{label:<14} {printable(text)}")
     print()
+    if found.statistics is not None:
+        _print_statistics(found.statistics)
+        return
     rows = [
         (
             column.name,
@@ -121,55 +124,74 @@ def print_inspection(found: Inspection) -> None:
         print_table(headings, rows)
 
 
-class _Tally:
-    """Sums over batches of add actions."""
-
-    def __init__(self, columns: list[Resolved]) -> None:
-        self._fields = [StatField(c.physical, c.type, display_name(c.logical)) for c in columns]
-        self._types = [simple_string(c.type, c.field) for c in columns]
-        self._without_bounds = [0] * len(columns)
-        self._without_null_count = [0] * len(columns)
-        self.bytes = 0
-        self.rows = 0
-        self.without_count = 0
-        self.deletion_vectors = 0
-        self.deleted_rows = 0
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        self.bytes += pc.sum(batch.column("size")).as_py() or 0
-        vectors = batch.column("deletion_vector")
-        deleted = pc.fill_null(pc.struct_field(vectors, "cardinality"), 0)
-        self.deletion_vectors += len(vectors) - vectors.null_count
-        self.deleted_rows += pc.sum(deleted).as_py() or 0
-        statistics = stats_of_texts(batch.column("stats"))
-        statistics.load([NUM_RECORDS, *(leaf for field in self._fields for leaf in _leaves_of(field))])
-        records = statistics.num_records()
-        self.without_count += records.null_count
-        self.rows += pc.sum(pc.subtract(records, deleted)).as_py() or 0
-        for i, field in enumerate(self._fields):
-            nulls = statistics.null_count(field)
-            self._without_null_count[i] += nulls.null_count
-            if field.kind is None:
-                continue
-            unbounded = pc.or_(statistics.bound(field, "min").is_null(), statistics.bound(field, "max").is_null())
-            all_null = pc.fill_null(pc.equal(nulls, records), False)
-            self._without_bounds[i] += pc.sum(pc.and_not(unbounded, all_null)).as_py() or 0
-
-    def columns(self) -> list[ColumnStatistics]:
-        return [
-            ColumnStatistics(
-                name=field.label,
-                type=type_name,
-                files_without_bounds=None if field.kind is None else self._without_bounds[i],
-                files_without_null_count=self._without_null_count[i],
-            )
-            for i, (field, type_name) in enumerate(zip(self._fields, self._types, strict=True))
-        ]
+def _print_statistics(coverage: TableCoverage) -> None:
+    rows = [
+        (
+            column.name,
+            column.type,
+            _share(column.files_with_bounds, coverage.files),
+            _share(column.rows_with_bounds, coverage.rows),
+            _share(column.files_with_null_count, coverage.files),
+            _share(column.rows_with_null_count, coverage.rows),
+            _met(column.files_met),
+            _share(column.files_met, coverage.files),
+        )
+        for column in coverage.columns
+    ]
+    headings = ["min and max", "of rows", "null count", "of rows", "point meets", "of files"]
+    if rows:
+        print_table([("column", "left"), ("type", "left"), *((heading, "right") for heading in headings)], rows)
+        print("\nA point predicate (x = 5) meets so many files on average, over the values that the statistics name.")
+    for i, advice in enumerate(coverage.advice):
+        print(f"{'would help most' if i == 0 else 'then':<15}  {printable(advice.sentence)}")
 
 
-def _leaves_of(field: StatField) -> list[StatLeaf]:
-    groups = ["nullCount"] if field.kind is None else ["nullCount", "minValues", "maxValues"]
-    return [StatLeaf(group, field) for group in groups]
+def _share(part: float | None, whole: int) -> str:
+    """A percentage that says 0 and 100 only of nothing and everything."""
+    if part is None or not whole:
+        return "-"
+    percent = 100 * part / whole
+    if 0 < percent < 0.1:
+        return "< 0.1 %"
+    return f"{min(percent, 99.9) if part < whole else percent:.1f} %".replace(".0 %", " %")
+
+
+def _met(files: float | None) -> str:
+    return "-" if files is None else f"{files:,.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Sums over the files of the version."""
+
+    bytes: int = 0
+    rows: int = 0
+    deletion_vectors: int = 0
+    deleted_rows: int = 0
+
+
+def _files(snapshot: Snapshot) -> _Files:
+    size = rows = vectors = deleted_rows = 0
+    for batch in candidates(snapshot, Program(Keep())):
+        live = batch.live(None)
+        columns = batch.raw(["size", "num_records", "deletion_vector"])
+        sizes, records, dvs = columns if live is None else [column.take(live) for column in columns]
+        deleted = pc.fill_null(pc.struct_field(dvs, "cardinality"), 0)
+        size += pc.sum(sizes).as_py() or 0
+        rows += pc.sum(pc.subtract(records, deleted)).as_py() or 0
+        vectors += len(dvs) - dvs.null_count
+        deleted_rows += pc.sum(deleted).as_py() or 0
+    return _Files(size, rows, vectors, deleted_rows)
+
+
+def _column(column: ColumnCoverage, files: int) -> ColumnStatistics:
+    bounds = column.files_with_bounds
+    return ColumnStatistics(
+        name=column.name,
+        type=column.type,
+        files_without_bounds=None if bounds is None else files - bounds,
+        files_without_null_count=files - column.files_with_null_count,
+    )
 
 
 def _log_shape(segment: LogSegment) -> LogShape:

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.cli.display import counted, human_bytes, json_values, printable
 
+if TYPE_CHECKING:
+    from deltaskip.table.table import DeltaTable
+
+JSON_COLUMNS = ("path", "uri", "size", "num_records", "partition_values")
+"""Columns of `Scan.files()` that write_json writes."""
+
+TEXT_COLUMNS = ("path", "size", "num_records", "deletion_vector")
+"""Columns of `Scan.files()` that write_text needs."""
+
 _BATCH_ROWS = 4096
+
+
+@contextmanager
+def counting(table: DeltaTable) -> Iterator[Callable[[], int]]:
+    """Counts the files of the table's version meanwhile; the function waits for the number, or raises its error."""
+    table.snapshot.commit_adds  # noqa: B018 replayed here, once, as both sides need it
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(table.scan().total_files).result
 
 
 def write_json(out: IO[str], version: int, total_files: int, files: pa.Table) -> None:
@@ -20,7 +39,7 @@ def write_json(out: IO[str], version: int, total_files: int, files: pa.Table) ->
     out.write(f'{head[:-1]}, "files": [')
     encode = json.JSONEncoder(allow_nan=False).encode
     separator = "\n"
-    for record in _records(files, ("path", "uri", "size", "num_records", "partition_values")):
+    for record in _records(files, JSON_COLUMNS):
         out.write(separator + encode(record))
         separator = ",\n"
     out.write("]}\n" if separator == "\n" else "\n]}\n")
@@ -32,7 +51,7 @@ def write_text(out: IO[str], version: int, total_files: int, files: pa.Table) ->
     out.write(f"version {version}: {files.num_rows:,} of {counted(total_files, 'file')}, {human_bytes(size)}\n")
     if files.num_rows:
         out.write(f"{'SIZE':>11}  {'ROWS':>13}  PATH\n")
-    for record in _records(files, ("path", "size", "num_records", "deletion_vector")):
+    for record in _records(files, TEXT_COLUMNS):
         rows = _live_rows(record["num_records"], record["deletion_vector"])
         out.write(f"{human_bytes(record['size']):>11}  {rows:>13}  {printable(record['path'])}\n")
 

@@ -12,7 +12,9 @@ from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
 from deltaskip.log.history import history as log_history
 from deltaskip.schema.types import StructType
+from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
+from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
 
 __all__ = ["DeltaTable"]
@@ -105,6 +107,10 @@ class DeltaTable:
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
         """Commits that are still in the log, newest first."""
         return log_history(self.snapshot.storage, self.snapshot.root, limit)
+
+    def inspect_stats(self) -> TableCoverage:
+        """Share of files and rows with statistics, overlap of bounds, and what would help most; reads them all."""
+        return table_coverage(self.snapshot)
 
     def refresh(self) -> DeltaTable:
         """Move to the latest version, reading only what is new in the log; returns the table itself."""

@@ -1,0 +1,43 @@
+"""An explanation for people: one line a leaf of the predicate, and under the table what stood in its way."""
+
+from __future__ import annotations
+
+from deltaskip.cli.display import counted, human_bytes, print_table, printable
+from deltaskip.skipping.explain import Explain, LeafReport
+
+
+def print_explanation(explained: Explain) -> None:
+    """Prints the summary, the predicate's leaves with what each proved, and the reasons why one proved no more."""
+    files = f"{explained.kept_files:,} of {counted(explained.total_files, 'file')} kept"
+    size = f"{human_bytes(explained.kept_bytes)} of {human_bytes(explained.total_bytes)}"
+    print(printable(f"{explained.table_root} at version {explained.version}: {files}, {size}"))
+    if not explained.leaves:
+        return
+    print()
+    columns = [("part of the predicate", "left"), ("looked at", "left"), ("drops alone", "right")]
+    print_table(
+        [*columns, ("needed for", "right"), ("lack statistics", "right")],
+        [_row(explained, depth, part) for depth, part in explained.lines()],
+    )
+    notes = [line for leaf in explained.leaves for line in _notes(leaf)]
+    if notes:
+        print()
+    for line in notes:
+        print(printable(line))
+
+
+def _row(explained: Explain, depth: int, part: str | int) -> tuple[str, ...]:
+    indent = "  " * depth
+    if isinstance(part, str):
+        return (indent + part, "", "", "", "")
+    leaf = explained.leaves[part]
+    counts = (f"{leaf.dropped:,}", f"{leaf.needed_for:,}", f"{leaf.without_statistics:,}")
+    return (indent + leaf.predicate, ", ".join(leaf.used) or "nothing", *counts)
+
+
+def _notes(leaf: LeafReport) -> list[str]:
+    lines = [f"{leaf.predicate}: {leaf.reason}."] if leaf.reason else []
+    if leaf.without_statistics:
+        lacking = ", ".join(f"{name} in {counted(files, 'file')}" for name, files in leaf.lacking.items())
+        lines.append(f"{leaf.predicate}: missing {lacking}, such as {', '.join(leaf.examples)}.")
+    return lines

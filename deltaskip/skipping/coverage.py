@@ -1,0 +1,206 @@
+"""The statistics of every file of a snapshot, gathered column by column for `DeltaTable.inspect_stats`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.log import Snapshot
+from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
+from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.partition_values import map_values
+from deltaskip.skipping.program import Keep, Program
+from deltaskip.stats.batch import FileStats
+from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
+from deltaskip.stats.layout import StatField, StatLeaf, widened_types
+
+__all__ = ["table_coverage"]
+
+_GROUP_BYTES = 256 << 20
+_BYTES_PER_FILE = 64
+"""Bounds of one column of one file, at about."""
+
+
+def table_coverage(snapshot: Snapshot, depth: bool = True) -> TableCoverage:
+    """Which statistics the files of the snapshot have, and with `depth` how far their bounds overlap.
+
+    Columns are read some at a time, so that memory does not grow with their number; without `depth` no bound is kept
+    and there is no advice.
+    """
+    batches = [_Files(batch) for batch in candidates(snapshot, Program(Keep()))]
+    files = sum(batch.count for batch in batches)
+    partitions = {fold_name(name) for name in snapshot.partition_columns}
+    found: dict[tuple[str, ...], ColumnCoverage] = {}
+    columns = leaves(snapshot.schema, snapshot.mapping_mode)
+    data = [column for column in columns if fold_name(column.logical[0]) not in partitions]
+    for group in _groups(data, max(1, _GROUP_BYTES // (_BYTES_PER_FILE * max(files, 1)))):
+        for column, coverage in zip(group, _group_coverage(group, batches, depth), strict=True):
+            found[column.physical] = coverage
+    rows = sum(batch.rows for batch in batches)
+    for column in columns:
+        if column.physical not in found:
+            found[column.physical] = _partition_coverage(column, batches, files, rows, depth)
+    ordered = tuple(found[column.physical] for column in columns)
+    return TableCoverage(
+        table_root=snapshot.table_root,
+        version=snapshot.version,
+        files=files,
+        rows=rows,
+        files_without_count=sum(batch.records.null_count for batch in batches),
+        columns=ordered,
+        advice=advise(ordered, files, snapshot.properties, _clustered_by(snapshot)) if depth else (),
+    )
+
+
+class _Files:
+    """The files of a batch that are part of the snapshot. Statistics are decoded anew each time and never kept."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._live = batch.live(None)
+        self.count = batch.num_rows if self._live is None else len(self._live)
+        self.records = self.live(FileStats(batch.num_rows, batch, _Nowhere(), None).num_records())
+        self.rows: int = pc.sum(self.records).as_py() or 0
+
+    def live(self, values: pa.Array) -> pa.Array:
+        """Of a value for each row of the batch, those of live files."""
+        return values if self._live is None else values.take(self._live)
+
+    def statistics(self, stats: Sequence[StatLeaf]) -> FileStats:
+        """Statistics with `stats` decoded; a value for each row of the batch."""
+        statistics = FileStats(self._batch.num_rows, self._batch, _Nowhere(), None)
+        statistics.load(stats)
+        return statistics
+
+    def partition_values(self, name: str) -> pa.Array:
+        """Texts of a partition column, by its physical name."""
+        return self.live(map_values(self._batch.raw(["partition_values"])[0], name))
+
+    def rows_of(self, missing: pa.Array) -> int:
+        """Rows of the files that are not `missing`."""
+        return self.rows - (pc.sum(self.records.filter(missing)).as_py() or 0)
+
+
+class _Nowhere:
+    """A store that keeps nothing."""
+
+    def get(self, key: Hashable) -> Any:
+        return None
+
+    def put(self, key: Hashable, value: Any, size_bytes: int) -> None:
+        return None
+
+
+class _Gathered:
+    """What was seen of one column."""
+
+    def __init__(self, column: Resolved) -> None:
+        metadata = column.field.metadata
+        self.field = StatField(column.physical, column.type, display_name(column.logical), widened_types(metadata))
+        self.type = simple_string(column.type, column.field)
+        self.bounded = self.field.kind is not None and collation_of(column) is None
+        self.files = self.with_bounds = self.with_null_count = self.bounds_rows = self.null_count_rows = 0
+        self.mins: list[pa.Array] = []
+        self.maxs: list[pa.Array] = []
+
+    def leaves(self) -> list[StatLeaf]:
+        """Statistics to decode."""
+        groups = ["nullCount", "minValues", "maxValues"] if self.bounded else ["nullCount"]
+        return [StatLeaf(group, self.field) for group in groups]
+
+    def add(self, files: _Files, statistics: FileStats, depth: bool) -> None:
+        """Count one batch, and with `depth` keep its bounds."""
+        nulls = files.live(statistics.null_count(self.field))
+        self.files += files.count
+        self.with_null_count += files.count - nulls.null_count
+        self.null_count_rows += files.rows_of(nulls.is_null())
+        if not self.bounded:
+            return
+        low, high = (files.live(statistics.bound(self.field, side)) for side in ("min", "max"))
+        unbounded = pc.or_(low.is_null(), high.is_null())
+        if depth:
+            bounded = pc.invert(unbounded) if low.null_count or high.null_count else None
+            self.mins.append(low if bounded is None else low.filter(bounded))
+            self.maxs.append(high if bounded is None else high.filter(bounded))
+        lacking = pc.and_not(unbounded, pc.fill_null(pc.equal(nulls, files.records), False))
+        self.with_bounds += files.count - (pc.sum(lacking).as_py() or 0)
+        self.bounds_rows += files.rows_of(lacking)
+
+    def coverage(self) -> ColumnCoverage:
+        """What all batches came to; forgets their bounds."""
+        measured = overlap(self.mins, self.maxs)
+        self.mins, self.maxs = [], []
+        return ColumnCoverage(
+            name=self.field.label,
+            type=self.type,
+            partition=False,
+            files_with_bounds=self.with_bounds if self.bounded else None,
+            files_with_null_count=self.with_null_count,
+            rows_with_bounds=self.bounds_rows if self.bounded else None,
+            rows_with_null_count=self.null_count_rows,
+            overlap_depth=None if measured is None else measured[0],
+            files_met=None if measured is None else measured[0] + (self.files - self.with_bounds),
+            distinct_bounds=None if measured is None else measured[1],
+        )
+
+
+def _groups(columns: Sequence[Resolved], size: int) -> Iterator[Sequence[Resolved]]:
+    for start in range(0, len(columns), size):
+        yield columns[start : start + size]
+
+
+def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_Files], depth: bool) -> list[ColumnCoverage]:
+    gathered = [_Gathered(column) for column in columns]
+    wanted = [leaf for one in gathered for leaf in one.leaves()]
+    for files in batches:
+        statistics = files.statistics(wanted)
+        for one in gathered:
+            one.add(files, statistics, depth)
+    return [one.coverage() for one in gathered]
+
+
+def _partition_coverage(
+    column: Resolved, batches: Sequence[_Files], files: int, rows: int, depth: bool
+) -> ColumnCoverage:
+    """The log's text says the value of every file."""
+    measured = None
+    if depth:
+        files_of_value: Counter[str] = Counter()
+        for batch in batches:
+            values, counts = pc.value_counts(batch.partition_values(column.physical[0]).drop_null()).flatten()
+            files_of_value.update(dict(zip(values.to_pylist(), counts.to_pylist(), strict=True)))
+        measured = value_overlap(files_of_value)
+    return ColumnCoverage(
+        name=display_name(column.logical),
+        type=simple_string(column.type, column.field),
+        partition=True,
+        files_with_bounds=files,
+        files_with_null_count=files,
+        rows_with_bounds=rows,
+        rows_with_null_count=rows,
+        overlap_depth=None if measured is None else measured[0],
+        files_met=None if measured is None else measured[0],
+        distinct_bounds=None if measured is None else measured[1],
+    )
+
+
+def _clustered_by(snapshot: Snapshot) -> list[str]:
+    """Clustering columns of the domain delta.clustering, by the names that the coverage gives them."""
+    domain = snapshot.domains.get("delta.clustering")
+    if domain is None:
+        return []
+    try:
+        listed = json.loads(domain.configuration).get("clusteringColumns") or []
+        paths = {tuple(path) for path in listed}
+    except (ValueError, TypeError, AttributeError):
+        return []  # another writer's domain of that name says nothing here
+    return [
+        display_name(column.logical)
+        for column in leaves(snapshot.schema, snapshot.mapping_mode)
+        if column.physical in paths
+    ]

@@ -1,0 +1,191 @@
+"""Coverage: how much of a table has statistics, how far the bounds of its files overlap, and what would help most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["Advice", "ColumnCoverage", "TableCoverage", "advise", "overlap", "value_overlap"]
+
+STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
+
+_DEFAULT_INDEXED = 32
+_MOST_ADVICE = 3
+_Ordered = npt.NDArray[np.number[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnCoverage:
+    """One column. Files whose rows are all NULL have no bounds to record and count as having them.
+
+    files_with_bounds, rows_with_bounds: None where the type or the collation of the column has no bounds that are used.
+    Rows are those that numRecords counts. overlap_depth: files whose [min, max] holds a point, on average over all
+    minima and maxima; None where no file has both. files_met: files that a point predicate keeps on average, those
+    without bounds included. distinct_bounds: different values among the bounds. Of a partition column the values of the
+    log are the bounds.
+    """
+
+    name: str
+    type: str
+    partition: bool
+    files_with_bounds: int | None
+    files_with_null_count: int
+    rows_with_bounds: int | None
+    rows_with_null_count: int
+    overlap_depth: float | None
+    files_met: float | None
+    distinct_bounds: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One change: what to do about which column.
+
+    files_saved: files that a point predicate on the column would no longer meet, by estimate; None where nothing is
+    known of the column's values.
+    """
+
+    action: Literal["cluster", "optimize", "recompute", "declare"]
+    column: str
+    sentence: str
+    files_saved: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableCoverage:
+    """Statistics of one version of a table; `advice` is what would help most, the greatest help first."""
+
+    table_root: str
+    version: int
+    files: int
+    rows: int
+    files_without_count: int
+    columns: tuple[ColumnCoverage, ...]
+    advice: tuple[Advice, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For json.dumps."""
+        return asdict(self)
+
+
+def overlap(mins: Sequence[pa.Array], maxs: Sequence[pa.Array]) -> tuple[float, int] | None:
+    """(average number of intervals that hold a point, distinct bounds), a point being any of the bounds.
+
+    mins, maxs: bounds in the kernels' layouts, batch by batch, without nulls; None where there are none at all. Exact:
+    the intervals that hold p are those with min <= p less those with max < p, both counted in sorted bounds.
+    """
+    files = sum(map(len, mins))
+    if not files:
+        return None
+    points = _ordered([*mins, *maxs])
+    lows, highs = np.sort(points[:files]), np.sort(points[files:])
+    points = np.sort(points)
+    begun = np.searchsorted(lows, points, side="right").sum(dtype=np.int64)
+    ended = np.searchsorted(highs, points, side="left").sum(dtype=np.int64)
+    distinct = 1 + int((points[1:] > points[:-1]).sum())
+    return float(begun - ended) / len(points), distinct
+
+
+def value_overlap(files_of_value: Mapping[str, int]) -> tuple[float, int] | None:
+    """The same where each file holds one value: files_of_value counts the files of each."""
+    counts = np.array(list(files_of_value.values()), np.float64)
+    return (float((counts * counts).sum() / counts.sum()), len(counts)) if len(counts) else None
+
+
+def advise(
+    columns: Sequence[ColumnCoverage], files: int, properties: Mapping[str, str], clustered_by: Sequence[str]
+) -> tuple[Advice, ...]:
+    """The few changes that would spare a point predicate the most files; those of unknown use come last.
+
+    clustered_by: names of the clustering columns that the table already has.
+    """
+    data = [column for column in columns if not column.partition]
+    found: list[Advice] = []
+    for ordinal, column in enumerate(data):
+        if column.files_with_bounds is None or not files:
+            continue
+        lacking = files - column.files_with_bounds
+        if lacking:
+            found.append(_complete(column, lacking, files, _is_collected(column.name, ordinal, properties)))
+        clustering = _cluster(column, files, column.name in clustered_by)
+        if clustering is not None:
+            found.append(clustering)
+    found.sort(key=lambda advice: -1.0 if advice.files_saved is None else advice.files_saved, reverse=True)
+    return tuple(found[:_MOST_ADVICE])
+
+
+def _complete(column: ColumnCoverage, lacking: int, files: int, collected: bool) -> Advice:
+    if lacking < files:
+        # The files without bounds would overlap as those with bounds do.
+        saved = lacking * (1 - (column.overlap_depth or 0) / (files - lacking))
+        sentence = f"recompute statistics of {column.name}: {lacking:,} of {files:,} files lack them"
+        return Advice("recompute", column.name, sentence, saved)
+    if collected:
+        return Advice("recompute", column.name, f"recompute statistics of {column.name}: no file has them", None)
+    sentence = f"declare {column.name} in {STATS_COLUMNS} and recompute its statistics: no file has them"
+    return Advice("declare", column.name, sentence, None)
+
+
+def _cluster(column: ColumnCoverage, files: int, is_clustered: bool) -> Advice | None:
+    if column.overlap_depth is None or not column.distinct_bounds or not column.files_with_bounds:
+        return None
+    # Clustered files are met once, but a value of few takes as many files as its rows fill.
+    best = max(1.0, column.files_with_bounds / column.distinct_bounds)
+    if column.overlap_depth < 2 * best + 1:
+        return None
+    met = f"a value of it meets {_rounded(column.overlap_depth)} of {files:,} files, and could meet {_rounded(best)}"
+    saved = column.overlap_depth - best
+    if is_clustered:
+        sentence = f"run OPTIMIZE, as the table is to be clustered by {column.name}: {met}"
+        return Advice("optimize", column.name, sentence, saved)
+    return Advice("cluster", column.name, f"cluster by {column.name}: {met}", saved)
+
+
+def _is_collected(name: str, ordinal: int, properties: Mapping[str, str]) -> bool:
+    """Whether writers that follow the table's properties keep statistics of the column."""
+    declared = properties.get(STATS_COLUMNS)
+    if declared is not None:
+        names = [part.strip().replace("`", "").lower() for part in declared.split(",")]
+        return any(name.lower() == part or name.lower().startswith(f"{part}.") for part in names)
+    limit = properties.get(INDEXED_COLUMNS, "")
+    indexed = int(limit) if limit.removeprefix("-").isdecimal() else _DEFAULT_INDEXED
+    return indexed < 0 or ordinal < indexed
+
+
+def _rounded(files: float) -> str:
+    return f"{files:,.1f}" if files < 10 and files != int(files) else f"{files:,.0f}"
+
+
+def _ordered(bounds: Sequence[pa.Array]) -> _Ordered:
+    """Numbers in the order of the bounds, equal where they are equal."""
+    type_ = bounds[0].type
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
+        numbers: _Ordered = np.concatenate([values.to_numpy(zero_copy_only=False) for values in bounds])
+        return numbers
+    if pa.types.is_decimal(type_):
+        unscaled = _unscaled(pa.concat_arrays(list(bounds)))
+        if unscaled is not None:
+            return unscaled
+        values = pa.concat_arrays(list(bounds))
+    else:
+        values = pa.concat_arrays([pc.cast(array, pa.large_binary()) for array in bounds])
+    coded = values.dictionary_encode()
+    order = pc.array_sort_indices(coded.dictionary).to_numpy()
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    found: _Ordered = ranks[coded.indices.to_numpy()]
+    return found
+
+
+def _unscaled(values: pa.Array) -> _Ordered | None:
+    """Unscaled decimals, where all fit 64 bits."""
+    halves = np.frombuffer(values.buffers()[1], np.int64)[2 * values.offset :][: 2 * len(values)].reshape(-1, 2)
+    low, high = halves[:, 0], halves[:, 1]
+    return low if bool((high == low >> 63).all()) else None
