@@ -89,7 +89,8 @@ def overlap(mins: Sequence[pa.Array], maxs: Sequence[pa.Array]) -> tuple[float, 
     points = np.sort(points)
     begun = np.searchsorted(lows, points, side="right").sum(dtype=np.int64)
     ended = np.searchsorted(highs, points, side="left").sum(dtype=np.int64)
-    distinct = 1 + int((points[1:] > points[:-1]).sum())
+    # NaN sorts last, and neither is it greater than what stands before it.
+    distinct = 1 + int((points[1:] > points[:-1]).sum()) + int(points[-1] != points[-1] and points[0] == points[0])
     return float(begun - ended) / len(points), distinct
 
 

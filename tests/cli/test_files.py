@@ -1,4 +1,4 @@
-"""`deltaskip files`, `explain`, `inspect` and `history` on a sound table."""
+"""`deltaskip files`, `inspect` and `history` on a sound table."""
 
 from __future__ import annotations
 
@@ -72,15 +72,6 @@ def test_a_limit_keeps_enough_files_for_it(run: Run, customers: Path) -> None:
 
 def test_the_version_asked_for_is_the_version_read(run: Run, customers: Path) -> None:
     assert json.loads(run("files", customers, "--version", "0", "--json").out)["version"] == 0
-
-
-def test_explain_shows_the_predicate_and_what_was_kept(run: Run, customers: Path) -> None:
-    ran = run("explain", customers, "--where", demo.PREDICATE)
-    assert ran.status == 0
-    assert "name" in ran.out
-    assert "7" in ran.out
-    assert "200" in ran.out
-    assert isinstance(json.loads(run("explain", customers, "--where", demo.PREDICATE, "--json").out), dict)
 
 
 def test_inspect_counts_what_the_footers_hold(run: Run, customers: Path) -> None:

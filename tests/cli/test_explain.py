@@ -1,0 +1,134 @@
+"""`deltaskip explain` and `deltaskip inspect --stats`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaskip import demo
+from deltaskip.schema.types import LONG, STRING
+from deltaskip.table.table import DeltaTable
+from tests.builder import TableBuilder, add, bounds
+from tests.cli.conftest import Run
+
+
+def test_explain_shows_every_part_with_its_counts(run: Run, customers: Path) -> None:
+    ran = run("explain", customers, "--where", f"{demo.PREDICATE} AND rand() > 0.5")
+    assert (ran.status, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert lines[0].startswith(f"{customers.as_uri()} at version 0: 7 of 200 files kept, ")
+    headings = "PART OF THE PREDICATE LOOKED AT DROPS ALONE NEEDED FOR LACK STATISTICS"
+    assert " ".join(lines[2].split()) == headings
+    assert lines[3].strip() == "AND"
+    assert lines[4].startswith("  day >= DATE'2026-01-04'")
+    assert lines[4].split()[-5:] == ["partition", "day", "60", "3", "0"]
+    assert "name = 'Müller 0500'" in lines[5]
+    assert lines[5].split()[-3:] == ["190", "133", "0"]
+    assert lines[-1].startswith("rand() > 0.5: the expression is not deterministic")
+
+
+def test_explain_as_json_is_the_explanation(run: Run, customers: Path) -> None:
+    found = json.loads(run("explain", customers, "--where", demo.PREDICATE, "--json").out)
+    explained = DeltaTable(str(customers)).scan(where=demo.PREDICATE).explain()
+    assert found == explained.to_dict()
+    assert (found["kept_files"], found["total_files"]) == (7, 200)
+
+
+def test_explain_without_a_predicate_says_that_everything_is_kept(run: Run, customers: Path) -> None:
+    ran = run("explain", customers)
+    assert ran.status == 0
+    assert "200 of 200 files kept" in ran.out
+
+
+@pytest.mark.parametrize(("name", "begins"), [("p.png", b"\x89PNG"), ("p.svg", b"<svg "), ("p.PNG", b"\x89PNG")])
+def test_a_picture_is_drawn_beside_the_text_or_the_json(
+    run: Run, customers: Path, tmp_path: Path, name: str, begins: bytes
+) -> None:
+    picture = tmp_path / name
+    ran = run("explain", customers, "--where", demo.PREDICATE, "--picture", picture, "--json")
+    assert (ran.status, ran.err) == (0, "")
+    assert json.loads(ran.out)["kept_files"] == 7
+    assert picture.read_bytes().startswith(begins)
+
+
+@pytest.mark.parametrize("name", ["p.jpg", "png", "missing/p.png"])
+def test_a_picture_that_cannot_be_written_is_refused(
+    run: Run, customers: Path, tmp_path: Path, name: str
+) -> None:
+    ran = run("explain", customers, "--where", "id = 5", "--picture", tmp_path / name)
+    assert (ran.status, ran.out) == (2, "")
+    assert name in ran.err
+    assert "internal error" not in ran.err
+    assert not (tmp_path / name).exists()
+
+
+@pytest.fixture
+def patchy(tmp_path: Path) -> Path:
+    """Ten files: `clustered` in order, `mixed` everywhere, `patchy` lacking in four; partitions of two values."""
+    columns = {"clustered": LONG, "mixed": LONG, "patchy": LONG, "text": STRING}
+    builder = TableBuilder(tmp_path / "t", columns, ["text"])
+    adds = []
+    for i in range(10):
+        found: dict[str, Any] = {"clustered": (10 * i, 10 * i + 9), "mixed": (i, 1000 + i)}
+        if i < 6:
+            found["patchy"] = (i, i)
+        adds.append(add(f"f{i}", bounds(10 * (i + 1), **found), partitionValues={"text": "ab"[i % 2]}))
+    builder.commit(*adds)
+    return tmp_path / "t"
+
+
+def test_inspect_stats_measures_coverage_and_overlap(run: Run, patchy: Path) -> None:
+    ran = run("inspect", patchy, "--stats", "--json")
+    assert (ran.status, ran.err) == (0, "")
+    found = json.loads(ran.out)
+    columns = {column["name"]: column for column in found["statistics"]["columns"]}
+    assert list(columns) == ["clustered", "mixed", "patchy", "text"]
+    assert (columns["clustered"]["files_with_bounds"], columns["clustered"]["overlap_depth"]) == (10, 1.0)
+    # Point i of the minima lies in files 0 … i, point 1000 + i of the maxima in files i … 9.
+    assert columns["mixed"]["overlap_depth"] == 5.5
+    patchy_column = columns["patchy"]
+    assert (patchy_column["files_with_bounds"], patchy_column["rows_with_bounds"]) == (6, 10 + 20 + 30 + 40 + 50 + 60)
+    assert (patchy_column["files_with_null_count"], patchy_column["rows_with_null_count"]) == (6, 210)
+    assert (patchy_column["overlap_depth"], patchy_column["files_met"]) == (1.0, 5.0)
+    assert (columns["text"]["partition"], columns["text"]["overlap_depth"]) == (True, 5.0)
+    assert found["statistics"]["rows"] == 550
+    advice = [(one["action"], one["column"]) for one in found["statistics"]["advice"]]
+    assert advice == [("cluster", "mixed"), ("recompute", "patchy")]
+    assert "statistics" not in json.loads(run("inspect", patchy, "--json").out)
+
+
+def test_inspect_stats_is_the_public_method(run: Run, patchy: Path) -> None:
+    found = json.loads(run("inspect", patchy, "--stats", "--json").out)
+    assert found["statistics"] == json.loads(json.dumps(DeltaTable(str(patchy)).inspect_stats().to_dict()))
+
+
+def test_inspect_stats_for_people_says_what_would_help(run: Run, patchy: Path) -> None:
+    ran = run("inspect", patchy, "--stats")
+    assert (ran.status, ran.err) == (0, "")
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert ["patchy", "bigint", "60", "%", "38.2", "%", "60", "%", "38.2", "%", "5.0", "50", "%"] in lines
+    assert "would help most  cluster by mixed: a value of it meets 5.5 of 10 files, and could meet 1" in ran.out
+    assert "recompute statistics of patchy: 4 of 10 files lack them" in ran.out
+
+
+def test_statistics_of_a_table_without_files_are_none(run: Run, tmp_path: Path) -> None:
+    TableBuilder(tmp_path / "t", {"c": LONG, "p": STRING}, ["p"]).commit()
+    found = json.loads(run("inspect", tmp_path / "t", "--stats", "--json").out)["statistics"]
+    assert [column["overlap_depth"] for column in found["columns"]] == [None, None]
+    assert found["advice"] == []
+    assert run("inspect", tmp_path / "t", "--stats").status == 0
+
+
+def test_the_commands_of_a_process_do_without_pandas(customers: Path) -> None:
+    code = (
+        "import sys; from deltaskip.cli import main; had = 'pandas' in sys.modules; "
+        f"sys.argv = ['deltaskip', 'files', {str(customers)!r}, '--where', 'id = 5']; status = main(); "
+        "print(status, had or 'pandas' not in sys.modules)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert finished.stdout.endswith("0 True\n")

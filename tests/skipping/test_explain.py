@@ -1,0 +1,257 @@
+"""Explain: counts against a scan of every combination, reasons, and pictures that decode to what was counted."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import struct
+import xml.etree.ElementTree as ET
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.types import BINARY, DOUBLE, INTEGER, LONG, STRING, DataType, StructField, StructType
+from deltaskip.skipping.explain import Branch, Explain
+from deltaskip.skipping.picture import Bins, Matrix, write_picture
+from tests.builder import DELTA_RS, TableBuilder, add, bounds, remove
+
+
+def grid(tmp_path: Path) -> ds.DeltaTable:
+    """Every combination of a, b, c in 0 … 3, each file holding just one value of each; some removed again."""
+    builder = TableBuilder(tmp_path / "t", {"a": LONG, "b": LONG, "c": LONG, "p": LONG}, ["p"])
+    values = list(itertools.product(range(4), repeat=3))
+    adds = [
+        add(f"{a}{b}{c}", bounds(a=(a, a), b=(b, b), c=(c, c)), partitionValues={"p": str(a + b + c)})
+        for a, b, c in values
+    ]
+    builder.commit(*adds).commit(remove("000"), remove("333"))
+    return ds.DeltaTable(tmp_path / "t")
+
+
+def kept(table: ds.DeltaTable, where: str) -> int:
+    return table.scan(where=where).files(columns=["path"]).num_rows
+
+
+@pytest.mark.parametrize(
+    ("parts", "combined"),
+    [
+        (["a < 2", "b < 2"], "{0} AND {1}"),
+        (["a < 2", "b < 2"], "{0} OR {1}"),
+        (["a < 2", "b < 2", "c < 1"], "{0} AND ({1} OR {2})"),
+        (["a < 2", "b < 2", "c < 1"], "{0} OR ({1} AND {2})"),
+        (["a < 3", "b < 2", "c < 1", "p > 2"], "({0} OR {1}) AND ({2} OR {3})"),
+        (["a < 3", "b < 2", "c < 1", "p > 2"], "({0} AND {1}) OR ({2} AND {3})"),
+        (["a < 1", "b IS NOT NULL", "c > 9"], "{0} AND {1} AND {2}"),
+        (["a > 0", "a < 3"], "{0} AND {1}"),
+    ],
+)
+def test_a_leaf_is_needed_for_what_its_absence_would_keep(tmp_path: Path, parts: list[str], combined: str) -> None:
+    table = grid(tmp_path)
+    explained = table.scan(where=combined.format(*parts)).explain()
+    assert explained.total_files == 62
+    assert explained.kept_files == kept(table, combined.format(*parts))
+    assert [leaf.predicate for leaf in explained.leaves] == parts
+    for i, leaf in enumerate(explained.leaves):
+        assert leaf.dropped == 62 - kept(table, parts[i])
+        without = combined.format(*[part if j != i else "TRUE" for j, part in enumerate(parts)])
+        assert leaf.needed_for == kept(table, without) - explained.kept_files, leaf.predicate
+
+
+def test_the_structure_of_the_predicate_stays_visible(tmp_path: Path) -> None:
+    explained = grid(tmp_path).scan(where="a < 2 AND (b < 2 OR c < 1 AND a > 0)").explain()
+    assert explained.tree == Branch("AND", (0, Branch("OR", (1, Branch("AND", (2, 3))))))
+    shown = [line for line in str(explained).splitlines()[1:] if "looked at" not in line and "proves" not in line]
+    assert shown == ["  AND", "    a < 2", "    OR", "      b < 2", "      AND", "        c < 1", "        a > 0"]
+    assert explained.to_dict()["tree"] == {
+        "and": [{"leaf": 0}, {"or": [{"leaf": 1}, {"and": [{"leaf": 2}, {"leaf": 3}]}]}]
+    }
+
+
+def test_what_parts_on_one_column_say_together_is_shown_and_counted_with_them(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": LONG})
+    builder.commit(*[add(f"{i}", bounds(c=(10 * i, 10 * i + 9))) for i in range(10)])
+    table = ds.DeltaTable(tmp_path / "t")
+    explained = table.scan(where="c IN (5, 55) AND c > 20").explain()
+    assert explained.kept_files == kept(table, "c IN (5, 55) AND c > 20") == 1
+    assert explained.leaves[0].needed_for == 7
+    assert explained.leaves[1].needed_for == 1
+
+
+def test_without_a_predicate_there_are_no_leaves(tmp_path: Path) -> None:
+    explained = grid(tmp_path).scan().explain()
+    assert (explained.leaves, explained.kept_files, explained.matrix.kept.shape) == ((), 62, (1, 62))
+
+
+def one_leaf(tmp_path: Path, where: str, column: DataType | StructField = LONG, stats: object = None,
+             engine: str | None = None) -> str:
+    """The reason of the only leaf, on a table with one column `c` and two files."""
+    field = column if isinstance(column, StructField) else StructField("c", column)
+    builder = TableBuilder(tmp_path / "t", StructType((field, StructField("d", INTEGER))))
+    builder.commit(add("f", stats), add("g", stats), engine=engine)
+    [leaf] = ds.DeltaTable(tmp_path / "t").scan(where=where).explain().leaves
+    return leaf.reason
+
+
+COLLATED = StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
+CHAR = StructField("c", STRING, True, {CHAR_VARCHAR_KEY: "char(5)"})
+
+
+@pytest.mark.parametrize(
+    ("where", "column", "stats", "said"),
+    [
+        ("c > 5", LONG, None, "no file has"),
+        ("c > 5", LONG, bounds(c=(1, 9)), "leave room"),
+        ("c > 5", LONG, {"numRecords": 2, "nullCount": {"c": 0}}, "no file has max(c) in the log"),
+        ("c = 'x'", COLLATED, bounds(c=("a", "z")), "under the collation icu.UNICODE_CI"),
+        ("c = 'x'", CHAR, bounds(c=("a", "z")), "char(5)"),
+        ("c = X'01'", BINARY, bounds(c=("a", "z")), "binary"),
+        ("c > rand()", DOUBLE, bounds(c=(1.0, 3.0)), "not deterministic"),
+        ("c > d", LONG, bounds(c=(1, 9), d=(1, 9)), "compares columns with each other"),
+        ("upper(c) = 'X'", STRING, bounds(c=("a", "z")), "no rule"),
+        ("c > 100", DOUBLE, bounds(c=(1.0, 3.0)), "2 files are kept only because a writer"),
+    ],
+)
+def test_a_leaf_that_proves_nothing_says_why(
+    tmp_path: Path, where: str, column: DataType | StructField, stats: object, said: str
+) -> None:
+    assert said in one_leaf(tmp_path, where, column, stats, DELTA_RS)
+
+
+def test_files_that_lack_a_statistic_are_counted_and_named(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": LONG, "d": LONG})
+    bare = {"numRecords": 2, "nullCount": {"c": 0}}
+    builder.commit(
+        add("has", bounds(c=(1, 2))),
+        add("all-null", {"numRecords": 2, "nullCount": {"c": 2}}),
+        *[add(f"lacks%20{i}", bare) for i in range(5)],
+        add("nothing"),
+    )
+    builder.commit(remove("lacks%200"))
+    [leaf] = ds.DeltaTable(tmp_path / "t").scan(where="c > 5").explain().leaves
+    assert leaf.without_statistics == 5
+    assert dict(leaf.lacking) == {"nullCount(c)": 1, "numRecords": 1, "max(c)": 5}
+    assert leaf.examples == ("lacks 1", "lacks 2", "lacks 3")
+    assert leaf.dropped == 2
+
+
+def test_partition_columns_and_statistics_are_named(tmp_path: Path) -> None:
+    first, second = grid(tmp_path).scan(where="p > 3 AND a IS NULL").explain().leaves
+    assert first.used == ("partition p",)
+    assert second.used == ("nullCount(a)",)
+    assert second.reason == ""
+
+
+def test_the_table_and_the_dictionary_hold_the_same(tmp_path: Path) -> None:
+    explained = grid(tmp_path).scan(where="a < 2 AND rand() > 0.5").explain()
+    rows = explained.table().to_pylist()
+    found = json.loads(json.dumps(explained.to_dict()))
+    assert [row["predicate"] for row in rows] == [leaf["predicate"] for leaf in found["leaves"]]
+    assert [(row["dropped"], row["needed_for"]) for row in rows] == [(31, 31), (0, 0)]
+    assert explained.table().schema.field("examples").type == pa.list_(pa.string())
+    assert found["leaves"][0]["reason"] is None
+    assert found["leaves"][1]["reason"].startswith("the expression is not deterministic")
+
+
+def decoded(path: Path) -> np.ndarray:
+    """A palette PNG's pixels as RGB, read by the specification."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks: dict[bytes, bytes] = {}
+    at = 8
+    while at < len(data):
+        [length] = struct.unpack(">I", data[at : at + 4])
+        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", data[at + 8 + length : at + 12 + length]) == (zlib.crc32(kind + body),)
+        chunks[kind] = body
+        at += 12 + length
+    width, height, depth, colour, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    assert (depth, colour, rest) == (8, 3, [0, 0, 0])
+    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert not lines[:, 0].any()
+    palette = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
+    assert len(palette) <= 256
+    return palette[lines[:, 1:]]
+
+
+def is_grey(pixel: np.ndarray) -> bool:
+    return len(set(pixel.tolist())) == 1
+
+
+def test_a_png_shows_which_files_each_part_keeps(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"a": LONG, "b": LONG})
+    builder.commit(*[add(f"{i:02}", bounds(a=(i, i), b=(9 - i, 9 - i))) for i in range(10)])
+    explained = ds.DeltaTable(tmp_path / "t").scan(where="a < 7 AND b < 7").explain()
+    explained.picture(tmp_path / "p.png")
+    pixels = decoded(tmp_path / "p.png")
+    columns = [np.flatnonzero((pixels[40] != 255).any(axis=1))]
+    starts = columns[0][np.flatnonzero(np.diff(columns[0], prepend=-9) > 1)]
+    assert len(starts) == 3
+    lines = [12 + 56 * i + 20 for i in range(10)]
+    shown = [[not is_grey(pixels[y, x + 20]) for y in lines] for x in starts]
+    assert shown[0] == [i < 7 for i in range(10)]
+    assert shown[1] == [9 - i < 7 for i in range(10)]
+    assert shown[2] == [a and b for a, b in zip(shown[0], shown[1], strict=True)]
+
+
+def test_an_svg_is_xml_with_every_part_as_text(tmp_path: Path) -> None:
+    explained = grid(tmp_path).scan(where="a < 2 AND (b < 2 OR c = 1)").explain()
+    explained.picture(str(tmp_path / "p.SVG"))
+    root = ET.parse(tmp_path / "p.SVG").getroot()
+    texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    for part in ("a < 2", "b < 2", "c = 1", "keeps"):
+        assert any(part in text for text in texts), part
+    assert any("62 files kept" in text for text in texts)
+
+
+def test_text_that_xml_cannot_hold_is_escaped(tmp_path: Path) -> None:
+    matrix = Matrix(np.array([[1, 0]]), 1, 2)
+    write_picture(tmp_path / "p.svg", matrix, "a \x1b[31m <&> title", [("x < '\x00'", "said")])
+    assert ET.parse(tmp_path / "p.svg").getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_an_empty_table_has_a_picture_too(tmp_path: Path, suffix: str) -> None:
+    TableBuilder(tmp_path / "t", {"c": LONG}).commit()
+    explained: Explain = ds.DeltaTable(tmp_path / "t").scan(where="c > 1").explain()
+    assert (explained.total_files, explained.kept_files) == (0, 0)
+    explained.picture(tmp_path / f"p.{suffix}")
+    assert (tmp_path / f"p.{suffix}").stat().st_size > 0
+
+
+def test_another_suffix_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"p\.jpg"):
+        grid(tmp_path).scan(where="a < 2").explain().picture(tmp_path / "p.jpg")
+
+
+@pytest.mark.parametrize("sizes", [[5], [1, 7, 3], [8], [9], [16, 1], [0, 4], [100, 1000, 3], [1] * 40])
+def test_bins_count_every_file_once(sizes: list[int]) -> None:
+    rng = np.random.default_rng(len(sizes))
+    bins = Bins(1, capacity=8)
+    kept: list[bool] = []
+    for size in sizes:
+        keep = rng.random(size) < 0.4
+        bins.count(0, bins.reserve(size)[keep])
+        kept += keep.tolist()
+    matrix = bins.matrix()
+    width = matrix.files_per_bin
+    assert matrix.files == len(kept)
+    assert matrix.kept.shape[1] <= 8
+    assert matrix.kept[0].tolist() == [sum(kept[i : i + width]) for i in range(0, len(kept), width)]
+    shares = [sum(part) / len(part) for i in range(0, len(kept), width) if (part := kept[i : i + width])]
+    assert matrix.shares()[0].tolist() == shares
+
+
+def test_one_kept_file_among_thousands_is_seen_and_one_skipped_is_not_full(tmp_path: Path) -> None:
+    matrix = Matrix(np.array([[0, 1, 99_999, 100_000]]), 100_000, 400_000)
+    write_picture(tmp_path / "p.png", matrix, "t", [("p", "s")])
+    pixels = decoded(tmp_path / "p.png")
+    line = len(pixels[12:-12]) // 4
+    colours = [tuple(pixels[12 + line * i + line // 2, 20].tolist()) for i in range(4)]
+    assert len(set(colours)) == 4
+    assert is_grey(np.array(colours[0]))
+    assert not any(is_grey(np.array(colour)) for colour in colours[1:])
