@@ -1,26 +1,298 @@
-"""stub"""
+"""What a predicate on a column says of the columns generated from it.
+
+If a row makes the predicate TRUE, its source value s lies in the set X of values that the predicate admits, and the
+generated column g holds E(s), or NULL where a writer's session gave NULL: "g IS NULL or g in E(X)" is necessary.
+
+* Points of X: E of each, whatever E is.
+* Spans of X under a monotone E: E(s) lies between E of the ends. E has a value at both ends, so in between nothing
+  overflows (a session without ANSI would wrap around): without it nothing is said.
+* Fields that repeat (month, day, hour): E of every cell that a short span reaches.
+* Year, month, day, hour as several columns: their tuple is monotone.
+* The predicate reads E(s) itself: g stands for it.
+
+Where the writer's session zone has a part, its local time is within a day of UTC's: ends move outwards by a day. For
+dates it has a part only where a zone left out a day, as local midnight of that day is the next one.
+Texts of times sort as times do in years 0 to 9999; earlier ones begin with "-", later ones with "+".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from deltaskip.expr.nodes import FieldRef, Node
-from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.types import StructType
-from deltaskip.skipping.values import Values
+from deltaskip.expr.datetimes import MICROS_PER_DAY, days_from_civil
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Cast,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Literal,
+    Node,
+    Or,
+    StartsWith,
+    transform,
+    walk,
+)
+from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from deltaskip.skipping.transforms import (
+    Derived,
+    Transform,
+    derived_columns,
+    direction,
+    expression_of,
+    reads_zone,
+    value_of,
+)
+from deltaskip.skipping.values import Domain, Spans, Values, domain_of, following, value_at
+
+__all__ = ["Derived", "derive", "derived_columns"]
+
+_MOST_POINTS = 1000
+_MOST_SPANS = 64
+_MOST_CELLS = 62 * 24
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE)
+_CYCLIC = frozenset(("hour", "month", "quarter", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear"))
+_CALENDAR = ("year", "month", "dayofmonth", "hour")
+_FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1) - 1
+# Days that some zone left out when it crossed the date line, and their neighbours.
+_LEFT_OUT = frozenset(
+    days_from_civil(*day) + n
+    for day in ((1844, 12, 31), (1993, 8, 21), (1994, 12, 31), (1995, 1, 1), (2011, 12, 30))
+    for n in (-1, 0, 1)
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
-    x: int
+def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[FieldRef, Values] | None) -> Iterator[Node]:
+    """Predicates on generated columns that hold for each row which makes all of `leaves` TRUE.
+
+    found: the column of which the leaves speak, and the values that they admit, where that is known.
+    """
+    for one in derived:
+        expression = expression_of(one)
+        for leaf in leaves:
+            replaced = leaf if expression is None else _replaced(leaf, expression, one.column)
+            if replaced != leaf:
+                yield Or((IsNull(one.column), replaced))
+    if found is None:
+        return
+    column, values = found
+    of_column = [one for one in derived if one.source == column]
+    for one in of_column:
+        image = _image(one, values)
+        if image is not None:
+            yield Or((IsNull(one.column), image))
+    calendar = _calendar(of_column)
+    if len(calendar) > 1 and not values.null:
+        image = _tuples(calendar, values)
+        if image is not None:
+            yield Or((*(IsNull(one.column) for one in calendar), image))
 
 
-def derive(derived: Sequence[Derived], nodes: Sequence[Node], found: tuple[FieldRef, Values] | None) -> list[Node]:
-    return []
+def _replaced(node: Node, old: Node, new: Node) -> Node:
+    return new if node == old else transform(node, lambda child: _replaced(child, old, new))
 
 
-def derived_columns(
-    schema: StructType, mode: MappingMode, partition_columns: Sequence[str], properties: Mapping[str, str]
-) -> tuple[Derived, ...]:
-    return ()
+def _image(one: Derived, values: Values) -> Node | None:
+    """A predicate that the generated column fulfils for every source value in the set; None where it says nothing."""
+    domain = domain_of(one.source.type)
+    if domain is None or values.spans == domain.all:
+        return None
+    conditions: list[Node] = []
+    try:
+        if values.null and (of_null := value_of(one, None)) is not None:
+            conditions.append(_equal(one, [of_null]))
+        points = None if reads_zone(one) else _points(one, values.spans)
+        if points is not None:
+            results = [value_of(one, point) for point in points]
+            return Or((*conditions, _equal(one, results))) if conditions else _equal(one, results)
+        for low, stop in _few(values.spans):
+            condition = _of_span(one, low, stop, domain)
+            if condition is None:
+                return None
+            conditions.append(condition)
+    except EvaluationError:
+        return None
+    return conditions[0] if len(conditions) == 1 else Or(tuple(conditions)) if conditions else None
+
+
+def _equal(one: Derived, results: Sequence[Any]) -> Node:
+    """NULL among the results needs no place here: a generated NULL keeps."""
+    distinct = list(dict.fromkeys(result for result in results if result is not None))
+    return In(one.column, tuple(Literal(result, one.column.type) for result in distinct or [None]))
+
+
+def _points(one: Derived, spans: Spans) -> list[Any] | None:
+    """Every value of the spans, if they are few."""
+    type_ = one.source.type
+    found: list[Any] = []
+    for low, stop in spans:
+        if stop == following(low):
+            found.append(value_at(type_, low))
+            if type_ in (FLOAT, DOUBLE) and low == 0:
+                found.append(-0.0)
+        elif type_ in _COUNTED and stop - low <= _MOST_POINTS:
+            found.extend(range(low, stop))
+        else:
+            return None
+        if len(found) > _MOST_POINTS:
+            return None
+    return found
+
+
+def _few(spans: Spans) -> Spans:
+    return spans if len(spans) <= _MOST_SPANS else ((spans[0][0], spans[-1][1]),)
+
+
+def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
+    if one.source.type == STRING:
+        return _of_texts(one, low, stop, domain)
+    rises = direction(one)
+    if rises is None:
+        return _cells(one, low, stop)
+    first, last = _ends(one, low, stop, domain)
+    if one.column.type == STRING and one.source.type in _TIMES:
+        if any(isinstance(part, Call) and part.name == "concat" for part in walk(_rule_node(one))):
+            return None
+        return _texts_of_times(one, first, last)
+    results = [value_of(one, value_at(one.source.type, end)) for end in (first, last)]
+    if None in results:
+        return None
+    least, most = results if rises else results[::-1]
+    has_least, has_most = (low > domain.low, stop < domain.stop)
+    if not rises:
+        has_least, has_most = has_most, has_least
+    if reads_zone(one) and one.column.type == TIMESTAMP:
+        least, most = _moved(least, -MICROS_PER_DAY), _moved(most, MICROS_PER_DAY)
+    return _between(one, least if has_least else None, most if has_most else None)
+
+
+def _ends(one: Derived, low: Any, stop: Any, domain: Domain) -> tuple[Any, Any]:
+    """The first and last ordinal of a span, moved outwards by what a writer's zone may do."""
+    first, last = low, stop - 1
+    if reads_zone(one):
+        if one.source.type == DATE:
+            last += last in _LEFT_OUT
+        else:
+            first, last = first - MICROS_PER_DAY, last + MICROS_PER_DAY
+    return max(first, domain.low), min(last, domain.stop - 1)
+
+
+def _between(one: Derived, least: Any, most: Any) -> Node | None:
+    parts: list[Node] = []
+    if least is not None:
+        parts.append(Compare(">=", one.column, Literal(least, one.column.type)))
+    if most is not None:
+        parts.append(Compare("<=", one.column, Literal(most, one.column.type)))
+    return None if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _texts_of_times(one: Derived, first: int, last: int) -> Node | None:
+    unit = 1 if one.source.type == DATE else MICROS_PER_DAY
+    start, end = _FIRST_YEAR * unit, (_LAST_YEAR + 1) * unit - 1
+    if last < start or first > end:
+        return None
+    least, most = value_of(one, max(first, start)), value_of(one, min(last, end))
+    inside = _between(one, least, most)
+    outside: list[Node] = []
+    if first < start:
+        outside.append(StartsWith(one.column, Literal("-", STRING)))
+    if last > end:
+        outside.append(StartsWith(one.column, Literal("+", STRING)))
+    return inside if inside is None or not outside else Or((inside, *outside))
+
+
+def _of_texts(one: Derived, low: bytes, stop: bytes, domain: Domain) -> Node | None:
+    """Ends that are no UTF-8 were made by adding one to the last byte of a prefix: strings with it stay below."""
+    if direction(one) is not True or one.column.type != STRING:
+        return None
+    least = value_of(one, low.decode()) if _is_text(low) else None
+    if stop == domain.stop:
+        return _between(one, least, None)
+    if stop.endswith(b"\0"):
+        return _between(one, least, value_of(one, stop[:-1].decode()))
+    if low and stop == low[:-1] + bytes([low[-1] + 1]):
+        # All and only the strings with this prefix: E of one begins with E of the prefix, if E only cuts and prepends.
+        return StartsWith(one.column, Literal(least, STRING)) if least is not None else None
+    return _between(one, least, value_of(one, stop.decode()) if _is_text(stop) else None)
+
+
+def _is_text(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _cells(one: Derived, low: int, stop: int) -> Node | None:
+    """A field of times that repeats: its value in every hour of a short span."""
+    if _field_name(one.rule) not in _CYCLIC or one.source.type not in (TIMESTAMP, TIMESTAMP_NTZ):
+        return None
+    around = MICROS_PER_DAY if reads_zone(one) else 0
+    hour = MICROS_PER_DAY // 24
+    first, last = (low - around) // hour, (stop - 1 + around) // hour
+    if last - first >= _MOST_CELLS:
+        return None
+    return _equal(one, [value_of(one, cell * hour) for cell in range(first, last + 1)])
+
+
+def _field_name(rule: object) -> str | None:
+    """The name of a field of a time or date that is the source, cast or not."""
+    if not isinstance(rule, Call) or len(rule.args) != 1:
+        return None
+    arg = rule.args[0]
+    while isinstance(arg, Cast) and arg.type in _TIMES and not arg.safe:
+        arg = arg.child
+    return rule.name if isinstance(arg, FieldRef) else None
+
+
+def _rule_node(one: Derived) -> Node:
+    return one.column if isinstance(one.rule, Transform) else one.rule
+
+
+def _calendar(derived: Sequence[Derived]) -> list[Derived]:
+    """The columns that hold year, month, day and hour, from the year on without a gap."""
+    found: list[Derived] = []
+    for name in _CALENDAR:
+        one = next((d for d in derived if _field_name(d.rule) == name and d.source.type in _TIMES), None)
+        if one is None:
+            break
+        found.append(one)
+    return found
+
+
+def _tuples(columns: Sequence[Derived], values: Values) -> Node | None:
+    domain = domain_of(columns[0].source.type)
+    if domain is None or values.spans == domain.all or not values.spans:
+        return None
+    spans: list[Node] = []
+    try:
+        for low, stop in _few(values.spans):
+            ends = [_ends(one, low, stop, domain) for one in columns]
+            first, last = min(end[0] for end in ends), max(end[1] for end in ends)
+            parts: list[Node] = []
+            if low > domain.low:
+                parts.append(_lexicographic(columns, [value_of(one, first) for one in columns], ">"))
+            if stop < domain.stop:
+                parts.append(_lexicographic(columns, [value_of(one, last) for one in columns], "<"))
+            spans.append(parts[0] if len(parts) == 1 else And(tuple(parts)))
+    except EvaluationError:
+        return None
+    return spans[0] if len(spans) == 1 else Or(tuple(spans))
+
+
+def _lexicographic(columns: Sequence[Derived], bounds: Sequence[Any], op: str) -> Node:
+    column, bound = columns[0].column, Literal(bounds[0], columns[0].column.type)
+    if len(columns) == 1:
+        return Compare(op + "=", column, bound)
+    rest = _lexicographic(columns[1:], bounds[1:], op)
+    return Or((Compare(op, column, bound), And((Compare("=", column, bound), rest))))
+
+
+def _moved(micros: int, by: int) -> int:
+    return max(-(1 << 63), min((1 << 63) - 1, micros + by))

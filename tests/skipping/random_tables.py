@@ -445,8 +445,9 @@ def _typed_decimal(value: Decimal, type_: DecimalType) -> Decimal | None:
     """Exact, or not at all: a double that rounded the decimal is no bound in a struct column."""
     scaled = value.scaleb(type_.scale, Context(prec=100))
     fits = scaled == scaled.to_integral_value() and abs(int(scaled)) < 10**type_.precision
-    digits = len(value.as_tuple().digits)
-    return value.quantize(Decimal(1).scaleb(-type_.scale), context=Context(prec=60)) if fits and digits <= 15 else None
+    # A text of few digits may be that of a double which a longer decimal was rounded to.
+    exact = type_.precision <= 15 or len(value.as_tuple().digits) > 17
+    return value.quantize(Decimal(1).scaleb(-type_.scale), context=Context(prec=60)) if fits and exact else None
 
 
 def _typed_time(text: str, type_: DataType) -> int:

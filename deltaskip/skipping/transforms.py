@@ -1,0 +1,242 @@
+"""How a generated column follows from its source: a generation expression, or a transform of hidden partitioning.
+
+`delta.generationExpression` of a field binds every writer (PROTOCOL, Generated Columns). The table property
+`deltaskip.partitioning`, a JSON list of {"transform", "source", "field"}, names transforms with Iceberg's meaning (UTC,
+counted from 1970) for fields without an expression; beside one, the expression holds and the property is not read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr import parse_sql
+from deltaskip.expr.bind import bind_expression
+from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.datetimes import MICROS_PER_DAY, civil_from_days
+from deltaskip.expr.evaluate import deterministic, evaluate
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.nodes import Call, Column, FieldRef, Literal, Node, walk
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.types import (
+    DATE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    StructType,
+)
+from deltaskip.skipping.buckets import iceberg_bucket, spark_hash
+from deltaskip.skipping.preimage import steps_of
+from deltaskip.skipping.steps import Clock, Monotone, Step, single_direction
+from deltaskip.skipping.values import ordinal_of, value_at
+
+__all__ = ["Derived", "Transform", "derived_columns", "direction", "expression_of", "reads_zone", "value_of"]
+
+EXPRESSION_KEY = "delta.generationExpression"
+PARTITIONING_KEY = "deltaskip.partitioning"
+
+_TRANSFORM = re.compile(
+    r"(identity|year|years|month|months|day|days|date|hour|hours|datehour)|(bucket|truncate)\[(\d+)]"
+)
+_ALIASES = {"years": "year", "months": "month", "days": "day", "date": "day", "hours": "hour", "datehour": "hour"}
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_MICROS_PER_HOUR = MICROS_PER_DAY // 24
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A function of one column: identity, year, month, day, hour, truncate, bucket, `hash_bucket` (Spark's hash)."""
+
+    name: str
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """`column` holds `rule` of `source` in every row, or NULL."""
+
+    column: FieldRef
+    source: FieldRef
+    rule: Node | Transform
+
+
+def derived_columns(
+    schema: StructType, mode: MappingMode, partition_columns: Sequence[str], properties: Mapping[str, str]
+) -> tuple[Derived, ...]:
+    """Generated columns with one source each; those that cannot be understood are left out."""
+    generated = {f.name: f.metadata[EXPRESSION_KEY] for f in schema.fields if EXPRESSION_KEY in (f.metadata or {})}
+    declared = _declared(properties.get(PARTITIONING_KEY))
+    if not generated and not declared:
+        return ()
+
+    def bound(node: Node) -> Node | None:
+        try:
+            return bind_expression(node, schema, partition_columns, mode)
+        except PredicateError:
+            return None
+
+    found: list[Derived | None] = []
+    for name, text in generated.items():
+        try:
+            found.append(_generated(bound(Column((name,))), bound(parse_sql(str(text)))))
+        except PredicateError:
+            continue
+    for source, field, transform in declared:
+        if field not in generated:
+            found.append(_transformed(bound(Column((field,))), bound(Column(source)), transform))
+    return tuple(derived for derived in found if derived is not None)
+
+
+def value_of(derived: Derived, value: Any) -> Any:
+    """The generated column's value for a source value, as a writer in UTC computes it.
+
+    Raises EvaluationError where a writer may fail, wrap around or give NULL.
+    """
+    rule, source = derived.rule, derived.source
+    if isinstance(rule, Transform):
+        return _applied(rule, source.type, value)
+    return evaluate(rule, {source.logical: value})
+
+
+def direction(derived: Derived) -> bool | None:
+    """True where greater source values never give smaller ones, False where never greater ones, None where neither."""
+    if isinstance(derived.rule, Transform):
+        return None if derived.rule.name in ("bucket", "hash_bucket") else True
+    rises = True
+    node: Node = derived.rule
+    while not isinstance(node, FieldRef):
+        found = steps_of(node, "UTC")
+        if found is None:
+            return None
+        node, steps = found
+        for step in steps:
+            one = _direction(step)
+            if one is None:
+                return None
+            rises = rises is one
+    return rises
+
+
+def reads_zone(derived: Derived) -> bool:
+    """Whether the writer's session zone has a part in the value."""
+    rule = derived.rule
+    if isinstance(rule, Transform | FieldRef):
+        return False
+    return any(type_of(part) == TIMESTAMP for part in walk(rule))
+
+
+def expression_of(derived: Derived) -> Node | None:
+    """The generation expression, if its value depends on nothing but the source."""
+    rule = derived.rule
+    if isinstance(rule, Transform) or reads_zone(derived) or not deterministic(rule):
+        return None
+    return rule
+
+
+def _direction(step: Step) -> bool | None:
+    match step:
+        case Clock(_, low, high) if low == high:
+            return True
+        case Monotone(_, _, (piece,)) if step.unsure and not step.nulls:
+            return piece.rising
+    return single_direction(step)
+
+
+def _generated(column: Node | None, rule: Node | None) -> Derived | None:
+    if not isinstance(column, FieldRef) or rule is None or column.collation is not None:
+        return None
+    sources = list(dict.fromkeys(part for part in walk(rule) if isinstance(part, FieldRef)))
+    if len(sources) != 1 or sources[0].collation is not None or sources[0] == column:
+        return None
+    match rule:
+        case Call("pmod", (Call("hash", (FieldRef() as source,)), Literal(int() as width))) if width > 0:
+            return Derived(column, source, Transform("hash_bucket", width))
+    if type_of(rule) != column.type or not deterministic(rule):
+        return None
+    return Derived(column, sources[0], rule)
+
+
+def _transformed(column: Node | None, source: Node | None, transform: Transform) -> Derived | None:
+    if not isinstance(column, FieldRef) or not isinstance(source, FieldRef) or column == source:
+        return None
+    if column.collation is not None or source.collation is not None:
+        return None
+    of_time = source.type in _TIMES
+    match transform.name:
+        case "identity":
+            fits = column.type == source.type
+        case "truncate":
+            known = source.type in INTEGRAL_BITS or source.type == STRING or isinstance(source.type, DecimalType)
+            fits = column.type == source.type and known and transform.width > 0
+        case "bucket":
+            fits = column.type in (INTEGER, LONG) and transform.width > 0
+        case "day":
+            fits = column.type in (INTEGER, LONG, DATE) and of_time
+        case "hour":
+            fits = column.type in (INTEGER, LONG) and of_time and source.type != DATE
+        case _:
+            fits = column.type in (INTEGER, LONG) and of_time
+    return Derived(column, source, transform) if fits else None
+
+
+def _declared(text: str | None) -> list[tuple[tuple[str, ...], str, Transform]]:
+    """(source, field, transform) of the property; entries that are not understood are left out."""
+    try:
+        entries = json.loads(text) if text else []
+    except ValueError:
+        return []
+    found: list[tuple[tuple[str, ...], str, Transform]] = []
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict):
+            continue
+        name, source, field = entry.get("transform"), entry.get("source"), entry.get("field")
+        match = _TRANSFORM.fullmatch(name) if isinstance(name, str) else None
+        if match is None or not isinstance(field, str) or not isinstance(source, str | list):
+            continue
+        plain = match[1] and _ALIASES.get(match[1], match[1])
+        parts = (source,) if isinstance(source, str) else tuple(map(str, source))
+        found.append((parts, field, Transform(plain or match[2], int(match[3] or 0))))
+    return found
+
+
+def _applied(rule: Transform, type_: DataType, value: Any) -> Any:
+    if rule.name == "hash_bucket":
+        hashed = spark_hash(value, type_)
+        if hashed is None:
+            raise EvaluationError(f"No hash of {value!r}.")
+        return hashed % rule.width
+    if value is None:
+        return None
+    match rule.name:
+        case "identity":
+            return value
+        case "bucket":
+            bucket = iceberg_bucket(value, type_, rule.width)
+            if bucket is None:
+                raise EvaluationError(f"No bucket of {value!r}.")
+            return bucket
+        case "truncate":
+            return _truncated(value, type_, rule.width)
+    micros = value * MICROS_PER_DAY if type_ == DATE else value
+    if rule.name == "hour":
+        return micros // _MICROS_PER_HOUR
+    days = micros // MICROS_PER_DAY
+    year, month, _ = civil_from_days(days)
+    return {"day": days, "year": year - 1970, "month": (year - 1970) * 12 + month - 1}[rule.name]
+
+
+def _truncated(value: Any, type_: DataType, width: int) -> Any:
+    if isinstance(value, str):
+        return value[:width]
+    if isinstance(type_, DecimalType):
+        unscaled = ordinal_of(type_, value)
+        return value_at(type_, unscaled - unscaled % width)
+    return value - value % width
