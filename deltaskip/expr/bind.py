@@ -58,6 +58,10 @@ __all__ = ["bind", "bind_expression"]
 
 # A column that Spark adds to every file scan; it is in no schema.
 _METADATA_COLUMN = "_metadata"
+# Names that are functions where there is no such column. # Spark 4.1, LiteralFunctionResolution
+_LITERAL_FUNCTIONS = frozenset(
+    ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user", "localtimestamp")
+)
 
 
 def bind(
@@ -148,7 +152,7 @@ def _resolved(column: Column, scope: _Scope) -> Node:
     except InsideCollection:
         return Opaque(display_name(column.parts), (column.parts,))
     except PredicateError:
-        if fold_name(column.parts[0]) == _METADATA_COLUMN:
+        if fold_name(column.parts[0]) == _METADATA_COLUMN or _is_function(column, scope):
             return Opaque(display_name(column.parts), (column.parts,))
         raise
     return FieldRef(
@@ -159,6 +163,13 @@ def _resolved(column: Column, scope: _Scope) -> Node:
         len(found.logical) == 1 and fold_name(found.logical[0]) in scope.partition_columns,
         collation_of(found),
     )
+
+
+def _is_function(column: Column, scope: _Scope) -> bool:
+    """Whether the name is that of a function, such as `current_date`, and of no column."""
+    name = fold_name(column.parts[0])
+    known = any(fold_name(field.name) == name for field in scope.schema.fields)
+    return len(column.parts) == 1 and name in _LITERAL_FUNCTIONS and not known
 
 
 def _resolved_parts(parts: tuple[str, ...], scope: _Scope) -> tuple[str, ...]:
@@ -236,7 +247,16 @@ def _membership(child: Node, values: tuple[Node, ...]) -> Node:
         raise PredicateError(f"The types {names} do not meet in one IN (DATATYPE_MISMATCH); cast the values.")
     if met == STRING:
         comparison_collation(child, *(value for value in values if not isinstance(value, Literal)))
-    return In(cast_to(child, met), tuple(cast_to(value, met) for value in values))
+    return In(cast_to(child, met), tuple([_widened(value, met) for value in values]))
+
+
+def _widened(value: Node, met: DataType) -> Node:
+    """`value` as `met`; an integral literal at once, as lists of them are long."""
+    if isinstance(value, Literal) and value.value is not None and value.type != met:
+        bits, needed = INTEGRAL_BITS.get(met, 0), INTEGRAL_BITS.get(value.type, 64)
+        if needed < bits:
+            return Literal(value.value, met)
+    return cast_to(value, met)
 
 
 def _cast(node: Cast) -> Node:

@@ -253,3 +253,26 @@ def test_a_tree_too_deep_for_recursion_is_kept_whole() -> None:
     node = bind(Compare("=", deep, Literal(1, INTEGER)), SCHEMA)
     assert isinstance(normalize(node), Opaque)
     assert columns_of(node) == (("i",),)
+
+
+def test_a_column_named_like_a_function_is_the_column() -> None:
+    schema = StructType((StructField("User", STRING), StructField("day", INTEGER)))
+    assert bound("user = 'x'", schema) == Compare("=", field("User", STRING), Literal("x", STRING))
+    assert bound("day = 1", schema) == Compare("=", field("day", INTEGER), Literal(1, INTEGER))
+
+
+@pytest.mark.parametrize(
+    "name", ["user", "current_user", "CURRENT_DATE", "current_timestamp", "session_user", "localtimestamp"]
+)
+def test_a_function_without_parentheses_is_opaque_where_no_column_has_its_name(name: str) -> None:
+    assert any(isinstance(part, Opaque) for part in walk(bound(f"s = {name}")))
+    with pytest.raises(PredicateError):
+        bound(f"st.{name} = 'x'")
+
+
+@pytest.mark.parametrize("text", ["l IN (1, 2)", "i IN (1, 5000000000)", "i IN (1S, 2)"])
+def test_integers_of_a_list_are_widened_at_once(text: str) -> None:
+    node = bound(text)
+    assert isinstance(node, In)
+    assert len({value.type for value in node.values if isinstance(value, Literal)}) == 1
+    assert all(isinstance(value, Literal) for value in node.values)

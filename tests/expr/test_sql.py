@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from decimal import Decimal
 
 import pytest
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import columns_of, parse_sql
+from deltaskip.expr.calls import _ALIASES, call
+from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -147,7 +151,8 @@ def test_names_keep_all_their_parts(text: str, parts: tuple[str, ...]) -> None:
         ("a <> 1", Compare("!=", A, ONE)),
         ("a !< 1", Compare(">=", A, ONE)),
         ("a <=> NULL", Compare("<=>", A, Literal(None, VOID))),
-        ("a IS NOT DISTINCT FROM b", Not(Not(Compare("<=>", A, B)))),
+        ("a IS NOT DISTINCT FROM b", Compare("<=>", A, B)),
+        ("a IS DISTINCT FROM b", Not(Compare("<=>", A, B))),
         ("a IS TRUE", Compare("<=>", A, TRUE)),
         ("a IS NOT FALSE", Not(Compare("<=>", A, Literal(False, BOOLEAN)))),
         ("a IS UNKNOWN", IsNull(A)),
@@ -180,10 +185,89 @@ def test_names_keep_all_their_parts(text: str, parts: tuple[str, ...]) -> None:
         ("to_date(a) = b", Compare("=", Cast(A, DATE), B)),
         ("a = 1 -- why\n AND /* not /* nested */ */ b", And((Compare("=", A, ONE), B))),
         ("((a))", A),
+        ("extract(YEAR FROM (a)) = 1", Compare("=", Call("year", (A,)), ONE)),
+        ("NOT (a) IN (1)", Not(In(A, (ONE,)))),
+        ("a LIKE ('x')", Like(A, Literal("x", STRING))),
+        ("like(a, 'x')", Like(A, Literal("x", STRING))),
+        ("NOT like(a, 'x')", Not(Like(A, Literal("x", STRING)))),
+        ("coalesce(all, 1) = 2", Compare("=", Call("coalesce", (Column(("all",)), ONE)), TWO)),
+        ("+a = 1", Compare("=", Call("positive", (A,)), ONE)),
+        ("-(1) = a", Compare("=", Call("negative", (ONE,)), A)),
+        ("a + b || c = 'x'", Compare("=", Call("concat", (Call("+", (A, B)), C)), Literal("x", STRING))),
+        ("a = b = c = true", Compare("=", Compare("=", Compare("=", A, B), C), TRUE)),
+        ("a::int::bigint = 1", Compare("=", Cast(Cast(A, INTEGER), LONG), ONE)),
     ],
 )
 def test_the_grammar_is_spark_s(text: str, node: Node) -> None:
     assert parse_sql(text) == node
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1 IN (TRUE)",
+        "a BETWEEN 1 AND 2 = true",
+        "a LIKE 'x' = true",
+        "a = b LIKE 'x'",
+        "a <=> b = c",
+        "a < b BETWEEN 1 AND 2",
+        "a IS NOT DISTINCT FROM b = c",
+        "a = NOT b",
+        "a || b + c = 'x'",
+        "a | b & c = 1",
+        "-2147483648::int = a",
+        "-a ^ 2 = b",
+        "a = 1 -- comment \\\nAND b = 2",
+    ],
+)
+def test_what_sqlglot_joins_otherwise_than_spark_is_opaque(text: str) -> None:
+    """Either the whole leg is opaque, or the part that was joined in another order."""
+    node = parse_sql(text)
+    assert any(isinstance(part, Opaque) for part in walk(node))
+    assert not isinstance(node, Or | Not | In | Like)
+
+
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS, *_ALIASES}))
+@pytest.mark.parametrize("count", range(5))
+def test_calls_keep_their_names_and_arguments(name: str, count: int) -> None:
+    args = tuple(Column((part,)) for part in "abcd"[:count])
+    if not name.isidentifier():
+        return
+    node = parse_sql(f"{name}({', '.join('abcd'[:count])})")
+    if name in ("dateadd", "datediff", "date_add", "date_diff") and count == 3:
+        assert isinstance(node, Opaque)
+    else:
+        assert node == call(name, args)
+
+
+@pytest.mark.parametrize("name", ["if", "nullif", "nvl2", "startswith", "isnull", "to_date", "concat_ws", "equal_null"])
+def test_functions_that_are_other_nodes_keep_the_order_of_their_arguments(name: str) -> None:
+    for count in range(4):
+        args = tuple(Column((part,)) for part in "abc"[:count])
+        assert parse_sql(f"{name.upper()} ({', '.join('abc'[:count])})") == call(name, args)
+
+
+COLUMN_NAMES = """
+    user current_user current_date current_timestamp session_user localtimestamp day date timestamp year month
+    value key count first left right index order group all any some select where having limit offset comment show table
+    view show describe explain set map array struct decimal int bigint string binary boolean interval start end sum
+    filter over partition range rows row values with union join on using natural cross inner outer full semi anti
+    window qualify desc asc nulls last cube rollup grouping sets exists extract position substring trim overlay cast
+    if unknown distinct from to by column columns schema database catalog type types timestamp_ntz x n r b l e
+    transform reduce minus except intersect lateral pivot unpivot sort cluster distribute uuid json variant void
+    percent zone time hour minute second quarter week options location format format_number replace symmetric both
+    ignore respect within begin commit rollback call copy kill load merge update delete insert truncate
+"""
+
+
+@pytest.mark.parametrize("name", sorted(set(COLUMN_NAMES.split())))
+def test_columns_may_bear_the_names_of_keywords(name: str) -> None:
+    column = Column((name,))
+    assert parse_sql(f"{name} = 1") == Compare("=", column, ONE)
+    assert parse_sql(f"{name} IS NOT NULL AND a") == And((Not(IsNull(column)), A))
+    assert parse_sql(f"1 < {name}") == Compare("<", ONE, column)
+    assert parse_sql(f"({name}) IN (1) OR a") == Or((In(column, (ONE,)), A))
+    assert parse_sql(f"st.{name} = {name}.a") == Compare("=", Column(("st", name)), Column((name, "a")))
 
 
 def test_a_timestamp_without_a_zone_waits_for_the_session_s() -> None:
@@ -234,26 +318,37 @@ def test_opaque_sql_still_tells_its_columns() -> None:
         ("a =", 4),
         ("a = 1 b", 7),
         ("a = 1; b = 2", 6),
-        ("a == = 1", 6),
-        ("(a = 1", 7),
+        ("a == = 1", 8),
+        ("(a = 1", 6),
         ("a = 1)", 6),
         ("a = 'x", 5),
         ("a IN ()", 7),
-        ("a NOT 5", 7),
         ("DATE'x' = a", 5),
         ("X'zz' = a", 2),
         ("99999999999999999999L = a", 1),
         ("1e400 = a", 1),
         ("a = 1 GROUP BY b", 7),
-        ("SELECT 1", 1),
+        ("SELECT 1", 8),
         ("a LIKE 'x' ESCAPE 'ab'", 19),
         ("CAST(a AS decimal(39, 0)) = 1", 11),
         ("a = 1 /* open", 7),
+        ("f(a b) = 1", 5),
+        ("a IN (1 2)", 9),
+        ("n'a' = a", 1),
+        ("a BETWEEN 1", 12),
+        ("a = 7.json", 5),
+        ("{# a #} = 1", 1),
+        ("file:/x = 1", 5),
     ],
 )
 def test_wrong_syntax_is_named_with_its_place(text: str, column: int) -> None:
     with pytest.raises(PredicateError, match=f"line 1, column {column}:"):
         parse_sql(text)
+
+
+def test_not_before_no_predicate_is_an_error() -> None:
+    with pytest.raises(PredicateError, match=r"line 1, column [37]:"):
+        parse_sql("a NOT 5")
 
 
 def test_errors_count_lines() -> None:
@@ -267,6 +362,59 @@ def test_long_lists_are_read_whole(quote: str) -> None:
     assert isinstance(node, In)
     assert len(node.values) == 100_000
     assert node.values[-1] == (Literal("99999", STRING) if quote else Literal(99_999, INTEGER))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [str(n * 30_000_000) for n in range(-100, 100)],
+        [f"{n}L" if n % 3 else str(n) for n in range(200)],
+        [f"'{n} (,) IN (1'" for n in range(100)],
+    ],
+)
+@pytest.mark.parametrize(
+    "text", ["a IN ({})", "b = 'x IN (' AND NOT a in( {} ) OR a IN ({}) AND c = 1", "`a IN (1,` IN ({})"]
+)
+def test_long_lists_mean_what_short_ones_do(values: list[str], text: str) -> None:
+    listed = ", ".join(values)
+    # A comment anywhere turns the short cut off.
+    assert parse_sql(text.format(listed, listed)) == parse_sql(text.format(listed, listed) + "/**/")
+
+
+def test_a_long_list_inside_of_a_string_stays_there() -> None:
+    text = "a IN (" + ", ".join(map(str, range(100))) + ")"
+    assert parse_sql(f'a = "{text}" AND b = 1') == And((Compare("=", A, Literal(text, STRING)), Compare("=", B, ONE)))
+
+
+def test_errors_behind_a_long_list_name_their_own_place() -> None:
+    text = "a IN (" + ", ".join(map(str, range(100))) + ") b"
+    with pytest.raises(PredicateError, match=f"line 1, column {len(text)}:"):
+        parse_sql(text)
+
+
+def test_groups_inside_of_groups_are_read() -> None:
+    text = "a IN (0)"
+    for n in range(60):
+        text = f"({text} OR f(b, c) = {n})"
+    node = parse_sql(text)
+    assert not any(isinstance(part, Opaque) for part in walk(node))
+    assert sum(isinstance(part, Or) for part in walk(node)) == 60
+
+
+@pytest.mark.parametrize(
+    "text", ["NOT " * 3000 + "a", "f(" * 500 + "a" + ")" * 500, "CASE WHEN a THEN " * 500 + "b" + " END" * 500]
+)
+def test_no_depth_exhausts_the_stack(text: str) -> None:
+    assert isinstance(parse_sql(text), Opaque)
+
+
+def test_sqlglot_is_loaded_for_sql_text_only() -> None:
+    code = (
+        "import sys; from deltaskip.expr import bind, col, parse_sql; col('a') == 1; print('sqlglot' in sys.modules); "
+        "parse_sql('a = 1'); print('sqlglot' in sys.modules)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert finished.stdout.split() == ["False", "True"]
 
 
 def test_deep_nesting_is_opaque_and_long_chains_are_flat() -> None:

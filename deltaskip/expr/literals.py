@@ -1,4 +1,4 @@
-"""Tokens of Spark SQL expressions, and the values of its string and number literals.
+"""Values of Spark's string, number and typed literals, and the error for text that Spark would not parse.
 
 # Spark 4.1, SqlBaseLexer.g4 and SparkParserUtils.unescapeSQLString
 """
@@ -7,64 +7,55 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
-from typing import NamedTuple
 
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.expr.datetimes import (
+    has_zone,
+    is_special_date,
+    parse_date,
+    parse_timestamp,
+    parse_timestamp_ntz,
+    zone_of,
+)
 from deltaskip.expr.floats import nearest_float
-from deltaskip.expr.nodes import Literal
-from deltaskip.schema.types import BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, DataType, DecimalType
-
-__all__ = ["Token", "number_literal", "predicate_error", "string_value", "tokenize"]
-
-
-class Token(NamedTuple):
-    """A token: its kind ("name", "quoted", "string", "number", "op" or "end"), its text, and where it stands."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
-# Numbers come before names; one that runs on into letters is a name, as Spark's longest match has it.
-_TOKEN = re.compile(
-    r"""
-      (?P<blank>(?:\s|--[^\r\n]*)+)
-    | (?P<comment>/\*)
-    | (?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-    | (?P<number>(?:[0-9]+[LSY]|(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?(?:BD|[FD])?)(?!\w))
-    | (?P<name>\w+)
-    | (?P<quoted>`(?:[^`]|``)*`)
-    | (?P<op><=>|>>>|<=|>=|<>|!=|==|!<|!>|\|\||<<|>>|->|=>|::|[-+*/%=<>!~&|^()\[\],.:;?@{}\#$])
-    """,
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+from deltaskip.expr.nodes import Cast, Literal, Node, Opaque
+from deltaskip.schema.types import (
+    BINARY,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
 )
 
+__all__ = [
+    "TYPED_LITERALS",
+    "is_number",
+    "is_string",
+    "number_literal",
+    "predicate_error",
+    "string_value",
+    "typed_literal",
+]
+
+# Words that make a literal of the string behind them.
+TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"))
+
+_STRING = re.compile(r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
 _SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
-_NUMBER = re.compile(r"([0-9.]+(?:[eE][+-]?[0-9]+)?)(BD|[LSYFD])?", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"([0-9]+(?=[LSY])|(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?)(BD|[LSYFD])?", re.IGNORECASE | re.ASCII
+)
 _INTEGRAL: dict[str, tuple[DataType, int]] = {"L": (LONG, 63), "S": (SHORT, 15), "Y": (BYTE, 7)}
-
-
-def tokenize(text: str) -> list[Token]:
-    """Tokens of `text`, the last one of kind "end". Raises PredicateError where no token of Spark SQL begins."""
-    tokens: list[Token] = []
-    at = 0
-    match_at = _TOKEN.match
-    while at < len(text):
-        match = match_at(text, at)
-        if match is None:
-            raise predicate_error(text, at, "no token of Spark SQL begins here")
-        kind = match.lastgroup
-        end = match.end()
-        if kind == "comment":
-            end = _comment_end(text, at)
-        elif kind != "blank":
-            tokens.append(Token(str(kind), match.group(), at, end))
-        at = end
-    tokens.append(Token("end", "", len(text), len(text)))
-    return tokens
 
 
 def predicate_error(text: str, at: int, reason: str) -> PredicateError:
@@ -76,11 +67,21 @@ def predicate_error(text: str, at: int, reason: str) -> PredicateError:
     return PredicateError(f"Cannot parse the predicate at line {line}, column {column}: {reason}; in: {shown}")
 
 
-def string_value(token_text: str) -> str:
+def is_string(source: str) -> bool:
+    """Whether `source` is one string literal of Spark."""
+    return _STRING.fullmatch(source) is not None
+
+
+def is_number(source: str) -> bool:
+    """Whether `source` is one number of Spark, without a sign."""
+    return _NUMBER.fullmatch(source) is not None
+
+
+def string_value(source: str) -> str:
     """The string that a quoted literal means: escapes as Spark's, doubled quotes, raw strings."""
-    if token_text[0] in "rR":
-        return token_text[2:-1]
-    quote, body = token_text[0], token_text[1:-1]
+    if source[0] in "rR":
+        return source[2:-1]
+    quote, body = source[0], source[1:-1]
     body = body.replace(quote * 2, quote) if "\\" not in body else _undouble(body, quote)
     if "\\" not in body:
         return body
@@ -89,14 +90,14 @@ def string_value(token_text: str) -> str:
     return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def number_literal(text: str, negative: bool = False) -> Literal:
+def number_literal(source: str, negative: bool = False) -> Literal:
     """The literal that a number means: int, bigint, decimal or double by its form and suffix, as Spark types it.
 
     Raises ValueError where the number does not fit its type.
     """
-    match = _NUMBER.fullmatch(text)
+    match = _NUMBER.fullmatch(source)
     if match is None:
-        raise ValueError(f"{text} is not a number")
+        raise ValueError(f"{source} is not a number")
     digits, suffix = match.group(1), (match.group(2) or "").upper()
     signed = "-" + digits if negative else digits
     if suffix in _INTEGRAL:
@@ -112,18 +113,42 @@ def number_literal(text: str, negative: bool = False) -> Literal:
     return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(signed)
 
 
-def _comment_end(text: str, start: int) -> int:
-    """End of a bracketed comment; they nest."""
-    depth, at = 1, start + 2
-    while depth:
-        opened, closed = text.find("/*", at), text.find("*/", at)
-        if closed < 0:
-            raise predicate_error(text, start, "the comment is not closed")
-        if 0 <= opened < closed:
-            depth, at = depth + 1, opened + 2
-        else:
-            depth, at = depth - 1, closed + 2
-    return at
+def typed_literal(word: str, text: str) -> Node:
+    """The literal that `word` of TYPED_LITERALS and a string make.
+
+    A TIMESTAMP without a zone becomes a cast; a time of today has no node but Opaque.
+    Raises ValueError for text that is no such literal.
+    """
+    if word == "X":
+        digits = text if len(text) % 2 == 0 else "0" + text
+        if not all(c in "0123456789abcdefABCDEF" for c in digits):
+            raise ValueError("X'…' holds something else than hexadecimal digits")
+        return Literal(bytes.fromhex(digits), BINARY)
+    unknown = Opaque(f"{word}'{text}'")
+    if is_special_date(text):
+        return unknown
+    try:
+        node = _datetime_literal(word, text)
+    except LookupError:
+        return unknown
+    if node is None:
+        raise ValueError(f"{text!r} is no {word}")
+    return node
+
+
+def _datetime_literal(word: str, text: str) -> Node | None:
+    """The literal DATE'…' or TIMESTAMP…'…', None for text that is none. Raises LookupError for a time of today."""
+    match word:
+        case "DATE":
+            days = parse_date(text)
+            return None if days is None else Literal(days, DATE)
+        case "TIMESTAMP_NTZ":
+            local = parse_timestamp_ntz(text)
+            return None if local is None else Literal(local, TIMESTAMP_NTZ)
+    micros = parse_timestamp(text, zone_of("UTC"))
+    if micros is None:
+        return None
+    return Literal(micros, TIMESTAMP) if has_zone(text) else Cast(Literal(text, STRING), TIMESTAMP)
 
 
 def _undouble(body: str, quote: str) -> str:

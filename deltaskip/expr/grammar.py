@@ -1,0 +1,125 @@
+"""sqlglot's Spark dialect, held to what Spark's expressions are: no query words, no rewritten functions.
+
+Importing this module loads sqlglot, which takes a while: import it where SQL text is at hand.
+
+# Spark 4.1, SqlBaseParser.g4: expression, booleanExpression, valueExpression, primaryExpression
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.tokens import Token, TokenType
+
+__all__ = [
+    "ParseError",
+    "SqlglotError",
+    "Token",
+    "TokenType",
+    "columns_in",
+    "is_valid_sql",
+    "new_token",
+    "parse_tokens",
+    "tokenize",
+]
+
+_SPARK = Dialect.get_or_raise("spark")
+
+# Every other word is a name, so that any column and any function can be called by it.
+_WORDS = frozenset(
+    (
+        *("AND", "OR", "NOT", "IS", "NULL", "TRUE", "FALSE", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP"),
+        *("ESCAPE", "CASE", "WHEN", "THEN", "ELSE", "END", "AS", "FROM", "COLLATE", "DIV", "INTERVAL"),
+    )
+)
+_OPERATORS = frozenset(("==", "::", "||", ">=", "<=", "<>", "!=", "<=>", "->", "=>"))
+
+
+class _Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
+    """Words and operators of expressions only; suffixes of numbers stay with their numbers."""
+
+    KEYWORDS: ClassVar[dict[Any, Any]] = {
+        **{text: kind for text, kind in Spark.Tokenizer.KEYWORDS.items() if text in _WORDS or text in _OPERATORS},
+        "REGEXP": TokenType.RLIKE,
+        "!<": TokenType.GTE,
+        "!>": TokenType.LTE,
+    }
+    NUMERIC_LITERALS: ClassVar[dict[str, str]] = {}
+    HEX_STRINGS: ClassVar[list[Any]] = []
+    COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+class _Parser(Spark.Parser):  # type: ignore[misc]
+    """Functions keep their names and the order of their arguments; comparisons bind alike, from the left."""
+
+    STRICT_CAST = True
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
+        name: Spark.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")
+    }
+    FUNC_TOKENS = frozenset(Spark.Parser.FUNC_TOKENS) - {TokenType.AND, TokenType.OR}
+    NO_PAREN_FUNCTIONS: ClassVar[dict[TokenType, Any]] = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {"CASE": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+    EQUALITY: ClassVar[dict[TokenType, Any]] = {}
+    COMPARISON: ClassVar[dict[Any, Any]] = {**Spark.Parser.COMPARISON, **Spark.Parser.EQUALITY}
+    # sqlglot forgets a unary plus, which makes a double of a string.
+    UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+        **Spark.Parser.UNARY_PARSERS,
+        TokenType.PLUS: lambda self: self.expression(exp.Anonymous(this="+", expressions=[self._parse_unary()])),
+    }
+    # `x::type` is told from CAST by its `safe`.
+    COLUMN_OPERATORS: ClassVar[dict[Any, Any]] = {
+        **Spark.Parser.COLUMN_OPERATORS,
+        TokenType.DCOLON: lambda self, this, to: self.expression(exp.Cast(this=this, to=to, safe=False)),
+    }
+
+
+def tokenize(text: str) -> list[Token]:
+    """Tokens of `text` as sqlglot finds them. Raises SqlglotError."""
+    return list(_Tokenizer(dialect=_SPARK).tokenize(text))
+
+
+def new_token(kind: TokenType, text: str, first: Token, last: Token) -> Token:
+    """A token in place of those from `first` to `last`."""
+    return Token(kind, text, first.line, first.col, first.start, last.end)
+
+
+def parse_tokens(tokens: list[Token], text: str) -> exp.Expression:
+    """The tree of one expression. Raises ParseError."""
+    trees = _Parser(dialect=_SPARK).parse_into(exp.Condition, tokens, text)
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("There is no expression.")
+    return trees[0]
+
+
+def is_valid_sql(text: str) -> bool:
+    """Whether sqlglot's own Spark dialect reads `text` as one expression."""
+    return _stock_tree(text) is not None
+
+
+def columns_in(tree: exp.Expression | str) -> tuple[tuple[str, ...], ...]:
+    """Parts of the columns that a tree or an SQL text names, each once; none where the text cannot be parsed."""
+    parsed = _stock_tree(tree) if isinstance(tree, str) else tree
+    found: dict[tuple[str, ...], None] = {}
+    for column in parsed.find_all(exp.Column) if parsed is not None else ():
+        parts = [part.name for part in column.parts]
+        above = column.parent
+        # Beyond four parts sqlglot hangs the rest of the name around the column.
+        while isinstance(above, exp.Dot) and isinstance(above.expression, exp.Identifier):
+            parts.append(above.expression.name)
+            above = above.parent
+        if not isinstance(column.this, exp.Star):
+            found[tuple(parts)] = None
+    return tuple(found)
+
+
+def _stock_tree(text: str) -> exp.Expression | None:
+    try:
+        trees = _SPARK.parse_into(exp.Condition, text)
+    except (SqlglotError, RecursionError):
+        return None
+    return trees[0] if len(trees) == 1 else None

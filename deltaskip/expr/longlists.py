@@ -1,0 +1,60 @@
+"""Long IN lists of plain literals, read aside: a tokenizer written in Python would take a second for them."""
+
+from __future__ import annotations
+
+import re
+
+from deltaskip.expr.nodes import Literal
+from deltaskip.schema.types import INTEGER, LONG, STRING
+
+__all__ = ["STUB", "cut_long_lists"]
+
+# What stands in for a list that was cut out.
+STUB = "0"
+
+_SHORTEST = 64
+_INTEGERS = r"-?[0-9]{1,18}L?(?:\s*,\s*-?[0-9]{1,18}L?)"
+_STRINGS = r"'[^']*'(?:\s*,\s*'[^']*')"
+_LIST = re.compile(
+    rf"""'[^']*' | "[^"]*" | `[^`]*`
+    | \bIN\s*\(\s* (?: (?P<integers>{_INTEGERS}{{{_SHORTEST},}}) | (?P<strings>{_STRINGS}{{{_SHORTEST},}}) ) (?=\s*\))
+    """,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+_INTEGER = re.compile(r"-?[0-9]+")
+_LONG = re.compile(r"(-?[0-9]+)(L?)", re.IGNORECASE)
+_STRING = re.compile(r"'([^']*)'")
+
+
+def cut_long_lists(text: str) -> tuple[str, list[tuple[int, int, tuple[Literal, ...]]]]:
+    """`text` with STUB for each long list, and the lists: where their values stand in `text`, and the values.
+
+    Text with a backslash or a comment is left alone: there a quote may not be what it seems.
+    """
+    if len(text) < 2 * _SHORTEST or "\\" in text or "--" in text or "/*" in text:
+        return text, []
+    kept: list[str] = []
+    lists: list[tuple[int, int, tuple[Literal, ...]]] = []
+    at = 0
+    for match in _LIST.finditer(text):
+        name = match.lastgroup
+        if name is None:
+            continue
+        start, end = match.span(name)
+        kept += text[at:start], STUB
+        lists.append((start, end, _integers(match[name]) if name == "integers" else _strings(match[name])))
+        at = end
+    kept.append(text[at:])
+    return "".join(kept), lists
+
+
+def _integers(run: str) -> tuple[Literal, ...]:
+    if "L" in run or "l" in run:
+        suffixed = [(int(digits), suffix) for digits, suffix in _LONG.findall(run)]
+        return tuple([Literal(n, LONG if suffix or not -(2**31) <= n < 2**31 else INTEGER) for n, suffix in suffixed])
+    values = map(int, _INTEGER.findall(run))
+    return tuple([Literal(value, INTEGER if -(2**31) <= value < 2**31 else LONG) for value in values])
+
+
+def _strings(run: str) -> tuple[Literal, ...]:
+    return tuple([Literal(value, STRING) for value in _STRING.findall(run)])

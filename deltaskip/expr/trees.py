@@ -1,0 +1,169 @@
+"""sqlglot's classes as Spark sees them: how tightly they bind, the types of casts, and SQL of what has no node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from deltaskip.expr.grammar import columns_in
+from deltaskip.expr.nodes import Opaque
+from deltaskip.expr.tokens import GROUP
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
+
+__all__ = [
+    "AND",
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "COMPARED",
+    "COMPARISON",
+    "LEVELS",
+    "NOT",
+    "OPERATORS",
+    "OR",
+    "PREDICATE",
+    "PRIMARY",
+    "PRODUCT",
+    "SHIFT",
+    "SIGN",
+    "SUM",
+    "Misread",
+    "NoNode",
+    "is_postfix_cast",
+    "level_of",
+    "only",
+    "opaque",
+    "type_of_cast",
+]
+
+OR, AND, NOT, PREDICATE, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, SIGN, PRIMARY = range(13)
+
+COMPARED = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+    exp.NullSafeNEQ: "<=>",
+}
+OPERATORS = {
+    exp.Add: ("+", SUM),
+    exp.Sub: ("-", SUM),
+    exp.DPipe: ("concat", SUM),
+    exp.Mul: ("*", PRODUCT),
+    exp.Div: ("/", PRODUCT),
+    exp.Mod: ("%", PRODUCT),
+    exp.IntDiv: ("div", PRODUCT),
+}
+# What sqlglot adds of its own accord, and what means nothing here.
+_IGNORED_ARGS = frozenset(("typed", "safe", "requires_string", "nested"))
+
+LEVELS: dict[type[exp.Expression], int] = {
+    exp.Or: OR,
+    exp.And: AND,
+    exp.Not: NOT,
+    **dict.fromkeys((exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape), PREDICATE),
+    **dict.fromkeys(COMPARED, COMPARISON),
+    # `<=>` is a comparison and IS DISTINCT FROM a predicate; which of them it was cannot be told.
+    **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), PREDICATE),
+    exp.BitwiseOr: BIT_OR,
+    exp.BitwiseXor: BIT_XOR,
+    exp.BitwiseAnd: BIT_AND,
+    exp.BitwiseLeftShift: SHIFT,
+    exp.BitwiseRightShift: SHIFT,
+    **{kind: level for kind, (_, level) in OPERATORS.items()},
+    exp.Neg: SIGN,
+    exp.BitwiseNot: SIGN,
+    **dict.fromkeys((exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Anonymous, exp.Case, exp.Cast), PRIMARY),
+    **dict.fromkeys((exp.TryCast, exp.Extract, exp.Collate, exp.Dot, exp.Bracket, exp.Interval), PRIMARY),
+    **dict.fromkeys((exp.Placeholder, exp.Array), PRIMARY),
+}
+
+_TYPES: Mapping[str, DataType] = {
+    "BOOLEAN": BOOLEAN,
+    "TINYINT": BYTE,
+    "SMALLINT": SHORT,
+    "INT": INTEGER,
+    "BIGINT": LONG,
+    "FLOAT": FLOAT,
+    "DOUBLE": DOUBLE,
+    "DATE": DATE,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMPLTZ": TIMESTAMP,
+    "TIMESTAMPNTZ": TIMESTAMP_NTZ,
+    "TEXT": STRING,
+    "BINARY": BINARY,
+}
+
+
+class NoNode(Exception):
+    """There is no node for a tree, or Spark would read it otherwise."""
+
+
+class Misread(Exception):
+    """Spark would join the operands otherwise: no part of the tree around can be trusted."""
+
+
+def level_of(tree: exp.Expression) -> int:
+    """How tightly the outermost operator binds; classes without a place bind least."""
+    while type(tree) is exp.Paren:
+        tree = tree.this
+    if type(tree) is exp.Anonymous and tree.this == "+":
+        return SIGN
+    return LEVELS.get(type(tree), -1)
+
+
+def opaque(tree: exp.Expression) -> Opaque:
+    shown = tree.copy().transform(_with_parentheses)
+    return Opaque(shown.sql(dialect="spark"), columns_in(tree))
+
+
+def _with_parentheses(tree: exp.Expression) -> exp.Expression:
+    return exp.Paren(this=tree.expressions[0]) if _is_group(tree) else tree
+
+
+def _is_group(tree: exp.Expression) -> bool:
+    return isinstance(tree, exp.Anonymous) and tree.this == GROUP and len(tree.expressions) == 1
+
+
+def only(tree: exp.Expression, *names: str) -> None:
+    """Raises where the tree has other arguments than those; what sqlglot adds of its own accord aside."""
+    for name, value in tree.args.items():
+        if name not in names and name not in _IGNORED_ARGS and value not in (None, False, []):
+            raise Misread
+
+
+def is_postfix_cast(tree: exp.Expression) -> bool:
+    """Whether it is `x::type`, which has False here; CAST(x AS type) has nothing."""
+    return isinstance(tree, exp.Cast) and tree.args.get("safe") is False
+
+
+def type_of_cast(tree: exp.Expression | None) -> DataType:
+    if not isinstance(tree, exp.DataType):
+        raise NoNode
+    only(tree, "this", "expressions")
+    name = getattr(tree.this, "value", "")
+    sizes = [int(size.name) for size in tree.expressions]
+    if name == "DECIMAL":
+        return DecimalType(*(sizes or [10]), *([0] if len(sizes) < 2 else []))
+    if sizes or name not in _TYPES:
+        raise NoNode
+    return _TYPES[name]
