@@ -72,7 +72,13 @@ class CheckpointPart:
     def read_columns(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
         """The named Parquet columns of the row groups, whatever action they belong to."""
         with _reading(self._root, self.version, self.path), self._storage.open_input(self.path) as source:
-            file = pq.ParquetFile(source, metadata=self.metadata, pre_buffer=self._storage.remote)
+            # Spark writes timestamps of stats_parsed as INT96; nanoseconds would wrap before 1678 and after 2262.
+            file = pq.ParquetFile(
+                source,
+                metadata=self.metadata,
+                pre_buffer=self._storage.remote,
+                coerce_int96_timestamp_unit="us",
+            )
             return file.read_row_groups(list(row_groups), columns=list(columns), use_threads=True)
 
     def row_groups_with(self, action: str) -> list[int]:

@@ -5,10 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.storage import open_storage
 from tests.log.builder import PROTOCOL, CountingStorage, TableBuilder, add, log_name, metadata, remove
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
@@ -53,6 +55,18 @@ def test_a_part_gives_the_asked_columns_of_the_asked_row_groups(table: TableBuil
     rows = read["add"].to_pylist()
     assert [row and row["path"] for row in rows] == [None, None, "f0", None]
     assert len(part.read(["add.size"])) == 7
+
+
+def test_int96_timestamps_of_any_year_keep_their_value(tmp_path: Path) -> None:
+    instants = [-14_831_769_600_000_000, 0, 32_503_680_000_000_001]
+    parsed = pa.StructArray.from_arrays([pa.array(instants, pa.timestamp("us"))], ["ts"])
+    adds = pa.StructArray.from_arrays([pa.array(["a", "b", "c"]), parsed], ["path", "stats_parsed"])
+    pq.write_table(pa.table({"add": adds}), tmp_path / "c.parquet", use_deprecated_int96_timestamps=True)
+    storage, root = open_storage(str(tmp_path), None)
+    part = CheckpointPart(storage, root, 0, str(tmp_path / "c.parquet"), pq.read_metadata(tmp_path / "c.parquet"))
+    assert part.metadata.schema.column(1).physical_type == "INT96"
+    read = pc.struct_field(part.read(["add.stats_parsed"])["add"], ["stats_parsed", "ts"])
+    assert read.cast(pa.int64()).to_pylist() == instants
 
 
 def test_a_part_that_lacks_every_asked_column_still_tells_which_rows_are_adds(table: TableBuilder) -> None:
