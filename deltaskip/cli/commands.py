@@ -245,20 +245,20 @@ def _one_line(text: str) -> str:
 
 
 class _NoPandas:
-    """A finder that finds no pandas."""
+    """A finder that finds neither pandas nor dateutil."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Refuses pandas, and leaves all else to the other finders."""
-        if name == "pandas":
+        """Refuses these two, and leaves all else to the other finders."""
+        if name in ("pandas", "dateutil"):
             raise ModuleNotFoundError(name, name=name)
 
 
 @contextmanager
 def _without_pandas(wanted: bool) -> Iterator[None]:
-    """Where `wanted`, pyarrow does without pandas, which it otherwise imports with the first value that it converts.
+    """Where `wanted`, pyarrow does without what it would import, if it is there, with the first value that it converts.
 
-    That takes longer than most commands. Only for a process of our own: pyarrow remembers that pandas was not there.
+    That takes longer than most commands. Only for a process of our own: pyarrow remembers that it was not there.
     """
     if not wanted or "pandas" in sys.modules:
         yield

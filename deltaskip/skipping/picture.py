@@ -10,7 +10,6 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -244,4 +243,5 @@ def _shortened(text: str) -> str:
 
 def _xml(text: str) -> str:
     """Text that XML 1.0 can hold."""
-    return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text), quote=False)
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
