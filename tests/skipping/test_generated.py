@@ -1,0 +1,325 @@
+"""Generated columns and hidden partitioning: a predicate on the source prunes by what was generated from it."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import deltaskip as ds
+from deltaskip.actions.partition_values import serialize_partition_value
+from deltaskip.expr import Node, bind_expression, evaluate, parse_sql
+from deltaskip.expr.evaluate import EvaluationError
+from deltaskip.expr.nodes import And, Column, Compare, In, Literal, Not, Or
+from deltaskip.schema.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
+from deltaskip.skipping.buckets import iceberg_bucket, spark_hash
+from deltaskip.skipping.rewrite import rewrite
+from tests.builder import TableBuilder, add, bounds
+from tests.skipping.random_tables import random_value
+
+HOURS = 3_600_000_000
+ZONES = ["UTC", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati", "Pacific/Pago_Pago"]
+
+
+def kept(table: ds.DeltaTable | Path, where: Any, time_zone: str = "UTC") -> list[str]:
+    """Paths that a scan keeps which knows the table's partition columns and properties."""
+    opened = table if isinstance(table, ds.DeltaTable) else ds.DeltaTable(table)
+    scan = opened.scan(where=where, time_zone=time_zone)
+    snapshot = opened.snapshot
+    scan.program = rewrite(
+        scan.predicate,
+        snapshot.schema,
+        snapshot.mapping_mode,
+        time_zone,
+        snapshot.partition_columns,
+        snapshot.properties,
+    )
+    found: list[str] = scan.files()["path"].to_pylist()
+    return found
+
+
+def generated(name: str, type_: DataType, expression: str) -> StructField:
+    """A column with a generation expression."""
+    return StructField(name, type_, True, {"delta.generationExpression": expression})
+
+
+def partitioned(
+    path: Path, source: StructField, columns: list[StructField], rows: list[list[str | None]], **properties: str
+) -> Path:
+    """A table partitioned by `columns`, one file without statistics for each row of partition texts."""
+    schema = StructType((source, *columns))
+    names = [column.name for column in columns]
+    builder = TableBuilder(path / "t", schema, names, {k.replace("__", "."): v for k, v in properties.items()})
+    builder.commit(
+        *[
+            add("-".join(str(text) for text in texts), partitionValues=dict(zip(names, texts, strict=True)))
+            for texts in rows
+        ]
+    )
+    return path / "t"
+
+
+def days(*texts: str) -> list[list[str | None]]:
+    return [[text] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("type_", "expression", "where", "files"),
+    [
+        (DATE, "CAST(s AS DATE)", "s = TIMESTAMP_NTZ'2023-01-15 12:00:00'", ["2023-01-15"]),
+        (DATE, "CAST(s AS DATE)", "s > TIMESTAMP_NTZ'2023-03-01 12:00:00'", ["2023-03-01", "2023-12-31"]),
+        (DATE, "CAST(s AS DATE)", "s >= TIMESTAMP_NTZ'2023-01-16' AND s < TIMESTAMP_NTZ'2023-03-01'", []),
+        (
+            DATE,
+            "CAST(s AS DATE)",
+            "s IN (TIMESTAMP_NTZ'2023-01-15 01:00:00', TIMESTAMP_NTZ'2024-01-01')",
+            ["2023-01-15"],
+        ),
+        (DATE, "CAST(s AS DATE)", "year(s) = 2023 AND month(s) = 3", ["2023-03-01"]),
+    ],
+)
+def test_a_day_of_local_times_is_exact(
+    tmp_path: Path, type_: DataType, expression: str, where: str, files: list[str]
+) -> None:
+    rows = days("2023-01-15", "2023-03-01", "2023-12-31")
+    table = partitioned(tmp_path, StructField("s", TIMESTAMP_NTZ), [generated("g", type_, expression)], rows)
+    assert kept(table, where) == files
+
+
+def test_a_null_of_the_generated_column_keeps(tmp_path: Path) -> None:
+    rows: list[list[str | None]] = [["2023-01-15"], [None]]
+    table = partitioned(tmp_path, StructField("s", TIMESTAMP_NTZ), [generated("g", DATE, "CAST(s AS DATE)")], rows)
+    assert kept(table, "s = TIMESTAMP_NTZ'2022-01-15 12:00:00'") == ["None"]
+
+
+def test_days_of_instants_leave_room_for_the_writers_zone(tmp_path: Path) -> None:
+    rows = days("2023-01-13", "2023-01-14", "2023-01-15", "2023-01-16", "2023-01-17")
+    table = partitioned(tmp_path, StructField("s", TIMESTAMP), [generated("g", DATE, "CAST(s AS DATE)")], rows)
+    assert kept(table, "s = TIMESTAMP'2023-01-15 12:00:00'") == ["2023-01-14", "2023-01-15", "2023-01-16"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "expression", "rows", "where", "files"),
+    [
+        (INTEGER, "YEAR(s)", ["2021", "2022", "2023"], "s < DATE'2022-05-05'", ["2021", "2022"]),
+        (INTEGER, "MONTH(s)", ["1", "2", "3"], "s BETWEEN DATE'2022-02-10' AND DATE'2022-02-20'", ["2"]),
+        (INTEGER, "QUARTER(s)", ["1", "2", "3"], "s = DATE'2022-05-10'", ["2"]),
+        (INTEGER, "DAY(s)", ["1", "2", "3"], "s IN (DATE'2022-05-03', DATE'2021-01-01')", ["1", "3"]),
+        (STRING, "DATE_FORMAT(s, 'yyyy-MM')", ["2022-01", "2022-02", "2022-03"], "s = DATE'2022-02-10'", ["2022-02"]),
+        (STRING, "DATE_FORMAT(s, 'yyyy')", ["2021", "2022", "+12022"], "s > DATE'2022-02-10'", ["2022", "+12022"]),
+        (DATE, "TRUNC(s, 'MONTH')", ["2022-01-01", "2022-02-01"], "s >= DATE'2022-02-28'", ["2022-02-01"]),
+        (STRING, "CAST(s AS STRING)", ["2022-02-27", "2022-02-28"], "s >= DATE'2022-02-28'", ["2022-02-28"]),
+        (DATE, "s", ["2022-02-27", "2022-02-28"], "year(s) = 2022 AND dayofmonth(s) = 28", ["2022-02-28"]),
+        (DATE, "DATE_ADD(s, 1)", ["2022-02-27", "2022-02-28"], "s = DATE'2022-02-27'", ["2022-02-28"]),
+    ],
+)
+def test_what_is_generated_from_a_date_is_exact(
+    tmp_path: Path, type_: DataType, expression: str, rows: list[str], where: str, files: list[str]
+) -> None:
+    table = partitioned(tmp_path, StructField("s", DATE), [generated("g", type_, expression)], days(*rows))
+    assert kept(table, where) == files
+
+
+@pytest.mark.parametrize(
+    ("expression", "rows", "where", "files"),
+    [
+        ("SUBSTRING(s, 1, 2)", ["aa", "ab", "b"], "s = 'abc'", ["ab"]),
+        ("SUBSTRING(s, 0, 2)", ["aa", "ab", "b"], "s > 'ab'", ["ab", "b"]),
+        ("LEFT(s, 2)", ["aa", "ab", "b"], "s LIKE 'abc%'", ["ab"]),
+        ("LEFT(s, 2)", ["aa", "ab", "b"], "s LIKE 'a%'", ["aa", "ab"]),
+        ("LEFT(s, 2)", ["aa", "ab", "b"], "s < 'abc'", ["aa", "ab"]),
+        ("UPPER(s)", ["AA", "AB", "B"], "s IN ('ab', 'b')", ["AB", "B"]),
+        ("UPPER(s)", ["AA", "AB", "B"], "upper(s) > 'AA'", ["AB", "B"]),
+        ("UPPER(s)", ["AA", "AB", "B"], "s > 'x'", ["AA", "AB", "B"]),
+        ("CONCAT('p', s)", ["pa", "pb"], "s > 'a'", ["pb"]),
+        ("CONCAT('p', s)", ["pa", "pb"], "s >= 'a'", ["pa", "pb"]),
+    ],
+)
+def test_what_is_generated_from_text(
+    tmp_path: Path, expression: str, rows: list[str], where: str, files: list[str]
+) -> None:
+    table = partitioned(tmp_path, StructField("s", STRING), [generated("g", STRING, expression)], days(*rows))
+    assert kept(table, where) == files
+
+
+def test_a_collated_source_is_never_compared_in_binary(tmp_path: Path) -> None:
+    source = StructField("s", STRING, True, {"__COLLATIONS": {"s": "spark.UTF8_LCASE"}})
+    table = partitioned(tmp_path, source, [generated("g", STRING, "s")], days("A", "B"))
+    assert kept(table, "s = 'a'") == ["A", "B"]
+
+
+def test_a_bucket_by_sparks_hash_prunes_equality_and_in(tmp_path: Path) -> None:
+    rows = days(*[str(n) for n in range(16)])
+    table = partitioned(tmp_path, StructField("s", LONG), [generated("g", INTEGER, "pmod(hash(s), 16)")], rows)
+    wanted = spark_hash(5, LONG)
+    assert wanted is not None
+    assert kept(table, "s = 5") == [str(wanted % 16)]
+    assert len(kept(table, "s IN (5, 6, 7)")) <= 3
+    assert len(kept(table, "s > 5")) == 16
+    assert kept(table, "s IS NULL") == [str(42 % 16)]
+
+
+def test_year_month_day_and_hour_columns_are_compared_together(tmp_path: Path) -> None:
+    columns = [
+        generated("y", INTEGER, "YEAR(s)"),
+        generated("m", INTEGER, "MONTH(s)"),
+        generated("d", INTEGER, "DAY(s)"),
+        generated("h", INTEGER, "HOUR(s)"),
+    ]
+    rows: list[list[str | None]] = [["2022", "12", "31", "23"], ["2023", "1", "1", "0"], ["2023", "1", "1", "1"]]
+    table = partitioned(tmp_path, StructField("s", TIMESTAMP_NTZ), columns, rows)
+    assert kept(table, "s >= TIMESTAMP_NTZ'2023-01-01 00:30:00'") == ["2023-1-1-0", "2023-1-1-1"]
+    assert kept(table, "s < TIMESTAMP_NTZ'2023-01-01 00:30:00'") == ["2022-12-31-23", "2023-1-1-0"]
+    assert kept(table, "s = TIMESTAMP_NTZ'2023-01-01 01:30:00'") == ["2023-1-1-1"]
+
+
+def test_arithmetic_that_may_wrap_around_elsewhere_says_nothing_of_open_ranges(tmp_path: Path) -> None:
+    source = StructField("s", INTEGER)
+    table = partitioned(tmp_path, source, [generated("g", INTEGER, "s + 1")], days("-2147483648", "3", "7"))
+    assert kept(table, "s > 5") == ["-2147483648", "3", "7"]
+    assert kept(table, "s BETWEEN 5 AND 8") == ["7"]
+
+
+def test_a_generated_data_column_prunes_by_its_statistics(tmp_path: Path) -> None:
+    schema = StructType((StructField("s", STRING), generated("g", STRING, "upper(s)")))
+    builder = TableBuilder(tmp_path / "t", schema)
+    builder.commit(add("a", bounds(s=("A", "z"), g=("A", "B"))), add("b", bounds(s=("A", "z"), g=("X", "Y"))))
+    assert kept(tmp_path / "t", "s = 'x'") == ["b"]
+
+
+def test_transforms_of_hidden_partitioning_have_icebergs_meaning(tmp_path: Path) -> None:
+    def declared(transform: str) -> str:
+        return json.dumps([{"transform": transform, "source": "s", "field": "g"}])
+
+    def table(name: str, source: DataType, type_: DataType, transform: str, rows: list[str]) -> Path:
+        property_ = {"deltaskip__partitioning": declared(transform)}
+        return partitioned(
+            tmp_path / name, StructField("s", source), [StructField("g", type_)], days(*rows), **property_
+        )
+
+    instant = "s = TIMESTAMP'2023-01-15 12:30:00'"
+    hours = [str(464_940 + n) for n in (-1, 0, 1)]
+    assert kept(table("hour", TIMESTAMP, INTEGER, "hour", hours), instant) == ["464940"]
+    assert kept(table("day", TIMESTAMP, INTEGER, "day", ["19371", "19372", "19373"]), instant) == ["19372"]
+    assert kept(table("date", TIMESTAMP, DATE, "date", ["2023-01-14", "2023-01-15"]), instant) == ["2023-01-15"]
+    assert kept(table("month", TIMESTAMP, INTEGER, "month", ["635", "636", "637"]), instant) == ["636"]
+    assert kept(table("year", TIMESTAMP, INTEGER, "years", ["52", "53", "54"]), instant) == ["53"]
+    assert kept(table("cut", STRING, STRING, "truncate[2]", ["aa", "ab"]), "s = 'abc'") == ["ab"]
+    assert kept(table("tens", INTEGER, INTEGER, "truncate[10]", ["-10", "0", "10"]), "s BETWEEN -3 AND 4") == [
+        "-10",
+        "0",
+    ]
+    decimal = DecimalType(9, 2)
+    assert kept(table("decimals", decimal, decimal, "truncate[50]", ["10.50", "11.00"]), "s = 10.65") == ["10.50"]
+    assert kept(table("same", LONG, LONG, "identity", ["1", "2"]), "s > 1") == ["2"]
+    buckets = table("bucket", LONG, INTEGER, "bucket[8]", [str(n) for n in range(8)])
+    assert kept(buckets, "s = 34") == [str(iceberg_bucket(34, LONG, 8))]
+    assert len(kept(table("none", LONG, INTEGER, "void", ["1"]), "s = 34")) == 1
+
+
+EXPRESSIONS: dict[DataType, list[str]] = {
+    TIMESTAMP: [
+        "CAST(s AS DATE)",
+        "YEAR(s)",
+        "MONTH(s)",
+        "HOUR(s)",
+        "QUARTER(s)",
+        "DATE_FORMAT(s, 'yyyy-MM')",
+        "DATE_FORMAT(s, 'yyyy-MM-dd-HH')",
+        "DATE_TRUNC('MONTH', s)",
+        "DATE_TRUNC('HOUR', s)",
+        "TRUNC(s, 'YEAR')",
+        "CAST(s AS STRING)",
+        "CAST(s AS TIMESTAMP_NTZ)",
+        "s",
+    ],
+    TIMESTAMP_NTZ: ["CAST(s AS DATE)", "YEAR(s)", "HOUR(s)", "DAY(s)", "DATE_FORMAT(s, 'yyyy-MM-dd')"],
+    DATE: ["YEAR(s)", "MONTH(s)", "DATE_FORMAT(s, 'yyyy-MM')", "DATE_TRUNC('QUARTER', s)", "CAST(s AS TIMESTAMP)"],
+    INTEGER: ["s", "s + 1", "-s", "s % 10", "pmod(s, 7)", "CAST(s AS STRING)", "CAST(s / 10 AS INT)", "abs(s)"],
+    STRING: ["SUBSTRING(s, 1, 2)", "LEFT(s, 1)", "UPPER(s)", "CONCAT('a', s)", "CONCAT(s, 'b')", "length(s)"],
+    DecimalType(9, 3): ["s", "CAST(s AS INT)", "s * 2", "CAST(s AS DOUBLE)", "FLOOR(s)"],
+}
+
+
+def _value(rng: random.Random, type_: DataType) -> Any:
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        return (
+            1_640_995_200_000_000 + rng.randint(-400 * 24, 400 * 24) * HOURS + rng.choice([0, 1, rng.randint(0, HOURS)])
+        )
+    if type_ == DATE:
+        return rng.randint(18_900, 19_100)
+    return rng.randint(-30, 30) if type_ == INTEGER and rng.random() < 0.7 else random_value(rng, type_)
+
+
+def _predicate(rng: random.Random, type_: DataType, values: list[Any], depth: int = 2) -> Node:
+    if depth and rng.random() < 0.5:
+        parts = tuple(_predicate(rng, type_, values, depth - 1) for _ in range(2))
+        return rng.choice([And(parts), Or(parts), Not(parts[0])])
+    pool = [*values, _value(rng, type_)]
+    if rng.random() < 0.3:
+        return In(Column(("s",)), tuple(Literal(rng.choice(pool), type_) for _ in range(rng.randint(1, 4))))
+    return Compare(
+        rng.choice(["=", "!=", "<", "<=", ">", ">=", "<=>"]), Column(("s",)), Literal(rng.choice(pool), type_)
+    )
+
+
+def check(seed: int) -> None:
+    """A table of files with one row each, written in some zone; random predicates on the source."""
+    rng = random.Random(seed)
+    type_ = rng.choice(list(EXPRESSIONS))
+    expression, zone = rng.choice(EXPRESSIONS[type_]), rng.choice(ZONES)
+    bare = StructType((StructField("s", type_),))
+    rule = bind_expression(parse_sql(expression), bare, (), "none", zone)
+    column: DataType = rule.type  # type: ignore[attr-defined]
+    values = [_value(rng, type_) for _ in range(8)]
+    rows: list[tuple[Any, Any]] = []
+    for value in values:
+        try:
+            rows.append((value, evaluate(rule, {("s",): value}, zone)))
+        except EvaluationError:
+            continue
+    with tempfile.TemporaryDirectory() as folder:
+        schema = StructType((StructField("s", type_), generated("g", column, expression)))
+        builder = TableBuilder(Path(folder) / "t", schema, ["g"])
+        texts = [_partition_text(result, column) for _, result in rows]
+        builder.commit(*[add(f"f{i}", partitionValues={"g": text}) for i, text in enumerate(texts)])
+        table = ds.DeltaTable(Path(folder) / "t")
+        for _ in range(6):
+            predicate = _predicate(rng, type_, values)
+            bound = bind_expression(predicate, schema)
+            assert getattr(bound, "type", BOOLEAN) == BOOLEAN
+            wanted = {f"f{i}" for i, (value, _) in enumerate(rows) if evaluate(bound, {("s",): value}) is True}
+            missing = wanted - set(kept(table, predicate))
+            assert not missing, (
+                f"seed {seed}: {expression} in {zone}, {predicate} lost {[rows[int(m[1:])] for m in missing]}"
+            )
+
+
+def _partition_text(value: Any, type_: DataType) -> str | None:
+    if value == "":
+        return None
+    return serialize_partition_value(value, type_)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 48))
+def test_no_file_is_dropped_by_what_was_generated_in_any_zone(seed: int) -> None:
+    check(seed)
