@@ -74,7 +74,7 @@ _duckdb: Any = None
 def _duckdb_load() -> None:
     """A connection with the delta extension, out of the wheel that carries it: nothing is downloaded."""
     global _duckdb
-    folder = Path(importlib.import_module("duckdb_extension_delta").__file__).parent
+    folder = Path(str(importlib.import_module("duckdb_extension_delta").__file__)).parent
     _duckdb = importlib.import_module("duckdb").connect(config={"autoinstall_known_extensions": "false"})
     _duckdb.execute(f"LOAD '{next(folder.rglob('delta.duckdb_extension'))}'")
 

@@ -56,8 +56,8 @@ def schema_string() -> str:
         return {"name": name, "type": type_, "nullable": True, "metadata": {}}
 
     nested = {"type": "struct", "fields": [field("a", "integer"), field("b", "string")]}
-    names = [("id", "long"), ("ts", "timestamp"), ("day", "date"), ("user", "string"), ("price", "decimal(18,2)")]
-    names += [("amount", "double"), ("country", "string"), ("s", nested)]
+    names: list[tuple[str, Any]] = [("id", "long"), ("ts", "timestamp"), ("day", "date"), ("user", "string")]
+    names += [("price", "decimal(18,2)"), ("amount", "double"), ("country", "string"), ("s", nested)]
     return json.dumps({"type": "struct", "fields": [field(n, t) for n, t in names]}, separators=(",", ":"))
 
 
@@ -347,7 +347,7 @@ def _metadata() -> dict[str, Any]:
 
 
 def _as_row(action: dict[str, Any]) -> dict[str, Any]:
-    row = json.loads(json.dumps(action))
+    row: dict[str, Any] = json.loads(json.dumps(action))
     if "metaData" in row:
         row["metaData"]["configuration"] = []
         row["metaData"]["format"]["options"] = []

@@ -152,7 +152,7 @@ def table_lines(chosen: list[Row], measurements: Measurements, files: int, commi
 def markdown(records: list[dict[str, Any]]) -> str:
     """The records as a table."""
     lines = [
-        "| | **deltaskip** | deltalake | DuckDB | Delta Kernel | pyarrow floor (with paths) | ratio to the best | target | |",
+        "| | **deltaskip** | deltalake | DuckDB | Delta Kernel | pyarrow floor (with paths) | best ÷ ours | target | |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for record in records:
