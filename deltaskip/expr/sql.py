@@ -6,6 +6,7 @@ Spark dialect, which decides between Opaque and an error.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from deltaskip.expr.literals import predicate_error
@@ -19,6 +20,7 @@ __all__ = ["parse_sql"]
 
 # sqlglot needs some twenty calls for a parenthesis, so that groups so deep inside others are read on their own.
 _GROUPS_AT_ONCE = 8
+_AFTER_IS = frozenset(("NOT", "NULL", "TRUE", "FALSE", "UNKNOWN", "DISTINCT"))
 
 
 def parse_sql(text: str) -> Node:
@@ -37,12 +39,25 @@ def parse_sql(text: str) -> Node:
         tokens = read_tokens(source)
         if not tokens:
             raise predicate_error(text, 0, "it is empty")
+        _refuse_slips(text, tokens)
         node = _parse(source, _without_deep_groups(source, tokens))
     except Unreadable:
         return Opaque(text)
     except RecursionError:
         return Opaque(text, columns_in(text))
     return Opaque(text, columns_in(text)) if deeper_than(node, MAX_DEPTH) else node
+
+
+def _refuse_slips(text: str, tokens: list[Token]) -> None:
+    """Slips of the pen that sqlglot reads as something else: `> >` as a shift, `x IS 5` as a comparison."""
+    from deltaskip.expr.grammar import TokenType
+
+    for token, after in pairwise(tokens):
+        doubled = token.token_type == after.token_type and token.token_type in (TokenType.GT, TokenType.LT)
+        if doubled and token.end + 1 < after.start:
+            raise predicate_error(text, after.start, "an operand is missing")
+        if token.token_type == TokenType.IS and after.text.upper() not in _AFTER_IS:
+            raise predicate_error(text, after.start, "IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
 
 
 def _parse(source: Source, tokens: list[Token]) -> Node:

@@ -423,3 +423,9 @@ def test_deep_nesting_is_opaque_and_long_chains_are_flat() -> None:
     chain = parse_sql(" OR ".join(f"a = {n}" for n in range(3000)))
     assert isinstance(chain, Or)
     assert len(chain.children) == 3000
+
+
+@pytest.mark.parametrize(("text", "column"), [("i > > 3", 5), ("i < < 3", 5), ("i is 5", 6), ("i IS 'x'", 6)])
+def test_slips_that_another_grammar_would_read_are_syntax_errors(text: str, column: int) -> None:
+    with pytest.raises(PredicateError, match=f"column {column}:"):
+        parse_sql(text)
