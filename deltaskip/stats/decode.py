@@ -82,7 +82,7 @@ def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
             is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)
             return _without_weak_tie_breaker(values, side) if is_text else pa.nulls(len(values), pa.string())
         case BoundKind.DECIMAL:
-            return _struct_decimals(values, field)
+            return _struct_decimals(values, field, side)
         case BoundKind.DOUBLE:
             if pa.types.is_floating(type_) or pa.types.is_integer(type_):
                 return pc.cast(values, pa.float64(), safe=False)
@@ -275,7 +275,7 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
     arrow = pa.decimal128(type_.precision, type_.scale)
     encoded = text.dictionary_encode()
     bounds = [_decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
-    return pa.array(bounds, arrow).take(encoded.indices)
+    return _without_saturated(pa.array(bounds, arrow), side).take(encoded.indices)
 
 
 def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
@@ -303,6 +303,15 @@ def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
         return bound if bound.copy_abs() < context.scaleb(Decimal(1), type_.precision - type_.scale) else None
 
 
+def _without_saturated(values: pa.Array, side: Side) -> pa.Array:
+    """delta-rs puts decimals of scale 0 into 64 bits: a bound at their end may stand for anything beyond it."""
+    type_ = values.type
+    if type_.scale or type_.precision < 19:
+        return values
+    end = pa.scalar(Decimal(-(1 << 63) if side == "min" else (1 << 63) - 1), type_)
+    return pc.if_else(pc.equal(values, end), pa.scalar(None, type_), values)
+
+
 def _only_a_decimal_prints(text: str, scale: int) -> bool:
     """Whether no double prints like this: more digits than a double has, or zeros that fill up the column's scale."""
     if "e" in text or "E" in text:
@@ -321,13 +330,13 @@ def _clip(bound: Decimal, value: Decimal, quantum: Decimal, side: Side) -> Decim
     return max(bound, value.quantize(quantum, ROUND_CEILING))
 
 
-def _struct_decimals(values: pa.Array, field: StatField) -> pa.Array:
+def _struct_decimals(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     type_ = field.type
     assert isinstance(type_, DecimalType)
     arrow = pa.decimal128(type_.precision, type_.scale)
     if pa.types.is_decimal(values.type) or pa.types.is_integer(values.type):
         try:
-            return pc.cast(values, arrow)
+            return _without_saturated(pc.cast(values, arrow), side)
         except pa.ArrowInvalid:
             pass  # a bound that the column's own type cannot hold proves nothing
     return pa.nulls(len(values), arrow)
