@@ -11,6 +11,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, leaves, simple_string
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.skipping.generated import derived_columns
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,
@@ -216,9 +217,11 @@ def _overlap(program: Program, facts: LeafFacts) -> str:
 
 
 def _generated_columns(snapshot: Snapshot) -> frozenset[str]:
-    return frozenset(
-        field.name for field in snapshot.schema.fields if "delta.generationExpression" in (field.metadata or {})
+    """Columns whose values follow from others', and which a predicate on those is carried over to."""
+    derived = derived_columns(
+        snapshot.schema, snapshot.mapping_mode, snapshot.partition_columns, snapshot.properties
     )
+    return frozenset(".".join(one.column.logical) for one in derived)
 
 
 def _enumerated(names: list[str], last: str) -> str:

@@ -15,9 +15,21 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.types import BINARY, DOUBLE, INTEGER, LONG, STRING, DataType, StructField, StructType
+from deltaskip.schema.types import (
+    BINARY,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    StructField,
+    StructType,
+)
 from deltaskip.skipping.explain import Branch, Explain
 from deltaskip.skipping.picture import Bins, Matrix, write_picture
+from deltaskip.skipping.rewrite import rewrite
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, remove
 
 
@@ -87,8 +99,9 @@ def test_without_a_predicate_there_are_no_leaves(tmp_path: Path) -> None:
     assert (explained.leaves, explained.kept_files, explained.matrix.kept.shape) == ((), 62, (1, 62))
 
 
-def one_leaf(tmp_path: Path, where: str, column: DataType | StructField = LONG, stats: object = None,
-             engine: str | None = None) -> str:
+def one_leaf(
+    tmp_path: Path, where: str, column: DataType | StructField = LONG, stats: object = None, engine: str | None = None
+) -> str:
     """The reason of the only leaf, on a table with one column `c` and two files."""
     field = column if isinstance(column, StructField) else StructField("c", column)
     builder = TableBuilder(tmp_path / "t", StructType((field, StructField("d", INTEGER))))
@@ -144,6 +157,22 @@ def test_partition_columns_and_statistics_are_named(tmp_path: Path) -> None:
     assert first.used == ("partition p",)
     assert second.used == ("nullCount(a)",)
     assert second.reason == ""
+
+
+def test_a_generated_column_is_named_where_it_stands_for_its_source(tmp_path: Path) -> None:
+    day = StructField("day", DATE, True, {"delta.generationExpression": "CAST(ts AS DATE)"})
+    builder = TableBuilder(tmp_path / "t", StructType((StructField("ts", TIMESTAMP), day)), ["day"])
+    builder.commit(*[add(f"{i}", partitionValues={"day": f"2026-01-{i:02}"}) for i in range(1, 10)])
+    snapshot = ds.DeltaTable(tmp_path / "t").snapshot
+    scan = ds.DeltaTable(tmp_path / "t").scan(where="ts < '2026-01-03' AND day > '2025-01-01'")
+    scan.program = rewrite(
+        scan.predicate, snapshot.schema, "none", "UTC", snapshot.partition_columns, snapshot.properties
+    )
+    first, second = sorted(scan.explain().leaves, key=lambda leaf: leaf.predicate, reverse=True)
+    assert first.predicate.startswith("ts < ")
+    assert first.used[-1] == "generated column day"
+    assert first.dropped > 0
+    assert second.used == ("partition day",)
 
 
 def test_the_table_and_the_dictionary_hold_the_same(tmp_path: Path) -> None:
