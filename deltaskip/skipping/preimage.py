@@ -44,6 +44,9 @@ def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Val
         case Call("coalesce", (child, *rest)):
             found = _instead_of_null(rest, results)
             return None if found is None else preimage(child, replace(results, null=found), time_zone)
+        case Cast(safe=True) if results.null:
+            # TRY_CAST is NULL where CAST raises.
+            return None
     found_steps = steps_of(node, time_zone)
     if found_steps is None:
         return None
@@ -59,7 +62,7 @@ def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Val
 def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
     """The argument of a function whose other arguments are constants, and the function's steps, outermost first."""
     match node:
-        case Cast(child, target, safe=False):
+        case Cast(child, target):
             source = type_of(child)
             if source is None:
                 return None

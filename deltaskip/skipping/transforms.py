@@ -20,7 +20,7 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.datetimes import MICROS_PER_DAY, civil_from_days
 from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import Call, Column, FieldRef, Literal, Node, walk
+from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import (
     DATE,
@@ -114,7 +114,7 @@ def direction(derived: Derived) -> bool | None:
     node: Node = derived.rule
     while not isinstance(node, FieldRef):
         found = steps_of(node, "UTC")
-        if found is None:
+        if found is None or (isinstance(node, Cast) and node.safe):
             return None
         node, steps = found
         for step in steps:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from deltaskip.errors import PredicateError
@@ -65,8 +66,10 @@ def _function_leaf(rng: random.Random, table: RandomTable, path: tuple[str, ...]
     """A comparison of some functions of a column, mostly with a value that they take on some row."""
     node: Node = Column(path)
     found: DataType = type_
+    columns = [Column(other) for other, _ in leaf_fields(table.schema)]
     for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
-        wrapped = _wrapped(rng, table, node, found)
+        taken = partial(_taken, rng, table, node, found)
+        wrapped = random_function(rng, node, found, taken, columns)
         try:
             bound = bind_expression(wrapped, table.schema, table.partition_columns)
         except PredicateError:
@@ -105,32 +108,28 @@ def _taken(rng: random.Random, table: RandomTable, node: Node, type_: DataType) 
     return Literal(random_value(rng, type_), type_)
 
 
-def _wrapped(rng: random.Random, table: RandomTable, node: Node, type_: DataType) -> Node:
-    """One function around an expression of the type."""
+def random_function(
+    rng: random.Random, node: Node, type_: DataType | None, constant: Callable[[], Node], columns: Sequence[Node] = ()
+) -> Node:
+    """One function around an expression of the type, beside constants of that type or, in COALESCE, other columns."""
     if rng.random() < 0.12:
-        other: Node = _taken(rng, table, node, type_)
-        if rng.random() < 0.3:
-            other = Column(rng.choice(leaf_fields(table.schema))[0])
+        other = rng.choice(columns) if columns and rng.random() < 0.3 else constant()
         return Call("coalesce", (node, other))
     if rng.random() < 0.12:
-        condition = rng.choice([IsNull(node), Compare(rng.choice("<>="), node, _taken(rng, table, node, type_))])
-        return Case(((condition, rng.choice([node, _taken(rng, table, node, type_)])),), _otherwise(rng, table, node))
+        condition = rng.choice([IsNull(node), Compare(rng.choice("<>="), node, constant())])
+        return Case(((condition, rng.choice([node, constant()])),), rng.choice([None, node]))
     if rng.random() < 0.15:
         return Cast(node, rng.choice((*_NUMBERS, *_TIMES, STRING, BOOLEAN)))
     if type_ in _TIMES:
-        return _of_time(rng, table, node, type_)
+        return _of_time(rng, node)
     if type_ == STRING:
-        return _of_text(rng, table, node)
+        return _of_text(rng, node)
     if type_ in _NUMBERS or isinstance(type_, DecimalType):
-        return _of_number(rng, table, node, type_)
+        return _of_number(rng, node, constant)
     return Cast(node, rng.choice((STRING, INTEGER, DOUBLE)))
 
 
-def _otherwise(rng: random.Random, table: RandomTable, node: Node) -> Node | None:
-    return rng.choice([None, node])
-
-
-def _of_time(rng: random.Random, table: RandomTable, node: Node, type_: DataType) -> Node:
+def _of_time(rng: random.Random, node: Node) -> Node:
     days = Literal(rng.choice([-400, -31, -1, 0, 1, 30, 365, 2**31 - 1]), INTEGER)
     unit = Literal(
         rng.choice(["year", "quarter", "month", "week", "day", "HOUR", "minute", "second", "nothing"]), STRING
@@ -155,7 +154,7 @@ def _of_time(rng: random.Random, table: RandomTable, node: Node, type_: DataType
     )
 
 
-def _of_text(rng: random.Random, table: RandomTable, node: Node) -> Node:
+def _of_text(rng: random.Random, node: Node) -> Node:
     length = Literal(rng.choice([-1, 0, 1, 2, 3, 31, 32]), INTEGER)
     part = Literal(rng.choice(["", "a", "k", "ab", "é", "xx"]), STRING)
     return rng.choice(
@@ -172,15 +171,15 @@ def _of_text(rng: random.Random, table: RandomTable, node: Node) -> Node:
     )
 
 
-def _of_number(rng: random.Random, table: RandomTable, node: Node, type_: DataType) -> Node:
-    constant = _taken(rng, table, node, type_)
+def _of_number(rng: random.Random, node: Node, constant: Callable[[], Node]) -> Node:
+    operand = constant()
     if rng.random() < 0.6:
-        constant = Literal(rng.choice([-7, -2, -1, 0, 1, 2, 3, 10, 24]), INTEGER)
+        operand = Literal(rng.choice([-7, -2, -1, 0, 1, 2, 3, 10, 24]), INTEGER)
     op = rng.choice(["+", "-", "*", "/", "div", "%", "pmod"])
     return rng.choice(
         [
-            Call(op, (node, constant)),
-            Call(op, (constant, node)),
+            Call(op, (node, operand)),
+            Call(op, (operand, node)),
             Call(rng.choice(["negative", "positive", "abs", "floor", "ceil", "sign", "isnan"]), (node,)),
             Call("round", (node, Literal(rng.choice([-2, -1, 0, 1, 3]), INTEGER))),
             Cast(node, rng.choice((*_NUMBERS, STRING, BOOLEAN, TIMESTAMP))),

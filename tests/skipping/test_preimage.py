@@ -1,0 +1,260 @@
+"""Functions of a column: which files each prunes, and that no value with a wanted result is outside a preimage."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import deltaskip as ds
+from deltaskip.errors import PredicateError
+from deltaskip.expr import bind_expression, evaluate, parse_sql
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluate import EvaluationError
+from deltaskip.expr.nodes import Column, FieldRef, Literal, Node
+from deltaskip.schema.types import (
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
+from deltaskip.skipping.preimage import preimage
+from deltaskip.skipping.values import holds, ordinal_of, satisfying
+from tests.builder import TableBuilder, add, bounds
+from tests.skipping.random_predicates import random_function
+from tests.skipping.random_tables import TYPES, random_value
+
+SCHEMA = StructType(
+    (
+        StructField("i", INTEGER),
+        StructField("t", TIMESTAMP),
+        StructField("l", TIMESTAMP_NTZ),
+        StructField("d", DATE),
+        StructField("k", STRING),
+        StructField("x", DOUBLE),
+        StructField("m", DecimalType(10, 2)),
+        StructField("n", StructType((StructField("a", INTEGER), StructField("t", TIMESTAMP)))),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory: pytest.TempPathFactory) -> ds.DeltaTable:
+    """Five files, 0 to 4, each with a range of its own in every column; year 2020 + file in the times."""
+    path = tmp_path_factory.mktemp("five") / "t"
+    builder = TableBuilder(path, SCHEMA)
+    for f in range(5):
+        year, i = f"202{f}", (f * 10, f * 10 + 9)
+        t = (f"{year}-01-05T00:00:00.000Z", f"{year}-11-30T23:00:00.000Z")
+        stats = bounds(
+            10,
+            i=i,
+            t=t,
+            l=(t[0][:-1], t[1][:-1]),
+            d=(f"{year}-01-05", f"{year}-02-20"),
+            k=(f"k{f}0", f"k{f}9"),
+            x=(f * 1.5, f * 1.5 + 1),
+            m=(f * 10.25, f * 10.25 + 5),
+        )
+        for group, position in (("minValues", 0), ("maxValues", 1)):
+            stats[group]["n"] = {"a": i[position], "t": t[position]}
+        stats["nullCount"]["n"] = {"a": 0, "t": 0}
+        builder.commit(add(str(f), stats))
+    return ds.DeltaTable(path)
+
+
+@pytest.mark.parametrize(
+    ("where", "files"),
+    [
+        ("i IN (5, 45)", "04"),
+        ("i NOT IN (5, NULL)", ""),
+        ("k LIKE 'k3%'", "3"),
+        ("startswith(k, 'k3')", "3"),
+        ("k LIKE 'k3%b'", "3"),
+        ("k NOT LIKE 'k3%'", "0124"),
+        ("year(t) = 2023", "3"),
+        ("2023 = year(t)", "3"),
+        ("NOT (year(t) = 2023)", "0124"),
+        ("year(t) IN (2021, 2023)", "13"),
+        ("year(t) <=> 2023", "3"),
+        ("year(t) IS NULL", ""),
+        ("year(t) IS NOT NULL", "01234"),
+        ("year(t) = 2023 AND month(t) = 5", "3"),
+        ("year(t) = 2023 AND month(t) = 12", ""),
+        ("month(t) = 12", ""),
+        ("month(d) = 2", "01234"),
+        ("month(d) > 2", ""),
+        ("quarter(d) = 2", ""),
+        ("quarter(d) = 1 AND year(d) = 2024", "4"),
+        ("dayofmonth(d) = 31", "01234"),
+        ("year(d) = 2023 AND month(d) = 1 AND day(d) = 3", ""),
+        ("year(d) = 2023 AND month(d) = 1 AND day(d) = 13", "3"),
+        ("dayofyear(d) = 60", ""),
+        ("weekofyear(d) = 20", ""),
+        ("hour(t) = 5", "01234"),
+        ("hour(t) = 5 AND to_date(t) = DATE'2023-05-05'", "3"),
+        ("hour(t) = 23 AND to_date(t) = DATE'2023-01-04'", ""),
+        ("date_trunc('month', t) = TIMESTAMP'2023-05-01 00:00:00'", "3"),
+        ("date_trunc('month', t) = TIMESTAMP'2023-05-02 00:00:00'", ""),
+        ("trunc(d, 'year') = DATE'2023-01-01'", "3"),
+        ("to_date(t) = DATE'2023-05-05'", "3"),
+        ("CAST(t AS date) BETWEEN DATE'2023-05-05' AND DATE'2023-05-06'", "3"),
+        ("CAST(t AS timestamp_ntz) = TIMESTAMP_NTZ'2023-05-05 00:00:00'", "3"),
+        ("CAST(l AS timestamp) = TIMESTAMP'2023-05-05 00:00:00'", "3"),
+        ("CAST(d AS timestamp) = TIMESTAMP'2023-01-15 00:00:00'", "3"),
+        ("CAST(d AS timestamp) = TIMESTAMP'2023-01-15 01:00:00'", ""),
+        ("year(CAST(l AS date)) = 2022", "2"),
+        ("CAST(d AS string) LIKE '2023-02%'", "3"),
+        ("date_format(t, 'yyyy-MM') = '2023-05'", "3"),
+        ("date_add(d, 10) = DATE'2023-02-01'", "3"),
+        ("add_months(d, 1) = DATE'2023-02-10'", "3"),
+        ("last_day(d) = DATE'2023-02-28'", "3"),
+        ("datediff(d, DATE'2023-01-01') BETWEEN 0 AND 10", "3"),
+        ("unix_timestamp(t) = 1683245000", "3"),
+        ("substring(k, 1, 2) = 'k3'", "3"),
+        ("substring(k, 1, 2) > 'k3'", "4"),
+        ("left(k, 2) IN ('k3', 'zz')", "3"),
+        ("left(k, 1) = 'k'", "01234"),
+        ("concat('p-', k) = 'p-k33'", "3"),
+        ("concat(k, '-z') = 'k33-z'", "3"),
+        ("upper(k) = 'K33'", "01234"),
+        ("i + 1 = 25", "2"),
+        ("25 = 1 + i", "2"),
+        ("i - 3 > 42", "4"),
+        ("100 - i < 60", "4"),
+        ("-i > -3", "0"),
+        ("-i > 3", ""),
+        ("i * 2 >= 90", "4"),
+        ("i * 2 = 25", ""),
+        ("i * -1 = -13", "1"),
+        ("i div 10 = 3", "3"),
+        ("i / 10 > 4.05", "4"),
+        ("i % 100 = 44", "4"),
+        ("pmod(i, 100) = 44", "4"),
+        ("i + 2147483647 = 2147483650", ""),
+        ("i + 2147483647 < 0", ""),
+        ("floor(x) = 3", "2"),
+        ("ceil(x) > 6", "4"),
+        ("x + 0.5D = 1.25D", "0"),
+        ("x * -2D < -13D", "4"),
+        ("abs(i) < 4", "0"),
+        ("m + 1.5 > 45", "4"),
+        ("m * 2 = 20.5", "1"),
+        ("round(m, 0) = 44", "4"),
+        ("CAST(m AS int) = 44", "4"),
+        ("CAST(x AS int) = 6", "4"),
+        ("CAST(i AS bigint) = 41", "4"),
+        ("CAST(i AS string) = '5'", "0"),
+        ("CAST(i AS string) = '05'", ""),
+        ("CAST(i AS string) IN ('5', '45')", "04"),
+        ("CAST(i AS boolean)", "01234"),
+        ("NOT CAST(i AS boolean)", "0"),
+        ("try_cast(i AS tinyint) = 41", "4"),
+        ("coalesce(i, 0) = 25", "2"),
+        ("nvl(i, 25) = 25", "2"),
+        ("ifnull(i, 25) > 40", "4"),
+        ("coalesce(i, n.a) = 25", "2"),
+        ("nullif(i, 5) = 6", "0"),
+        ("CASE WHEN i > 40 THEN 1 ELSE 0 END = 1", "4"),
+        ("CASE WHEN i > 40 THEN 1 WHEN i > 30 THEN 2 ELSE 3 END IN (1, 2)", "34"),
+        ("if(i > 9, 'a', 'b') = 'b'", "0"),
+        ("year(if(i > 20, t, TIMESTAMP'1999-01-01 00:00:00')) = 1999", "012"),
+        ("year(n.t) = 2023", "3"),
+        ("n.a + 1 = 25", "2"),
+        ("`N`.`A` - 1 = 25", "2"),
+        ("i IN (1, 41) AND i > 30", "4"),
+        ("i < 10 AND i > 20", ""),
+        ("i = 5 OR i + 1 = 41", "04"),
+        ("isnan(x)", ""),
+    ],
+)
+def test_a_function_of_a_column_prunes(five: ds.DeltaTable, where: str, files: str) -> None:
+    assert "".join(five.scan(where=where).files()["path"].to_pylist()) == files
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata", "+05:30", "Pacific/Apia"])
+@pytest.mark.parametrize(
+    "where", ["year(t) = 2023", "to_date(t) = DATE'2023-05-05'", "hour(t) = 5 AND t < '2020-02-02'"]
+)
+def test_zones_with_clock_changes_prune_too(five: ds.DeltaTable, zone: str, where: str) -> None:
+    assert five.scan(where=where, time_zone=zone).files().num_rows == 1
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 48))
+def test_a_value_with_a_wanted_result_is_in_the_preimage(seed: int) -> None:
+    rng = random.Random(seed)
+    type_, zone = rng.choice(TYPES), rng.choice(["UTC", "America/New_York", "+05:30"])
+    schema = StructType((StructField("c", type_),))
+    values = [random_value(rng, type_) for _ in range(8)]
+    node: Node = Column(("c",))
+    for _ in range(rng.randint(1, 3)):
+        try:
+            inner = type_of(bind_expression(node, schema, (), "none", zone)) or type_
+            wrapped = random_function(rng, node, inner, partial(_constant, rng, inner))
+            if type_of(bind_expression(wrapped, schema, (), "none", zone)) is not None:
+                node = wrapped
+        except PredicateError:
+            continue
+    bound = bind_expression(node, schema, (), "none", zone)
+    result = type_of(bound)
+    assert result is not None
+    results = [(value, _value(bound, value, zone)) for value in [*values, None]]
+    for _, wanted in results:
+        op = rng.choice(["=", "!=", "<", "<=", ">", ">="])
+        target = None if wanted is None else satisfying(result, op, wanted)
+        found = None if target is None else preimage(bound, target, zone)
+        if found is None or target is None:
+            continue
+        for value, given_ in results:
+            if given_ is not None and holds(target, ordinal_of(result, given_)):
+                inside = found[1].null if value is None else holds(found[1], ordinal_of(type_, value))
+                assert inside, f"seed {seed}: {bound} of {value!r} is {given_!r} {op} {wanted!r} in {zone}"
+
+
+def _constant(rng: random.Random, type_: DataType) -> Literal:
+    return Literal(random_value(rng, type_), type_)
+
+
+def _value(node: Node, value: Any, zone: str) -> Any:
+    try:
+        return evaluate(node, {("c",): value}, zone)
+    except EvaluationError:
+        return None
+
+
+def test_text_that_no_parser_of_ours_reads_keeps_every_file(five: ds.DeltaTable) -> None:
+    assert five.scan(where="my_function(i) = 3").files().num_rows == 5
+    assert five.scan(where="i + rand() > 100").files().num_rows == 5
+
+
+def test_long_lists_under_a_function_are_probed_value_by_value(five: ds.DeltaTable) -> None:
+    many = ", ".join(str(value) for value in [*range(1000, 1100, 3), 42])
+    assert five.scan(where=f"i + 1 IN ({many})").files()["path"].to_pylist() == ["4"]
+    assert five.scan(where=f"i * 3 IN ({many})").files()["path"].to_pylist() == ["1"]
+
+
+def test_two_long_lists_are_not_taken_for_one(five: ds.DeltaTable) -> None:
+    first, second = (", ".join(str(base + n) for n in range(0, 40, 2)) for base in (2, 1001))
+    where = f"i IN ({second}) OR i IN ({first})"
+    assert five.scan(where=where).files()["path"].to_pylist() == ["0", "1", "2", "3", "4"]
+
+
+def test_a_preimage_is_of_the_column_itself() -> None:
+    bound = bind_expression(parse_sql("i + 1"), SCHEMA)
+    target = satisfying(INTEGER, "=", 25)
+    assert target is not None
+    found = preimage(bound, target, "UTC")
+    assert found is not None and isinstance(found[0], FieldRef)
+    assert found[1].spans == ((24, 25),)
+    assert preimage(Literal(1, INTEGER), target, "UTC") is None
