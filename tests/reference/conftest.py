@@ -1,0 +1,49 @@
+"""The oracle's answers, made once in a process of their own, and a Spark session without Delta."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reference.oracle import JARS
+from tests.spark.conftest import spark
+
+__all__ = ["oracle_answers", "spark"]
+
+ROOT = Path(__file__).resolve().parents[2]
+TIME_LIMIT_SECONDS = 900
+
+
+@pytest.fixture(scope="session")
+def oracle_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """By table of recipes.py what delta-spark says; tests are skipped where it cannot run."""
+    _require_delta_spark()
+    folder = tmp_path_factory.mktemp("oracle")
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.reference.oracle", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_SECONDS,
+        check=False,
+    )
+    assert run.returncode == 0, f"the oracle failed:\n{run.stderr[-4000:]}"
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+
+
+def _require_delta_spark() -> None:
+    jars = os.environ.get(JARS)
+    if not jars or not list(Path(jars).glob("delta-spark_*.jar")):
+        pytest.skip(f"delta-spark is not there: {JARS} must name a folder with its jars")
+    pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed")
+    if not pyspark.__version__.startswith("4.1."):
+        pytest.skip(f"delta-spark 4.4 needs PySpark 4.1, but {pyspark.__version__} is installed")
+    if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
+        pytest.skip("Java was not found: put a JRE 17 on PATH or name it in JAVA_HOME")
