@@ -43,6 +43,7 @@ class Source:
     meaning: dict[str, Node | tuple[Literal, ...]] = field(default_factory=dict)
 
     def piece(self, first: Token, last: Token) -> str:
+        """The text from the first token to the end of the last."""
         return self.text[first.start : last.end + 1]
 
     def aside(self, node: Node | tuple[Literal, ...], first: Token, last: Token) -> Token:

@@ -132,6 +132,7 @@ def level_of(tree: exp.Expression) -> int:
 
 
 def opaque(tree: exp.Expression) -> Opaque:
+    """The Opaque node of a tree: its SQL, and the columns that it names."""
     shown = tree.copy().transform(_with_parentheses)
     return Opaque(shown.sql(dialect="spark"), columns_in(tree))
 
@@ -157,6 +158,7 @@ def is_postfix_cast(tree: exp.Expression) -> bool:
 
 
 def type_of_cast(tree: exp.Expression | None) -> DataType:
+    """The type that a CAST names; raises NoNode where it has none here."""
     if not isinstance(tree, exp.DataType):
         raise NoNode
     only(tree, "this", "expressions")
