@@ -26,7 +26,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     children_of,
 )
-from deltaskip.schema.types import DOUBLE, FLOAT, DataType
+from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType, DecimalType
 from deltaskip.skipping.preimage_dates import date_call, date_cast
 from deltaskip.skipping.preimage_numbers import number_call, number_cast
 from deltaskip.skipping.preimage_text import text_call
@@ -96,8 +96,13 @@ def strict_columns(node: Node) -> tuple[FieldRef, ...]:
 
 
 def null_only_with(node: Node) -> FieldRef | None:
-    """The column of which `node` is a chain of casts that are NULL where it is NULL, and nowhere else."""
-    while isinstance(node, Cast) and not node.safe and type_of(node.child) not in (FLOAT, DOUBLE, None):
+    """The column of which `node` is a chain of casts that are NULL where it is NULL, and nowhere else.
+
+    NaN as a decimal is NULL; without ANSI, so is a text that is no value and a number too large for a decimal.
+    """
+    while isinstance(node, Cast) and not node.safe and not isinstance(node.type, DecimalType):
+        if type_of(node.child) in (FLOAT, DOUBLE, STRING, None):
+            return None
         node = node.child
     return node if isinstance(node, FieldRef) else None
 

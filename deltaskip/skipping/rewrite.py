@@ -41,6 +41,7 @@ from deltaskip.expr.nodes import (
     Opaque,
     Or,
     StartsWith,
+    children_of,
     walk,
 )
 from deltaskip.expr.normalize import normalize
@@ -304,7 +305,7 @@ class _Rewriter:
         """The leaf, to be evaluated in files where each of its columns has one value."""
         if not deterministic(node) or not _evaluable(node):
             return None
-        columns = list(dict.fromkeys(part for part in walk(node) if isinstance(part, FieldRef)))
+        columns = _columns(node)
         fields = [self._field(column) for column in columns]
         found: list[tuple[FieldRef, StatField]] = []
         for column, statistics in zip(columns, fields, strict=True):
@@ -319,14 +320,13 @@ class _Rewriter:
         """Every row of a file has the file's partition values, so any expression over them has one value a file."""
         if not self._reads_partitions_only(node):
             return None
-        columns = tuple(dict.fromkeys(part for part in walk(node) if isinstance(part, FieldRef)))
-        return PartitionTerm(node, columns)
+        return PartitionTerm(node, tuple(_columns(node)))
 
     def _reads_partitions_only(self, node: Node) -> bool:
-        columns = [part for part in walk(node) if isinstance(part, FieldRef)]
-        if not columns or not deterministic(node) or not _evaluable(node):
+        columns = _columns(node)
+        if not columns or not all(column.partition and not self._is_padded(column) for column in columns):
             return False
-        return all(column.partition and not self._is_padded(column) for column in columns)
+        return deterministic(node) and _evaluable(node)
 
     def _field(self, column: FieldRef) -> StatField | None:
         """The column as statistics know it, or None for partition columns."""
@@ -384,6 +384,18 @@ def _gather(
     if len(together) < 2:
         return list(children)
     return [combine(tuple(together)), *(child for child in children if not belongs(child))]
+
+
+def _columns(node: Node) -> list[FieldRef]:
+    """The columns that a node reads, each once. Literals, of which a list may have very many, are passed over."""
+    found: dict[FieldRef, None] = {}
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, FieldRef):
+            found[part] = None
+        pending.extend(child for child in reversed(children_of(part)) if not isinstance(child, Literal))
+    return list(found)
 
 
 def _evaluable(node: Node) -> bool:

@@ -81,11 +81,11 @@ def _present(field: StatField, values: Values) -> Term:
 
 
 def _bounded(field: StatField, spans: Spans, domain: Domain) -> Term:
-    outside = complement(spans, domain)
     if len(spans) > _FEW and field.kind is not BoundKind.DECIMAL:
         has_nan = field.kind is BoundKind.DOUBLE and spans[-1][1] > NAN
         if _points_only(spans):
             return AnyPoint(field, _points(field, spans), has_nan)
+        outside = complement(spans, domain)
         if _points_only(outside):
             return NotOnly(field, _points(field, outside), has_nan)
         if field.kind is BoundKind.INT64:
@@ -120,5 +120,7 @@ def _points_only(spans: Spans) -> bool:
 def _points(field: StatField, spans: Spans) -> pa.Array:
     """The points in the layout that the kernels search, ascending; NaN last."""
     types = {BoundKind.DOUBLE: pa.float64(), BoundKind.TEXT: pa.binary()}
-    found = [_kernel_value(field, low) for low, _ in spans]
+    found = [low for low, _ in spans]
+    if field.kind is BoundKind.DOUBLE:
+        found = [_kernel_value(field, low) for low in found]
     return pa.array(found, types.get(field.kind, pa.int64()) if field.kind else pa.int64())

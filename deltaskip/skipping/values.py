@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from typing import Any
@@ -82,6 +82,8 @@ _DOUBLES = Domain(-INFINITY, NAN + 1)
 _TEXTS = Domain(b"", b"\xff")
 LOCAL = Domain(-(1 << 63) - (1 << 40), (1 << 63) + (1 << 40))
 """Local microseconds of every instant in every zone."""
+
+_COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 _DOMAINS: dict[DataType, Domain] = {
     BOOLEAN: Domain(0, 2),
@@ -182,13 +184,18 @@ def satisfying(type_: DataType, op: str, value: Any) -> Values | None:
     return Values(intersect(merged(spans), domain.all))
 
 
-def points_of(type_: DataType, values: Iterable[Any]) -> Values | None:
+def points_of(type_: DataType, values: Collection[Any]) -> Values | None:
     """Those of `values` (none NULL) that are of the type."""
-    ordinals = {ordinal_of(type_, value) for value in values}
     domain = domain_of(type_)
-    if domain is None or None in ordinals:
+    if domain is None:
         return None
-    return Values(intersect(merged((at, following(at)) for at in ordinals), domain.all))
+    if type_ in _COUNTED and all(type(value) is int for value in values):
+        ordinals = set(values)
+    else:
+        ordinals = {ordinal_of(type_, value) for value in values}
+    if None in ordinals:
+        return None
+    return Values(merged((at, following(at)) for at in ordinals if domain.low <= at < domain.stop))
 
 
 def merged(spans: Iterable[tuple[Any, Any]]) -> Spans:
@@ -204,6 +211,8 @@ def merged(spans: Iterable[tuple[Any, Any]]) -> Spans:
 
 def intersect(one: Spans, other: Spans) -> Spans:
     """What lies in both."""
+    if one and len(other) == 1 and other[0][0] <= one[0][0] and one[-1][1] <= other[0][1]:
+        return one
     found: list[tuple[Any, Any]] = []
     i = j = 0
     while i < len(one) and j < len(other):
