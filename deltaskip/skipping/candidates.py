@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,8 +27,38 @@ from deltaskip.stats.batch import FileStats
 __all__ = ["Batch", "candidates"]
 
 
+_AHEAD = 4
+"""At most so many row groups are decoded beside the one that is looked at; what bounds a scan's memory."""
+
+
 def candidates(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
-    """Every batch that may hold a file which `program` keeps: the checkpoint's row groups, then newer commits."""
+    """Every batch that may hold a file which `program` keeps: the checkpoint's row groups, then newer commits.
+
+    Where there are several, threads prepare the next ones while the caller looks at one; the order stays.
+    """
+    batches = _batches(snapshot, program)
+    first = list(islice(batches, 2))
+    ahead = min(_AHEAD, pa.cpu_count())
+    if len(first) < 2 or ahead < 2 or not program.stat_leaves:
+        yield from first
+        yield from batches
+        return
+    pool = ThreadPoolExecutor(ahead, "deltaskip")
+    try:
+        waiting: deque[tuple[Batch, Future[None]]] = deque()
+        for batch in (*first, *islice(batches, ahead - 1)):
+            waiting.append((batch, pool.submit(batch.prepare, program)))
+        while waiting:
+            batch, prepared = waiting.popleft()
+            prepared.result()
+            for following in islice(batches, 1):
+                waiting.append((following, pool.submit(following.prepare, program)))
+            yield batch
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _batches(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
     for part in snapshot.checkpoint_parts:
         for group in row_groups_to_read(program, part, snapshot.cache):
             yield _CheckpointBatch(snapshot, part, group)
@@ -164,7 +197,7 @@ class _CheckpointBatch(Batch):
     def _read(self, columns: Sequence[str]) -> pa.StructArray:
         table = self._part.read([f"add.{name}" for name in columns], [self._group])
         add = _one(table["add"])
-        add = add.filter(add.is_valid()) if add.null_count else add
+        add = _valid(add) if add.null_count else add
         if len(add) != self.num_rows:
             raise CorruptLog(
                 f"The log of {self.snapshot.root} is damaged: {self._part.path} holds an add without a path; restore "
@@ -182,6 +215,13 @@ def _leaf(parsed: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
     for name in path:
         values = pc.struct_field(values, [values.type.get_field_index(name)])
     return values
+
+
+def _valid(add: pa.StructArray) -> pa.StructArray:
+    """The rows that are not null; where they lie together, as writers sort them, without a copy."""
+    rows = pc.indices_nonzero(add.is_valid())
+    first, last = (rows[0].as_py(), rows[-1].as_py()) if len(rows) else (0, -1)
+    return add.slice(first, len(rows)) if last - first + 1 == len(rows) else add.take(rows)
 
 
 def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
