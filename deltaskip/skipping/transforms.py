@@ -83,6 +83,13 @@ def derived_columns(
         except PredicateError:
             return None
 
+    def nested(source: tuple[str, ...]) -> Node | None:
+        """A source written with dots and backticks, as in SQL."""
+        try:
+            return bound(parse_sql(source[0])) if len(source) == 1 else None
+        except PredicateError:
+            return None
+
     found: list[Derived | None] = []
     for name, text in generated.items():
         try:
@@ -91,7 +98,7 @@ def derived_columns(
             continue
     for source, field, transform in declared:
         if field not in generated:
-            found.append(_transformed(bound(Column((field,))), bound(Column(source)), transform))
+            found.append(_transformed(bound(Column((field,))), bound(Column(source)) or nested(source), transform))
     return tuple(derived for derived in found if derived is not None)
 
 

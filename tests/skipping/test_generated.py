@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import tempfile
 from pathlib import Path
@@ -232,6 +233,10 @@ def test_transforms_of_hidden_partitioning_have_icebergs_meaning(tmp_path: Path)
     assert kept(table("same", LONG, LONG, "identity", ["1", "2"]), "s > 1") == ["2"]
     buckets = table("bucket", LONG, INTEGER, "bucket[8]", [str(n) for n in range(8)])
     assert kept(buckets, "s = 34") == [str(iceberg_bucket(34, LONG, 8))]
+    inner = StructField("s", StructType((StructField("t", TIMESTAMP_NTZ),)))
+    property_ = {"deltaskip__partitioning": json.dumps([{"transform": "year", "source": "s.t", "field": "g"}])}
+    nested = partitioned(tmp_path / "nested", inner, [StructField("g", INTEGER)], days("52", "53"), **property_)
+    assert kept(nested, "s.t > TIMESTAMP_NTZ'2023-01-15 12:30:00'") == ["53"]
     assert len(kept(table("none", LONG, INTEGER, "void", ["1"]), "s = 34")) == 1
 
 
@@ -323,3 +328,11 @@ def _partition_text(value: Any, type_: DataType) -> str | None:
 @given(st.integers(0, 1 << 48))
 def test_no_file_is_dropped_by_what_was_generated_in_any_zone(seed: int) -> None:
     check(seed)
+
+
+@pytest.mark.skipif(
+    "DELTASKIP_LONG_RUN" not in os.environ, reason="a long run: set DELTASKIP_LONG_RUN to a number of tables"
+)
+def test_no_file_is_dropped_by_what_was_generated_in_a_long_seeded_run() -> None:
+    for seed in range(int(os.environ["DELTASKIP_LONG_RUN"])):
+        check(seed)
