@@ -68,9 +68,10 @@ class Replay:
     superseded: Superseded
 
 
-_NO_KEYS = pa.array([], pa.string())
+# Made so that pyarrow has no reason to load pandas.
+_NO_KEYS = pa.nulls(0, pa.string())
 
-EMPTY = Replay(FILE_SCHEMA.empty_table(), Superseded(_NO_KEYS, _NO_KEYS, _NO_KEYS))
+EMPTY = Replay(pa.Table.from_batches([], FILE_SCHEMA), Superseded(_NO_KEYS, _NO_KEYS, _NO_KEYS))
 
 
 def replay(actions: pa.Table) -> Replay:

@@ -56,8 +56,7 @@ class Scan:
         self.time_zone = time_zone
         self._predicate = self._bound(where)
         self._partition_truth = PartitionTruth(time_zone)
-        mode = snapshot.mapping_mode
-        self.program: Program = rewrite(self._predicate, snapshot.schema, mode, time_zone or "UTC")
+        self.program: Program = self._rewritten(self._predicate)
 
     @property
     def predicate(self) -> Node:
@@ -163,8 +162,12 @@ class Scan:
     @cached_property
     def _may_not(self) -> Program:
         """Keeps the files that may hold a row which does not match."""
+        return self._rewritten(not_true(self._predicate))
+
+    def _rewritten(self, predicate: Node) -> Program:
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
-        return rewrite(not_true(self._predicate), snapshot.schema, snapshot.mapping_mode, zone)
+        columns, properties = snapshot.partition_columns, snapshot.properties
+        return rewrite(predicate, snapshot.schema, snapshot.mapping_mode, zone, columns, properties)
 
     def _file_columns(self, stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
         if columns is None:

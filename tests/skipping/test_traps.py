@@ -535,3 +535,12 @@ def test_a_cast_can_be_null_where_its_column_is_not(tmp_path: Path, type_: DataT
     table = one_file(tmp_path, type_, {"numRecords": 1, "nullCount": {"c": 0}})
     assert kept(table, f"cast(c AS {target}) IS NULL") == ["f"]
     assert kept(table, f"try_cast(c AS {target}) IS NULL") == ["f"]
+
+
+def test_long_lists_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": INTEGER})
+    builder.commit(add("low", bounds(c=(0, 20))), add("mid", bounds(c=(500, 501))), add("high", bounds(c=(900, 901))))
+    first = [*range(12), 500]
+    second = [*range(12), 900]
+    where = f"c IN ({', '.join(map(str, first))}) OR c IN ({', '.join(map(str, second))})"
+    assert kept(tmp_path / "t", where) == ["low", "mid", "high"]
