@@ -27,9 +27,10 @@ __all__ = ["Cell", "measure", "whole_process"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """seconds: the median; peak_mb: the largest of the runs; kept: files found, None where the engine does not say."""
+    """seconds: the median; fastest: of the same runs; peak_mb: the largest; kept: files found, None where not told."""
 
     seconds: float
+    fastest: float
     peak_mb: float
     kept: int | None
 
@@ -39,8 +40,8 @@ def measure(engine: str, mode: str, table: Path, question: str, files: int, runs
     arguments = [engine, mode, str(table), question, str(files), str(max(runs, 3))]
     command = [sys.executable, "-m", "benchmarks.cell", *arguments]
     outcomes = [_run(command) for _ in range(runs if mode == "cold" else 1)]
-    seconds = statistics.median(second for outcome in outcomes for second in outcome["seconds"])
-    return Cell(seconds, max(outcome["peak_mb"] for outcome in outcomes), outcomes[0]["kept"])
+    seconds = [second for outcome in outcomes for second in outcome["seconds"]]
+    return Cell(statistics.median(seconds), min(seconds), max(outcome["peak_mb"] for outcome in outcomes), outcomes[0]["kept"])
 
 
 def whole_process(table: Path, question: str, files: int, runs: int = 5) -> Cell:
@@ -60,7 +61,7 @@ def whole_process(table: Path, question: str, files: int, runs: int = 5) -> Cell
         if process.returncode:
             raise RuntimeError(f"the command failed with {process.returncode}")
         peak = max(peak, usage.ru_maxrss / 1024)
-    return Cell(statistics.median(seconds), peak, max(len(lines) - 2, 0))
+    return Cell(statistics.median(seconds), min(seconds), peak, max(len(lines) - 2, 0))
 
 
 def _run(command: list[str]) -> dict[str, Any]:
