@@ -41,7 +41,8 @@ def measure(engine: str, mode: str, table: Path, question: str, files: int, runs
     command = [sys.executable, "-m", "benchmarks.cell", *arguments]
     outcomes = [_run(command) for _ in range(runs if mode == "cold" else 1)]
     seconds = [second for outcome in outcomes for second in outcome["seconds"]]
-    return Cell(statistics.median(seconds), min(seconds), max(outcome["peak_mb"] for outcome in outcomes), outcomes[0]["kept"])
+    peak = max(outcome["peak_mb"] for outcome in outcomes)
+    return Cell(statistics.median(seconds), min(seconds), peak, outcomes[0]["kept"])
 
 
 def whole_process(table: Path, question: str, files: int, runs: int = 5) -> Cell:
