@@ -317,6 +317,9 @@ def _fold(node: Node, time_zone: str) -> Node:
     children = children_of(node)
     if type_ is None or not all(isinstance(child, Literal) for child in children):
         return node
+    if isinstance(node, Collate):
+        # A literal carries no collation, and an explicit one decides the whole comparison.
+        return node
     if isinstance(node, Call) and node.name not in FUNCTIONS:
         return node
     try:

@@ -330,13 +330,36 @@ def _clip(bound: Decimal, value: Decimal, quantum: Decimal, side: Side) -> Decim
     return max(bound, value.quantize(quantum, ROUND_CEILING))
 
 
+def _widened_decimals(values: pa.Array, type_: DecimalType, side: Side) -> pa.Array:
+    """Decimals of a struct that may come from a text which a double printed, widened as that text is.
+
+    Up to 15 digits nothing is lost; beyond, only a decimal has more than 17 significant ones.
+    """
+    limit = Decimal(10) ** (_PRINTED_DIGITS - type_.scale)
+    if type_.precision <= _PRINTED_DIGITS or len(values) == values.null_count:
+        return values
+    long = pc.fill_null(pc.or_(pc.greater_equal(values, limit), pc.less_equal(values, -limit)), False)
+    if not pc.any(long).as_py():
+        return values
+    odd = values.filter(long)
+    bounds = [_decimal_bound(f"{value:e}", type_, side) for value in odd.to_pylist() if value is not None]
+    exact = [len(value.as_tuple().digits) - _trailing_zeros(value) > _DOUBLE_DIGITS for value in odd.to_pylist()]
+    kept = [v if is_exact else bound for v, bound, is_exact in zip(odd.to_pylist(), bounds, exact, strict=True)]
+    return pc.replace_with_mask(values, long, pa.array(kept, values.type))
+
+
+def _trailing_zeros(value: Decimal) -> int:
+    digits = value.as_tuple().digits
+    return next((i for i, digit in enumerate(reversed(digits)) if digit), len(digits))
+
+
 def _struct_decimals(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     type_ = field.type
     assert isinstance(type_, DecimalType)
     arrow = pa.decimal128(type_.precision, type_.scale)
     if pa.types.is_decimal(values.type) or pa.types.is_integer(values.type):
         try:
-            return _without_saturated(pc.cast(values, arrow), side)
+            return _widened_decimals(_without_saturated(pc.cast(values, arrow), side), type_, side)
         except pa.ArrowInvalid:
             pass  # a bound that the column's own type cannot hold proves nothing
     return pa.nulls(len(values), arrow)

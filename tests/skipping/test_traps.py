@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -29,6 +30,8 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from deltaskip.stats.decode import from_struct
+from deltaskip.stats.layout import StatField
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds, remove
 
 STRUCT = StructType((StructField("a", INTEGER), StructField("b", STRING)))
@@ -544,3 +547,18 @@ def test_long_lists_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path
     second = [*range(12), 900]
     where = f"c IN ({', '.join(map(str, first))}) OR c IN ({', '.join(map(str, second))})"
     assert kept(tmp_path / "t", where) == ["low", "mid", "high"]
+
+
+def test_an_explicit_collation_of_the_literal_is_no_binary_comparison(tmp_path: Path) -> None:
+    table = one_file(tmp_path, STRING, bounds(c=("abc", "abc")))
+    assert kept(table, "c = 'ABC' COLLATE UNICODE_CI") == ["f"]
+    assert kept(table, "c > 'b' COLLATE UNICODE_CI") == ["f"]
+
+
+def test_a_struct_decimal_that_a_double_may_have_rounded_is_widened(tmp_path: Path) -> None:
+    field = StatField(("c",), DecimalType(20, 0), "c")
+    values = pa.array([Decimal("12345678901234570000"), Decimal("12345678901234567899"), Decimal(123), None])
+    low = from_struct(values.cast(pa.decimal128(20, 0)), field, "min").to_pylist()
+    high = from_struct(values.cast(pa.decimal128(20, 0)), field, "max").to_pylist()
+    assert low[0] <= Decimal("12345678901234567899") <= high[0]
+    assert low[1:] == high[1:] == [Decimal("12345678901234567899"), Decimal(123), None]
