@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -28,9 +28,6 @@ import pyarrow.parquet as pq
 
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.table.table import DeltaTable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
 
@@ -127,7 +124,7 @@ def write_with_pyarrow(root: Path) -> None:
         pq.write_table(_rows_of_file(number), folder / f"part-{number:05}.parquet")
 
 
-def write_with_spark(spark: SparkSession, root: Path) -> None:
+def write_with_spark(spark: Any, root: Path) -> None:
     """Writes the same rows with `DataFrameWriter.parquet`: a task for half a day, a file for each surname in it."""
     per_day = ROWS_PER_FILE * FILES_PER_DAY
     surnames = ", ".join(f"'{name}'" for name in SURNAMES)
@@ -214,8 +211,8 @@ def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
     )
 
 
-def _spark_engine(spark: SparkSession) -> Engine:
-    def digest(frame: DataFrame) -> tuple[int, int]:
+def _spark_engine(spark: Any) -> Engine:
+    def digest(frame: Any) -> tuple[int, int]:
         rows, value = frame.selectExpr("count(*)", "bit_xor(xxhash64(id, name, amount, ts, day))").collect()[0]
         return rows, value
 
