@@ -10,6 +10,7 @@ __all__ = [
     "CorruptLog",
     "DataFileMissing",
     "DeltaSkipError",
+    "InvalidCollation",
     "PredicateError",
     "SchemaError",
     "SparkUnavailable",
@@ -54,6 +55,10 @@ class PredicateError(DeltaSkipError, ValueError):
 
 class CollationUnavailable(DeltaSkipError, LookupError):
     """No library of the collation's exact version is in this process."""
+
+
+class InvalidCollation(DeltaSkipError, ValueError):
+    """A text that is no collation identifier, or no name that its provider knows."""
 
 
 class CommitConflict(DeltaSkipError, RuntimeError):

@@ -1,0 +1,44 @@
+"""What every collation of an exact version can do, wherever its library comes from."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pyarrow as pa
+
+from deltaskip.collation.identifier import CollationId
+
+__all__ = ["Collation"]
+
+
+class Collation(Protocol):
+    """The order of strings under one provider, name and version.
+
+    Arrays are Arrow string, large_string, string_view, binary, large_binary, binary_view or dictionaries of them; bytes
+    that are not UTF-8 are read as Spark reads them, each maximal invalid part as U+FFFD.
+    """
+
+    @property
+    def id(self) -> CollationId:
+        """The identifier, with the exact version."""
+
+    @property
+    def source(self) -> str:
+        """Where the order comes from: "built in", or the path of a library."""
+
+    @property
+    def exact_keys(self) -> bool:
+        """Whether `sort_keys` order every pair of strings as Spark's comparator does."""
+
+    def sort_keys(self, array: pa.Array) -> pa.Array:
+        """A binary or large_binary array of as many keys, whose unsigned byte order is the collation; nulls stay."""
+
+    def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
+        """-1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null."""
+
+    def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
+        """A least and a greatest value that are in the array, as its type gives them; None without any. Nulls do not
+        count."""
+
+    def compare_values(self, left: str | bytes, right: str | bytes) -> int:
+        """-1, 0 or 1 as `left` is below, equal to or above `right`."""

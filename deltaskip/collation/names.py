@@ -1,0 +1,248 @@
+"""Names of collations: Spark's whole grammar, and the ICU locales of the specification's own examples.
+
+Spark: `UTF8_BINARY[_RTRIM]`, `UTF8_LCASE[_RTRIM]` or `<locale>{_CI|_CS|_AI|_AS|_RTRIM}`, specifiers in any order, each kind
+once. The specification writes `ICU.en_US` and `ICU.de_DE`, which Spark refuses: those are parsed as ICU locales.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+from deltaskip.errors import InvalidCollation
+
+__all__ = ["BINARY", "LCASE", "ROOT", "CollationName", "icu_locale", "parse_name", "spark_name", "spark_names"]
+
+BINARY = "UTF8_BINARY"
+LCASE = "UTF8_LCASE"
+ROOT = "UNICODE"
+
+# Spark 4.1 with ICU 77.1: the root and every locale with a collation of its own, by ISO 639, 15924 and 3166 (alpha-3).
+_LOCALES = (
+    ROOT,
+    *"""
+    af am ar ar_SAU as az be bg bn bo br bs bs_Cyrl ca ceb chr cs cy da de de_AUT dsb dz ee el en en_USA eo es et fa
+    fa_AFG ff ff_Adlm fi fil fo fr fr_CAN fy ga gl gu ha haw he he_ISR hi hr hsb hu hy id id_IDN ig is it ja ka kk kl km
+    kn ko kok ku ky lb lij lkt ln lo lt lv mk ml mn mr ms mt my nb nb_NOR ne nl nn no nso om or pa pa_Guru pa_Guru_IND
+    pl ps pt ro ru sa se si sk sl smn sq sr sr_Cyrl sr_Cyrl_BIH sr_Cyrl_MNE sr_Cyrl_SRB sr_Latn sr_Latn_BIH sr_Latn_SRB
+    st sv sw ta te th tk tn to tr ug uk ur uz vi wae wo xh yi yo zh zh_Hans zh_Hans_CHN zh_Hans_SGP zh_Hant zh_Hant_HKG
+    zh_Hant_MAC zh_Hant_TWN zu
+    """.split(),
+)
+_BY_UPPER = {locale.upper(): locale for locale in _LOCALES}
+
+_ALPHA2 = {
+    "AFG": "AF",
+    "AUT": "AT",
+    "BIH": "BA",
+    "CAN": "CA",
+    "CHN": "CN",
+    "HKG": "HK",
+    "IDN": "ID",
+    "IND": "IN",
+    "ISR": "IL",
+    "MAC": "MO",
+    "MNE": "ME",
+    "NOR": "NO",
+    "SAU": "SA",
+    "SGP": "SG",
+    "SRB": "RS",
+    "TWN": "TW",
+    "USA": "US",
+}
+
+_TAG = re.compile(
+    r"(?P<language>root|und|[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
+    r"(?P<posix>-posix)?(?:-u(?P<extension>(?:-[a-z0-9]{2,8})+))?"
+)
+_KEYWORDS = {
+    "collation": "co",
+    "colalternate": "ka",
+    "colbackwards": "kb",
+    "colcaselevel": "kc",
+    "colcasefirst": "kf",
+    "colnormalization": "kk",
+    "colnumeric": "kn",
+    "colreorder": "kr",
+    "colstrength": "ks",
+    "kv": "kv",
+}
+_ATTRIBUTES = frozenset((*_KEYWORDS.values(), "va"))
+_VALUES = {
+    "ka": {"non-ignorable": "noignore"},
+    "co": {"phonebook": "phonebk", "traditional": "trad", "dictionary": "dict", "gb2312han": "gb2312"},
+    "ks": {
+        "primary": "level1",
+        "secondary": "level2",
+        "tertiary": "level3",
+        "quaternary": "level4",
+        "identical": "identic",
+    },
+}
+_SWITCHES = {"yes": "true", "no": "false"}
+_VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
+
+
+@dataclass(frozen=True, slots=True)
+class CollationName:
+    """The name of a collation, taken apart.
+
+    locale: Spark's spelling (`UNICODE` is the root), `UTF8_BINARY` or `UTF8_LCASE`; a BCP 47 tag where `spark` is False.
+    rtrim: trailing U+0020 do not count, in either operand. normalized: Spark's one spelling of the name, or the name as
+    it was read where Spark does not know it. spark: whether it is a name of Spark's.
+    """
+
+    locale: str
+    case_sensitive: bool
+    accent_sensitive: bool
+    rtrim: bool
+    normalized: str
+    spark: bool = True
+
+    @property
+    def provider(self) -> str:
+        """The provider that the name belongs to: `spark` for UTF8_*, else `icu`."""
+        return "spark" if self.locale in (BINARY, LCASE) else "icu"
+
+
+@lru_cache(maxsize=4096)
+def parse_name(name: str) -> CollationName:
+    """The parts of `name`: Spark's reading of it where it has one, else that of an ICU locale (`en_US`,
+    `de@collation=phonebook`, `de-u-co-phonebk`).
+
+    Letter case means nothing. Raises InvalidCollation where it is neither.
+    """
+    known = _spark_name(name)
+    if known is not None:
+        return known
+    tag = _locale_tag(name)
+    if tag is None:
+        raise _invalid(name)
+    return CollationName(tag, True, True, False, name, spark=False)
+
+
+def spark_name(name: str) -> CollationName:
+    """The parts of a name that Spark knows. Raises InvalidCollation for every other (also for `en_US` and `root`)."""
+    known = _spark_name(name)
+    if known is None:
+        raise _invalid(name)
+    return known
+
+
+def spark_names() -> tuple[str, ...]:
+    """Every name of Spark's in its one normalised spelling: 1148 with ICU 77.1."""
+    own = (base + trim for base, trim in product((BINARY, LCASE), ("", "_RTRIM")))
+    icu = product(_LOCALES, ("", "_CI"), ("", "_AI"), ("", "_RTRIM"))
+    return (*own, *("".join(parts) for parts in icu))
+
+
+def icu_locale(name: CollationName | str) -> str:
+    """The BCP 47 tag to open the ICU collator with, its attributes in it: `de-AT-u-ks-level2`.
+
+    # Spark 4.1, CollationFactory: strength 3, 2 without case, 1 without accents; the case level where only case counts.
+    Trimming is not ICU's to do. Raises InvalidCollation for UTF8_* and unknown names.
+    """
+    parsed = parse_name(name) if isinstance(name, str) else name
+    if parsed.provider != "icu":
+        raise InvalidCollation(f"{parsed.normalized} is ordered by Spark itself; no ICU locale does the same.")
+    if not parsed.spark:
+        return parsed.locale
+    language, *rest = ["und"] if parsed.locale == ROOT else parsed.locale.split("_")
+    tag = "-".join((language, *(_ALPHA2.get(part, part) for part in rest)))
+    if not parsed.accent_sensitive:
+        return f"{tag}-u-kc-true-ks-level1" if parsed.case_sensitive else f"{tag}-u-ks-level1"
+    return f"{tag}-u-ks-level3" if parsed.case_sensitive else f"{tag}-u-ks-level2"
+
+
+def _spark_name(name: str) -> CollationName | None:
+    upper = name.upper()
+    base = next((own for own in (BINARY, LCASE) if upper.startswith(own)), None)
+    if base is None:
+        base = next((upper[:end] for end in range(len(upper), 0, -1) if upper[:end] in _BY_UPPER), None)
+    if base is None:
+        return None
+    own = base in (BINARY, LCASE)
+    specifiers = _specifiers(upper[len(base) :])
+    kinds = {"CI": "case", "CS": "case", "AI": "accent", "AS": "accent", "RTRIM": "trim"}
+    if specifiers is None or any(s not in kinds or (own and s != "RTRIM") for s in specifiers):
+        return None
+    if len({kinds[s] for s in specifiers}) < len(specifiers):
+        return None
+    locale = base if own else _BY_UPPER[base]
+    case_sensitive = "CI" not in specifiers and base != LCASE
+    written = "".join("_" + kind for kind in ("CI", "AI", "RTRIM") if kind in specifiers)
+    return CollationName(locale, case_sensitive, "AI" not in specifiers, "RTRIM" in specifiers, locale + written)
+
+
+def _specifiers(rest: str) -> list[str] | None:
+    """The specifiers behind a base name, None where it does not end there.
+
+    Java's split drops empty parts at the end only, and splitting an empty text gives one empty part.
+    """
+    if not rest:
+        return []
+    if rest[0] != "_":
+        return None
+    parts = rest[1:].split("_")
+    if len(parts) > 1:
+        while parts and not parts[-1]:
+            parts.pop()
+    return parts
+
+
+def _locale_tag(name: str) -> str | None:
+    """The BCP 47 tag of an ICU locale name or tag; None where it is neither, or says what this package cannot map."""
+    locale, at, keywords = name.lower().partition("@")
+    match = _TAG.fullmatch(locale.replace("_", "-"))
+    if match is None or (match["extension"] and at):
+        return None
+    attributes = _extension(match["extension"] or "") if not at else _keywords(keywords)
+    if attributes is None:
+        return None
+    if match["posix"]:
+        attributes = {**attributes, "va": "posix"}
+    language = "und" if match["language"] == "root" else match["language"]
+    script, region = match["script"], match["region"]
+    parts = [language, *([script.title()] if script else ()), *([region.upper()] if region else ())]
+    extension = "".join(f"-{key}-{value}" for key, value in sorted(attributes.items()))
+    return "-".join(parts) + (f"-u{extension}" if extension else "")
+
+
+def _extension(text: str) -> dict[str, str] | None:
+    found: dict[str, list[str]] = {}
+    key = ""
+    for part in text.split("-")[1:]:
+        if len(part) == 2:
+            if part in found:
+                return None
+            key = part
+            found[key] = []
+        elif key:
+            found[key].append(part)
+        else:
+            return None
+    if not set(found) <= _ATTRIBUTES or not found.get("va", ["posix"]) == ["posix"]:
+        return None
+    return {key: "-".join(values) or "true" for key, values in found.items()}
+
+
+def _keywords(text: str) -> dict[str, str] | None:
+    found: dict[str, str] = {}
+    for pair in text.split(";"):
+        keyword, equals, value = pair.strip().partition("=")
+        key = _KEYWORDS.get(keyword.strip())
+        value = value.strip()
+        value = _VALUES.get(key or "", _SWITCHES).get(value, value)
+        if key is None or not equals or key in found or _VALUE.fullmatch(value) is None:
+            return None
+        found[key] = value
+    return found
+
+
+def _invalid(name: str) -> InvalidCollation:
+    return InvalidCollation(
+        f"{name!r} is no collation of Spark's and no ICU locale; write a name that Spark's collations() lists, such as "
+        "UNICODE_CI or de_AUT."
+    )
