@@ -104,7 +104,7 @@ class CollationId:
         return self.text.upper()
 
     def same_order(self, other: CollationId) -> bool:
-        """Whether values under both compare alike for certain, so that statistics of one serve comparisons of the other.
+        """Whether statistics of one serve comparisons under the other: values compare alike for certain.
 
         # COLLATIONS RFC: "an engine must take care to only use column statistics for file skipping from a collation
         # that is identical to the one specified in the filtering operation in all aspects, including the collation

@@ -1,7 +1,7 @@
 """Names of collations: Spark's whole grammar, and the ICU locales of the specification's own examples.
 
-Spark: `UTF8_BINARY[_RTRIM]`, `UTF8_LCASE[_RTRIM]` or `<locale>{_CI|_CS|_AI|_AS|_RTRIM}`, specifiers in any order, each kind
-once. The specification writes `ICU.en_US` and `ICU.de_DE`, which Spark refuses: those are parsed as ICU locales.
+Spark: `UTF8_BINARY[_RTRIM]`, `UTF8_LCASE[_RTRIM]` or `<locale>{_CI|_CS|_AI|_AS|_RTRIM}`, specifiers in any order, each
+kind once. The specification writes `ICU.en_US` and `ICU.de_DE`, which Spark refuses: those are parsed as ICU locales.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ LCASE = "UTF8_LCASE"
 ROOT = "UNICODE"
 
 # Spark 4.1 with ICU 77.1: the root and every locale with a collation of its own, by ISO 639, 15924 and 3166 (alpha-3).
-_LOCALES = (
-    ROOT,
-    *"""
-    af am ar ar_SAU as az be bg bn bo br bs bs_Cyrl ca ceb chr cs cy da de de_AUT dsb dz ee el en en_USA eo es et fa
-    fa_AFG ff ff_Adlm fi fil fo fr fr_CAN fy ga gl gu ha haw he he_ISR hi hr hsb hu hy id id_IDN ig is it ja ka kk kl km
-    kn ko kok ku ky lb lij lkt ln lo lt lv mk ml mn mr ms mt my nb nb_NOR ne nl nn no nso om or pa pa_Guru pa_Guru_IND
-    pl ps pt ro ru sa se si sk sl smn sq sr sr_Cyrl sr_Cyrl_BIH sr_Cyrl_MNE sr_Cyrl_SRB sr_Latn sr_Latn_BIH sr_Latn_SRB
-    st sv sw ta te th tk tn to tr ug uk ur uz vi wae wo xh yi yo zh zh_Hans zh_Hans_CHN zh_Hans_SGP zh_Hant zh_Hant_HKG
-    zh_Hant_MAC zh_Hant_TWN zu
-    """.split(),
-)
+_ICU_LOCALES = """
+af am ar ar_SAU as az be bg bn bo br bs bs_Cyrl ca ceb chr cs cy da de de_AUT dsb dz ee el en en_USA eo es et fa
+fa_AFG ff ff_Adlm fi fil fo fr fr_CAN fy ga gl gu ha haw he he_ISR hi hr hsb hu hy id id_IDN ig is it ja ka kk kl km
+kn ko kok ku ky lb lij lkt ln lo lt lv mk ml mn mr ms mt my nb nb_NOR ne nl nn no nso om or pa pa_Guru pa_Guru_IND
+pl ps pt ro ru sa se si sk sl smn sq sr sr_Cyrl sr_Cyrl_BIH sr_Cyrl_MNE sr_Cyrl_SRB sr_Latn sr_Latn_BIH sr_Latn_SRB
+st sv sw ta te th tk tn to tr ug uk ur uz vi wae wo xh yi yo zh zh_Hans zh_Hans_CHN zh_Hans_SGP zh_Hant zh_Hant_HKG
+zh_Hant_MAC zh_Hant_TWN zu
+"""
+_LOCALES = (ROOT, *_ICU_LOCALES.split())
 _BY_UPPER = {locale.upper(): locale for locale in _LOCALES}
+
+_KINDS = {"CI": "case", "CS": "case", "AI": "accent", "AS": "accent", "RTRIM": "trim"}
 
 _ALPHA2 = {
     "AFG": "AF",
@@ -89,7 +89,7 @@ _VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
 class CollationName:
     """The name of a collation, taken apart.
 
-    locale: Spark's spelling (`UNICODE` is the root), `UTF8_BINARY` or `UTF8_LCASE`; a BCP 47 tag where `spark` is False.
+    locale: Spark's spelling (`UNICODE` is the root), `UTF8_BINARY` or `UTF8_LCASE`; a BCP 47 tag if `spark` is False.
     rtrim: trailing U+0020 do not count, in either operand. normalized: Spark's one spelling of the name, or the name as
     it was read where Spark does not know it. spark: whether it is a name of Spark's.
     """
@@ -158,28 +158,25 @@ def icu_locale(name: CollationName | str) -> str:
 
 def _spark_name(name: str) -> CollationName | None:
     upper = name.upper()
-    base = next((own for own in (BINARY, LCASE) if upper.startswith(own)), None)
-    if base is None:
-        base = next((upper[:end] for end in range(len(upper), 0, -1) if upper[:end] in _BY_UPPER), None)
-    if base is None:
+    own = upper.removesuffix("_RTRIM")
+    if own in (BINARY, LCASE):
+        return CollationName(own, own == BINARY, True, upper != own, upper)
+    base = next((upper[:end] for end in range(len(upper), 0, -1) if upper[:end] in _BY_UPPER), None)
+    specifiers = None if base is None else _specifiers(upper[len(base) :])
+    if base is None or specifiers is None or not set(specifiers) <= set(_KINDS):
         return None
-    own = base in (BINARY, LCASE)
-    specifiers = _specifiers(upper[len(base) :])
-    kinds = {"CI": "case", "CS": "case", "AI": "accent", "AS": "accent", "RTRIM": "trim"}
-    if specifiers is None or any(s not in kinds or (own and s != "RTRIM") for s in specifiers):
+    if len({_KINDS[s] for s in specifiers}) < len(specifiers):
         return None
-    if len({kinds[s] for s in specifiers}) < len(specifiers):
-        return None
-    locale = base if own else _BY_UPPER[base]
-    case_sensitive = "CI" not in specifiers and base != LCASE
-    written = "".join("_" + kind for kind in ("CI", "AI", "RTRIM") if kind in specifiers)
-    return CollationName(locale, case_sensitive, "AI" not in specifiers, "RTRIM" in specifiers, locale + written)
+    written = _BY_UPPER[base] + "".join("_" + s for s in ("CI", "AI", "RTRIM") if s in specifiers)
+    return CollationName(
+        _BY_UPPER[base], "CI" not in specifiers, "AI" not in specifiers, "RTRIM" in specifiers, written
+    )
 
 
 def _specifiers(rest: str) -> list[str] | None:
-    """The specifiers behind a base name, None where it does not end there.
+    """The specifiers behind a locale, None where the locale does not end there.
 
-    Java's split drops empty parts at the end only, and splitting an empty text gives one empty part.
+    Java's split drops empty parts at the end only, so `de_CI_` and `de__` are names and `de_` is none.
     """
     if not rest:
         return []
@@ -194,6 +191,8 @@ def _specifiers(rest: str) -> list[str] | None:
 
 def _locale_tag(name: str) -> str | None:
     """The BCP 47 tag of an ICU locale name or tag; None where it is neither, or says what this package cannot map."""
+    if not name.isascii():
+        return None
     locale, at, keywords = name.lower().partition("@")
     match = _TAG.fullmatch(locale.replace("_", "-"))
     if match is None or (match["extension"] and at):
@@ -223,7 +222,7 @@ def _extension(text: str) -> dict[str, str] | None:
             found[key].append(part)
         else:
             return None
-    if not set(found) <= _ATTRIBUTES or not found.get("va", ["posix"]) == ["posix"]:
+    if not set(found) <= _ATTRIBUTES or found.get("va", ["posix"]) != ["posix"]:
         return None
     return {key: "-".join(values) or "true" for key, values in found.items()}
 
