@@ -1,0 +1,71 @@
+"""ICU's C functions by pointer, out of one library of one version, and a collator of it that nothing changes."""
+
+from libc.stdint cimport int8_t, int32_t, uint8_t, uint16_t
+
+
+ctypedef void (*get_version_t)(uint8_t* version) noexcept nogil
+ctypedef void* (*open_t)(const char* locale, int* status) noexcept nogil
+ctypedef void (*close_t)(void* collator) noexcept nogil
+ctypedef void (*set_attribute_t)(void* collator, int attribute, int value, int* status) noexcept nogil
+ctypedef int (*get_attribute_t)(const void* collator, int attribute, int* status) noexcept nogil
+ctypedef int (*compare_utf8_t)(
+    const void* collator, const char* left, int32_t left_size, const char* right, int32_t right_size, int* status
+) noexcept nogil
+ctypedef int32_t (*sort_key_t)(
+    const void* collator, const uint16_t* source, int32_t size, uint8_t* key, int32_t capacity
+) noexcept nogil
+ctypedef void (*special_strings_t)(
+    const void* collator, void* contractions, void* expansions, int8_t add_prefixes, int* status
+) noexcept nogil
+ctypedef void* (*set_open_t)() noexcept nogil
+ctypedef void (*set_close_t)(void* chars) noexcept nogil
+ctypedef int32_t (*set_size_t)(const void* chars) noexcept nogil
+ctypedef int32_t (*set_item_t)(
+    const void* chars, int32_t index, int32_t* first, int32_t* last, uint16_t* text, int32_t capacity, int* status
+) noexcept nogil
+ctypedef int32_t (*count_available_t)() noexcept nogil
+ctypedef const char* (*get_available_t)(int32_t index) noexcept nogil
+ctypedef int8_t (*set_contains_t)(const void* chars, int32_t char) noexcept nogil
+
+
+cdef struct Functions:
+    get_version_t get_version
+    open_t open
+    close_t close
+    set_attribute_t set_attribute
+    get_attribute_t get_attribute
+    compare_utf8_t compare_utf8
+    sort_key_t sort_key
+    special_strings_t special_strings
+    set_open_t set_open
+    set_close_t set_close
+    set_size_t set_size
+    set_item_t set_item
+    set_contains_t set_contains
+    count_available_t count_available
+    get_available_t get_available
+
+
+cdef class IcuLibrary:
+    """One ICU4C in this process. It is never unloaded: ICU keeps pointers of its own."""
+    cdef Functions call
+    cdef readonly str path
+    cdef readonly str version
+    cdef readonly str suffix
+    cdef int _bind(self, void* handle) except -1
+    cdef void* _symbol(self, void* handle, str name) except NULL
+
+
+cdef class IcuCollator:
+    """A UCollator that nothing changes once it is open, so that any number of threads may compare with it at once.
+
+    ranks[c]: where the ASCII character c stands among all of them by its primary weight, from 1; equal weights share a
+    rank. 0 for what is not ASCII, and for every character whose weight depends on what follows it or is not one.
+    """
+    cdef readonly IcuLibrary library
+    cdef readonly str locale
+    cdef readonly bint fell_back
+    cdef void* handle
+    cdef uint8_t[256] ranks
+    cdef int _rank(self, bytes tag) except -1
+    cdef int _attribute(self, int attribute) except? -2

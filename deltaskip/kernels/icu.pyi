@@ -1,0 +1,35 @@
+from collections.abc import Iterable
+
+class IcuLibrary:
+    """One ICU4C library in this process, bound by dlopen; it stays loaded."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def version(self) -> str:
+        """major.minor as the library itself says: "77.1"."""
+    @property
+    def suffix(self) -> str:
+        """What its symbols end in: "_77", or nothing."""
+    def __init__(self, path: str, dependencies: Iterable[str] = ()) -> None:
+        """path: the file of libicui18n. dependencies: files to load before it, in order (libicudata, libicuuc).
+
+        Raises OSError where a file cannot be loaded or lacks a function.
+        """
+    def locales(self) -> tuple[str, ...]:
+        """Locales that the library has a collation of, as ICU writes them: "de", "sr_Cyrl_BA"; not the root."""
+
+class IcuCollator:
+    """The order of one locale of one library; any number of threads may use it at once."""
+
+    @property
+    def library(self) -> IcuLibrary: ...
+    @property
+    def locale(self) -> str: ...
+    @property
+    def fell_back(self) -> bool:
+        """Whether the library knows no such locale and took its root order."""
+    def __init__(self, library: IcuLibrary, locale: str) -> None:
+        """locale: a BCP 47 tag with its attributes, such as "de-AT-u-ks-level2". Raises OSError where ICU refuses it."""
+    def ascii_ranks(self) -> bytes:
+        """256 bytes: the rank of each ASCII character by primary weight, 0 where it alone decides nothing."""

@@ -1,0 +1,194 @@
+"""ICU libraries bound by dlopen and dlsym, several versions side by side in one process.
+
+Nothing of ICU is needed to build this. A library's symbols carry its major version (`ucol_open_77`) unless it was built
+without; what version it is, minor version included, is asked of the library itself.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int32_t, uint8_t, uint16_t
+from libc.string cimport memset
+
+cdef extern from "<dlfcn.h>" nogil:
+    void* dlopen(const char* path, int flags)
+    void* dlsym(void* handle, const char* symbol)
+    char* dlerror()
+    int RTLD_NOW
+    int RTLD_LOCAL
+
+cdef enum:
+    ALTERNATE_HANDLING = 1
+    CASE_LEVEL = 3
+    STRENGTH = 5
+    NUMERIC_COLLATION = 7
+    PRIMARY = 0
+    OFF = 16
+    NON_IGNORABLE = 21
+    USING_DEFAULT_WARNING = -127
+
+# Function names are the same since ICU 50; a symbol may end in any major version up to one that is far away.
+cdef int OLDEST = 50
+cdef int NEWEST = 150
+
+
+cdef class IcuLibrary:
+    def __init__(self, str path not None, dependencies=()):
+        cdef void* handle
+        for dependency in dependencies:
+            _load(dependency)
+        handle = _load(path)
+        self.path = path
+        self.suffix = _suffix(handle, path)
+        self._bind(handle)
+        cdef uint8_t[4] numbers
+        self.call.get_version(numbers)
+        self.version = f"{numbers[0]}.{numbers[1]}"
+
+    cdef int _bind(self, void* handle) except -1:
+        self.call.get_version = <get_version_t>self._symbol(handle, "u_getVersion")
+        self.call.open = <open_t>self._symbol(handle, "ucol_open")
+        self.call.close = <close_t>self._symbol(handle, "ucol_close")
+        self.call.set_attribute = <set_attribute_t>self._symbol(handle, "ucol_setAttribute")
+        self.call.get_attribute = <get_attribute_t>self._symbol(handle, "ucol_getAttribute")
+        self.call.compare_utf8 = <compare_utf8_t>self._symbol(handle, "ucol_strcollUTF8")
+        self.call.sort_key = <sort_key_t>self._symbol(handle, "ucol_getSortKey")
+        self.call.special_strings = <special_strings_t>self._symbol(handle, "ucol_getContractionsAndExpansions")
+        self.call.set_open = <set_open_t>self._symbol(handle, "uset_openEmpty")
+        self.call.set_close = <set_close_t>self._symbol(handle, "uset_close")
+        self.call.set_size = <set_size_t>self._symbol(handle, "uset_getItemCount")
+        self.call.set_item = <set_item_t>self._symbol(handle, "uset_getItem")
+        self.call.set_contains = <set_contains_t>self._symbol(handle, "uset_contains")
+        self.call.count_available = <count_available_t>self._symbol(handle, "ucol_countAvailable")
+        self.call.get_available = <get_available_t>self._symbol(handle, "ucol_getAvailable")
+        return 0
+
+    cdef void* _symbol(self, void* handle, str name) except NULL:
+        cdef bytes symbol = (name + self.suffix).encode()
+        cdef void* address = dlsym(handle, PyBytes_AS_STRING(symbol))
+        if address == NULL:
+            raise OSError(f"{self.path} has no {symbol.decode()}")
+        return address
+
+    def locales(self):
+        """Names of the locales that the library has a collation of, as ICU writes them."""
+        return tuple(
+            (<bytes>self.call.get_available(i)).decode("ascii") for i in range(self.call.count_available())
+        )
+
+    def __repr__(self):
+        return f"IcuLibrary({self.path!r}, version={self.version!r})"
+
+
+cdef class IcuCollator:
+    def __cinit__(self):
+        self.handle = NULL
+        memset(self.ranks, 0, sizeof(self.ranks))
+
+    def __init__(self, IcuLibrary library not None, str locale not None):
+        cdef int status = 0
+        cdef bytes tag = locale.encode("ascii")
+        self.library = library
+        self.locale = locale
+        self.handle = library.call.open(PyBytes_AS_STRING(tag), &status)
+        if status > 0 or self.handle == NULL:
+            raise OSError(f"{library.path} cannot open the collation {locale!r} (ICU error {status})")
+        self.fell_back = status == USING_DEFAULT_WARNING
+        self._rank(tag)
+
+    def __dealloc__(self):
+        if self.handle != NULL:
+            self.library.call.close(self.handle)
+
+    cdef int _rank(self, bytes tag) except -1:
+        """Fill `ranks`, where the locale's rules give characters weights of their own."""
+        cdef int status = 0
+        cdef void* primary
+        if self._attribute(ALTERNATE_HANDLING) != NON_IGNORABLE or self._attribute(NUMERIC_COLLATION) != OFF:
+            return 0
+        primary = self.library.call.open(PyBytes_AS_STRING(tag), &status)
+        if status > 0 or primary == NULL:
+            raise OSError(f"{self.library.path} cannot open the collation {self.locale!r} (ICU error {status})")
+        self.library.call.set_attribute(primary, STRENGTH, PRIMARY, &status)
+        self.library.call.set_attribute(primary, CASE_LEVEL, OFF, &status)
+        if status <= 0:
+            status = _rank_ascii(&self.library.call, primary, self.ranks)
+        if status <= 0:
+            status = _unrank_special(&self.library.call, primary, self.ranks)
+        self.library.call.close(primary)
+        if status > 0:
+            memset(self.ranks, 0, sizeof(self.ranks))
+        return 0
+
+    cdef int _attribute(self, int attribute) except? -2:
+        cdef int status = 0
+        cdef int value = self.library.call.get_attribute(self.handle, attribute, &status)
+        return value if status <= 0 else -1
+
+    def ascii_ranks(self):
+        """The rank of each of the 256 bytes; 0 where a byte alone decides nothing."""
+        return bytes([self.ranks[i] for i in range(256)])
+
+    def __repr__(self):
+        return f"IcuCollator({self.library!r}, {self.locale!r})"
+
+
+cdef void* _load(str path) except NULL:
+    cdef bytes encoded = path.encode("utf-8", "surrogateescape")
+    cdef void* handle = dlopen(PyBytes_AS_STRING(encoded), RTLD_NOW | RTLD_LOCAL)
+    if handle == NULL:
+        raise OSError((<bytes>dlerror()).decode("utf-8", "replace"))
+    return handle
+
+
+cdef str _suffix(void* handle, str path):
+    """What follows `ucol_open` in the library's symbols: nothing, or `_77`."""
+    for suffix in ("", *(f"_{major}" for major in range(NEWEST, OLDEST, -1))):
+        if dlsym(handle, PyBytes_AS_STRING(f"ucol_open{suffix}".encode())) != NULL:
+            return suffix
+    raise OSError(f"{path} is no ICU collation library: it has no ucol_open")
+
+
+cdef int _rank_ascii(Functions* call, const void* primary, uint8_t* ranks) noexcept nogil:
+    """Rank the ASCII characters that have a primary weight, from 1; gives ICU's status."""
+    cdef uint8_t[128] sorted
+    cdef int count = 0, status = 0, i, at
+    cdef char left, right
+    cdef uint8_t rank = 0
+    for i in range(128):
+        left = <char>i
+        if call.compare_utf8(primary, &left, 1, &left, 0, &status) == 0:
+            continue
+        at = count
+        while at > 0:
+            right = <char>sorted[at - 1]
+            if call.compare_utf8(primary, &right, 1, &left, 1, &status) <= 0:
+                break
+            sorted[at] = sorted[at - 1]
+            at -= 1
+        sorted[at] = <uint8_t>i
+        count += 1
+    for i in range(count):
+        left, right = <char>sorted[i], <char>sorted[i - 1 if i > 0 else 0]
+        if i == 0 or call.compare_utf8(primary, &right, 1, &left, 1, &status) != 0:
+            rank += 1
+        ranks[sorted[i]] = rank
+    return status
+
+
+cdef int _unrank_special(Functions* call, const void* primary, uint8_t* ranks) noexcept nogil:
+    """Take the rank of every ASCII character that begins a contraction going on in ASCII, or that expands."""
+    cdef void* contractions = call.set_open()
+    cdef void* expansions = call.set_open()
+    cdef uint16_t[256] text
+    cdef int32_t first, last, size, i
+    cdef int status = 0
+    call.special_strings(primary, contractions, expansions, 1, &status)
+    for i in range(call.set_size(contractions)):
+        size = call.set_item(contractions, i, &first, &last, text, 256, &status)
+        if size >= 2 and text[0] < 128 and text[1] < 128:
+            ranks[text[0]] = 0
+    for i in range(128):
+        if call.set_contains(expansions, i):
+            ranks[i] = 0
+    call.set_close(contractions)
+    call.set_close(expansions)
+    return status
