@@ -1,5 +1,9 @@
 """deltaskip: which files of a Delta table can hold rows that match a predicate, read just those through Spark."""
 
+from deltaskip.collation.call import collation
+from deltaskip.collation.collation import Collation
+from deltaskip.collation.libraries import register_icu
+from deltaskip.collation.registry import AvailableCollations, available_collations
 from deltaskip.errors import (
     CollationUnavailable,
     CommitConflict,
@@ -7,6 +11,7 @@ from deltaskip.errors import (
     CorruptLog,
     DataFileMissing,
     DeltaSkipError,
+    InvalidCollation,
     PredicateError,
     SchemaError,
     SparkUnavailable,
@@ -24,6 +29,8 @@ from deltaskip.table.table import DeltaTable
 __version__ = "0.1.0"
 
 __all__ = [
+    "AvailableCollations",
+    "Collation",
     "CollationUnavailable",
     "ColumnExpr",
     "CommitConflict",
@@ -33,6 +40,7 @@ __all__ = [
     "DeltaSkipError",
     "DeltaTable",
     "Explain",
+    "InvalidCollation",
     "LeafReport",
     "PredicateError",
     "Scan",
@@ -44,6 +52,9 @@ __all__ = [
     "UnsupportedFeature",
     "VersionNotFound",
     "__version__",
+    "available_collations",
     "col",
+    "collation",
     "lit",
+    "register_icu",
 ]

@@ -64,7 +64,7 @@ cdef class IcuCollator:
     """
     cdef readonly IcuLibrary library
     cdef readonly str locale
-    cdef readonly bint fell_back
+    cdef readonly bint case_level
     cdef void* handle
     cdef uint8_t[256] ranks
     cdef int _rank(self, bytes tag) except -1

@@ -27,9 +27,13 @@ class IcuCollator:
     @property
     def locale(self) -> str: ...
     @property
-    def fell_back(self) -> bool:
-        """Whether the library knows no such locale and took its root order."""
-    def __init__(self, library: IcuLibrary, locale: str) -> None:
-        """locale: a BCP 47 tag with its attributes, such as "de-AT-u-ks-level2". Raises OSError where ICU refuses it."""
+    def case_level(self) -> bool:
+        """Whether letter case is a level of its own, as in orders that tell case apart but not accents."""
+    def __init__(self, library: IcuLibrary, locale: str, ranked: bool = True) -> None:
+        """locale: a BCP 47 tag with its attributes, such as "de-AT-u-ks-level2". Raises OSError where ICU refuses it.
+
+        A locale that the library does not know gives the root order: look in `library.locales()` first.
+        ranked: work out ascii_ranks, which takes milliseconds; without them all is slower and nothing is different.
+        """
     def ascii_ranks(self) -> bytes:
         """256 bytes: the rank of each ASCII character by primary weight, 0 where it alone decides nothing."""

@@ -23,7 +23,6 @@ cdef enum:
     PRIMARY = 0
     OFF = 16
     NON_IGNORABLE = 21
-    USING_DEFAULT_WARNING = -127
 
 # Function names are the same since ICU 50; a symbol may end in any major version up to one that is far away.
 cdef int OLDEST = 50
@@ -83,7 +82,7 @@ cdef class IcuCollator:
         self.handle = NULL
         memset(self.ranks, 0, sizeof(self.ranks))
 
-    def __init__(self, IcuLibrary library not None, str locale not None):
+    def __init__(self, IcuLibrary library not None, str locale not None, bint ranked=True):
         cdef int status = 0
         cdef bytes tag = locale.encode("ascii")
         self.library = library
@@ -91,8 +90,9 @@ cdef class IcuCollator:
         self.handle = library.call.open(PyBytes_AS_STRING(tag), &status)
         if status > 0 or self.handle == NULL:
             raise OSError(f"{library.path} cannot open the collation {locale!r} (ICU error {status})")
-        self.fell_back = status == USING_DEFAULT_WARNING
-        self._rank(tag)
+        self.case_level = self._attribute(CASE_LEVEL) != OFF
+        if ranked:
+            self._rank(tag)
 
     def __dealloc__(self):
         if self.handle != NULL:

@@ -7,7 +7,7 @@ reach them. Everything else ICU itself compares.
 
 import pyarrow as pa
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport INT32_MAX, int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
@@ -64,6 +64,20 @@ def sort_keys(IcuCollator collator not None, object array, bint rtrim=False):
     _check(code)
     buffers = [_validity(texts), pa.py_buffer(ends), pa.py_buffer(keys)]
     return pa.Array.from_buffers(pa.large_binary(), view.length, buffers)
+
+
+def sort_key(IcuCollator collator not None, bytes text not None, bint rtrim=False):
+    """The sort key of one text, as in sort_keys."""
+    cdef ByteBuffer ends = ByteBuffer.__new__(ByteBuffer)
+    cdef ByteBuffer keys = ByteBuffer.__new__(ByteBuffer)
+    cdef int64_t[2] offsets
+    cdef int code
+    offsets[0], offsets[1] = 0, PyBytes_GET_SIZE(text)
+    cdef Texts texts = Texts(NULL, &offsets[0], <const uint8_t*>PyBytes_AS_STRING(text), NULL, 0, 1, rtrim)
+    with nogil:
+        code = _sort_keys(collator, texts, ends, keys)
+    _check(code)
+    return PyBytes_FromStringAndSize(<const char*>keys.data, keys.size)
 
 
 def compare(IcuCollator collator not None, object array, bytes literal not None, bint rtrim=False):

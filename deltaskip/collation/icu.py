@@ -1,0 +1,149 @@
+"""Collations of ICU, each by one library of one exact version.
+
+# Spark 4.1, CollationFactory: bytes that are not UTF-8 count as U+FFFD, one for each maximal ill-formed part; RTRIM
+removes U+0020, no other space, from the end of both operands before anything else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.collation.identifier import CollationId
+from deltaskip.collation.names import CollationName, icu_locale, parse_name
+from deltaskip.collation.texts import kernel_texts, text_bytes, text_value, used_entries
+from deltaskip.errors import CollationUnavailable, InvalidCollation
+from deltaskip.kernels import icu_order
+from deltaskip.kernels.icu import IcuCollator, IcuLibrary
+from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
+from deltaskip.kernels.sort_key_column import KeyColumn
+
+__all__ = ["IcuCollation", "icu_collation"]
+
+_LEVEL_END = 0x01
+_SHARP_S = "ß"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IcuCollation:
+    """One order of one ICU library; a deltaskip.collation.collation.Collation. Any number of threads may use it.
+
+    exact_keys: False for case-sensitive collations without accents (`*_AI`), where Spark's comparator (ICU4J's) and
+    every sort key disagree on strings with U+00DF: there only values that it `trusts` may prove anything.
+    """
+
+    id: CollationId
+    name: CollationName
+    source: str
+    exact_keys: bool
+    collator: IcuCollator = field(repr=False)
+
+    def sort_keys(self, array: pa.Array) -> pa.Array:
+        """A large_binary array of as many keys, whose unsigned byte order is the collation; nulls stay null.
+
+        Never to be stored or compared with keys of another version. Raises TypeError for arrays that hold neither
+        strings nor binary, ValueError for a string of 1 GiB.
+        """
+        texts, codes = kernel_texts(array)
+        keys = icu_order.sort_keys(self.collator, texts, self.name.rtrim)
+        return keys if codes is None else keys.take(codes)
+
+    def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
+        """-1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null. Raises as sort_keys."""
+        texts, codes = kernel_texts(array)
+        orders = icu_order.compare(self.collator, texts, text_bytes(literal), self.name.rtrim)
+        return orders if codes is None else orders.take(codes)
+
+    def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
+        """A least and a greatest value that are in the array, as its type gives them; None without any.
+
+        A string that is not UTF-8 is given as bytes. Raises as sort_keys.
+        """
+        texts = used_entries(*kernel_texts(array))
+        found = icu_order.min_max(self.collator, texts, self.name.rtrim)
+        return (None, None) if found is None else (text_value(texts, found[0]), text_value(texts, found[1]))
+
+    def compare_values(self, left: str | bytes, right: str | bytes) -> int:
+        """-1, 0 or 1 as `left` is below, equal to or above `right`."""
+        return icu_order.compare_texts(self.collator, text_bytes(left), text_bytes(right), self.name.rtrim)
+
+    def key(self, value: str | bytes) -> bytes:
+        """The sort key of one value, its final zero included."""
+        return icu_order.sort_key(self.collator, text_bytes(value), self.name.rtrim)
+
+    def prefix_key(self, prefix: str | bytes) -> bytes | None:
+        """The beginning of primary weights that every string starting with `prefix` has; None where nothing is certain.
+
+        Spark searches with ICU's StringSearch, to which `é` begins with `E◌́` and `ﬁn` with `fi`, so no beginning of
+        the text itself is certain. Nothing is where the locale ignores punctuation (Thai), in `*_AI` collations, where
+        Spark refuses the question, and for a prefix of characters without primary weights.
+        """
+        if not self.exact_keys or not any(self.collator.ascii_ranks()):
+            return None
+        key = self.key(prefix)
+        return key[: key.index(_LEVEL_END)] or None
+
+    def may_start_with(
+        self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes
+    ) -> Lane:
+        """The lane of rows for which some value within min and max may start with `prefix`, as Spark understands it.
+
+        mins, maxs: values, or columns of their sort keys; as long as each other. A missing bound keeps.
+        """
+        begins = self.prefix_key(prefix)
+        if begins is None:
+            return constant_lane(len(maxs), True)
+        lowest = mins if isinstance(mins, KeyColumn) else KeyColumn(self.sort_keys(mins))
+        highest = maxs if isinstance(maxs, KeyColumn) else KeyColumn(self.sort_keys(maxs))
+        lane = highest.keep("ge", begins)
+        and_lanes(lane, lowest.keep("le", begins, prefix=True))
+        return lane
+
+    def trusts(self, text: str | bytes) -> bool:
+        """Whether Spark orders `text` among other such values just as this does."""
+        return self.exact_keys or _SHARP_S.encode() not in text_bytes(text)
+
+    def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
+        """The same for each value; a null is trusted."""
+        texts, codes = kernel_texts(array)
+        if self.exact_keys:
+            trusted = pc.or_(texts.is_null(), texts.is_valid())
+        else:
+            trusted = pc.or_kleene(pc.invert(pc.match_substring(texts, _SHARP_S)), texts.is_null())
+        return trusted if codes is None else pc.or_kleene(trusted.take(codes), codes.is_null())
+
+
+def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
+    """The order that `identifier` names, by `library`; its id gets the library's version.
+
+    Raises InvalidCollation for a name that is not ICU's, CollationUnavailable where the library has no such locale.
+    """
+    name = parse_name(identifier.name)
+    if name.provider != "icu":
+        raise InvalidCollation(f"{identifier} is no collation of ICU; write spark.{name.normalized}.")
+    tag = icu_locale(name)
+    if not _has_locale(library, tag.partition("-u-")[0], exactly=name.spark):
+        raise CollationUnavailable(
+            f"{identifier} cannot be evaluated here: ICU {library.version} in {library.path} has no collation of the "
+            f"locale {name.locale}."
+        )
+    try:
+        collator = IcuCollator(library, tag)
+    except OSError as error:
+        raise CollationUnavailable(f"{identifier} cannot be evaluated here: {error}.") from error
+    versioned = identifier.with_version(library.version)
+    return IcuCollation(versioned, name, library.path, not collator.case_level, collator)
+
+
+def _has_locale(library: IcuLibrary, tag: str, exactly: bool) -> bool:
+    """Whether the library knows the locale, or, if not `exactly`, one that ICU takes in its stead (`de` for `de_DE`).
+
+    To open an unknown locale is no error to ICU: it gives the root's order.
+    """
+    known = library.locales()
+    locale = tag.replace("-", "_")
+    while locale not in known and not exactly and "_" in locale:
+        locale = locale.rpartition("_")[0]
+    return locale in known or locale == "und"

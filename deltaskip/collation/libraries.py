@@ -1,0 +1,185 @@
+"""The ICU libraries of this process: where they are looked for, and what each must show before it is used.
+
+Looked for, in this order: paths given to register_icu, those in DELTASKIP_ICU_PATH, installed packages that bring an
+ICU (pyicu-wheels brings 77.1, icu4py 78.3), and the folders of the loader. Nothing is loaded before it is asked for; a
+library once loaded stays. Several versions run side by side, because each is bound by its own path and symbols.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from deltaskip.collation.library_check import fault
+from deltaskip.errors import CollationUnavailable
+from deltaskip.kernels.icu import IcuLibrary
+
+__all__ = ["IcuFiles", "find_icu_files", "icu_libraries", "icu_library", "refused_icu_files", "register_icu"]
+
+PATH_VARIABLE = "DELTASKIP_ICU_PATH"
+
+_I18N = re.compile(r"libicui18n(?P<tag>[-\w]*)\.so(?:\.(?P<version>\d+(?:\.\d+)*))?")
+_SYSTEM_FOLDERS = ("/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64")
+
+
+@dataclass(frozen=True, slots=True)
+class IcuFiles:
+    """The files of one ICU, not loaded: its collation library, and those to load before it, in order.
+
+    named_version: what the file name says, such as "77.1" or "72"; the library itself is asked when it is loaded.
+    """
+
+    path: str
+    dependencies: tuple[str, ...]
+    named_version: str | None
+
+
+class _Process:
+    """What this process has loaded or refused, by real path."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.registered: tuple[str, ...] = ()
+        self.loaded: dict[str, IcuLibrary] = {}
+        self.refused: dict[str, str] = {}
+
+
+_process = _Process()
+
+
+def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Make the ICU library at `path` (a libicui18n file, or a folder with some) one of those that serve collations.
+
+    It goes before every other of its version. Gives the exact versions found there, such as ("76.1",).
+    Raises CollationUnavailable where there is none, or none that passes its test.
+    """
+    text = os.fspath(path)
+    found = tuple(_files_at(text))
+    libraries = [library for files in found if (library := _load(files)) is not None]
+    if not libraries:
+        reasons = "; ".join(_process.refused[files.path] for files in found) or "there is no file libicui18n.so* in it"
+        raise CollationUnavailable(f"{text} gives no ICU library: {reasons}. Name another file or folder.")
+    with _process.lock:
+        _process.registered = (text, *(other for other in _process.registered if other != text))
+    return tuple(library.version for library in libraries)
+
+
+def icu_library(version: str) -> IcuLibrary | None:
+    """The library of exactly that version ("77.1"), loaded and tested; None where there is none. Raises nothing.
+
+    Files whose names speak of another version are not loaded.
+    """
+    for files in sorted(find_icu_files(), key=lambda files: files.named_version != version):
+        if _may_be(files.named_version, version):
+            library = _load(files)
+            if library is not None and library.version == version:
+                return library
+    return None
+
+
+def icu_libraries() -> dict[str, IcuLibrary]:
+    """Every library that is here by exact version, the newest first; loads and tests those that are not yet."""
+    libraries: dict[str, IcuLibrary] = {}
+    for files in find_icu_files():
+        library = _load(files)
+        if library is not None:
+            libraries.setdefault(library.version, library)
+    return dict(sorted(libraries.items(), key=lambda item: [int(part) for part in item[0].split(".")], reverse=True))
+
+
+def refused_icu_files() -> dict[str, str]:
+    """Files that were found and not used, each with what is wrong with it; only of those that were asked for."""
+    return dict(_process.refused)
+
+
+def find_icu_files() -> tuple[IcuFiles, ...]:
+    """Files of every ICU that is found, none loaded, in the order in which they are preferred; a file once."""
+    named = os.environ.get(PATH_VARIABLE, "")
+    searched = os.environ.get("LD_LIBRARY_PATH", "")
+    return _find((*_process.registered, *filter(None, named.split(os.pathsep))), tuple(sys.path), searched)
+
+
+@lru_cache(maxsize=4)
+def _find(named: tuple[str, ...], packages: tuple[str, ...], searched: str) -> tuple[IcuFiles, ...]:
+    system = [*filter(None, searched.split(os.pathsep)), os.path.join(sys.prefix, "lib")]
+    triplet = getattr(sys.implementation, "_multiarch", None)
+    for folder in _SYSTEM_FOLDERS:
+        system += [os.path.join(folder, triplet), folder] if triplet else [folder]
+    places = (*named, *_package_folders(packages), *system)
+    found = {files.path: files for place in places for files in _files_at(place)}
+    return tuple(found.values())
+
+
+def _package_folders(packages: Iterable[str]) -> Iterator[str]:
+    """The folders into which wheels put the libraries that they bring."""
+    for package in packages:
+        try:
+            with os.scandir(package or os.curdir) as entries:
+                names = sorted(entry.name for entry in entries if entry.name.endswith(".libs"))
+        except OSError:
+            continue
+        yield from (os.path.join(package, name) for name in names)
+
+
+def _files_at(place: str) -> Iterator[IcuFiles]:
+    """The ICUs in a folder, or the one whose collation library the file is; links are followed, so that each is one."""
+    if os.path.isfile(place):
+        names, folder = [os.path.basename(place)], os.path.dirname(place)
+    else:
+        folder = place
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            return
+    seen = set()
+    for name in names:
+        if _I18N.fullmatch(name) is None:
+            continue
+        path = Path(folder, name).resolve()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        match = _I18N.fullmatch(path.name)
+        dependencies = tuple(filter(None, (_beside(path, match, part) for part in ("data", "uc"))))
+        yield IcuFiles(str(path), dependencies, match["version"] if match is not None else None)
+
+
+def _beside(path: Path, match: re.Match[str] | None, part: str) -> str | None:
+    """The library `part` of the same ICU in the same folder; wheels put a hash of its own into each one's name."""
+    version = f".{match['version']}" if match is not None and match["version"] else ""
+    plain = path.with_name(f"libicu{part}.so{version}")
+    if plain.is_file():
+        return str(plain)
+    hashed = sorted(path.parent.glob(f"libicu{part}-*.so{version}"))
+    return str(hashed[0]) if len(hashed) == 1 else None
+
+
+def _may_be(named: str | None, version: str) -> bool:
+    """Whether a library with `named` in its file name may be of that version: 72 may be 72.1."""
+    return named is None or named == version or ("." not in named and version.partition(".")[0] == named)
+
+
+def _load(files: IcuFiles) -> IcuLibrary | None:
+    """The library, loaded and tested at most once; None where that failed, with the reason kept."""
+    with _process.lock:
+        if files.path in _process.refused:
+            return None
+        library = _process.loaded.get(files.path)
+        if library is not None:
+            return library
+        try:
+            library = IcuLibrary(files.path, files.dependencies)
+            wrong = fault(library)
+        except OSError as error:
+            wrong = str(error)
+        if library is None or wrong:
+            _process.refused[files.path] = wrong or "it cannot be loaded"
+            return None
+        _process.loaded[files.path] = library
+        return library
