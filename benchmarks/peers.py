@@ -37,13 +37,6 @@ def _deltaskip_import() -> None:
     importlib.import_module("deltaskip")
 
 
-def _deltaskip_load() -> None:
-    """Also what the first plan of a process loads: the SQL front end, and pandas, which pyarrow looks for."""
-    importlib.import_module("deltaskip")
-    importlib.import_module("sqlglot")
-    importlib.import_module("pyarrow").scalar(0)
-
-
 def _deltaskip_open(table: str) -> Any:
     return importlib.import_module("deltaskip").DeltaTable(table)
 
@@ -172,10 +165,10 @@ def bounds_of(condition: Condition) -> list[tuple[str, str, Any]]:
 
 
 ENGINES: dict[str, Engine] = {
-    "deltaskip": Engine(_deltaskip_load, _deltaskip_open, _deltaskip_arrow),
+    "deltaskip": Engine(_deltaskip_import, _deltaskip_open, _deltaskip_arrow),
     "deltaskip from import": Engine(_deltaskip_import, _deltaskip_open, _deltaskip_arrow),
-    "deltaskip paths": Engine(_deltaskip_load, _deltaskip_open, _deltaskip_paths),
-    "deltaskip all columns": Engine(_deltaskip_load, _deltaskip_open, _deltaskip_all_columns),
+    "deltaskip paths": Engine(_deltaskip_import, _deltaskip_open, _deltaskip_paths),
+    "deltaskip all columns": Engine(_deltaskip_import, _deltaskip_open, _deltaskip_all_columns),
     "deltalake": Engine(_deltalake_load, _deltalake_open, _deltalake_uris),
     "DuckDB": Engine(_duckdb_load, _duckdb_open, _duckdb_explain),
     "pyarrow": Engine(_floor_load, _floor_open, _floor),

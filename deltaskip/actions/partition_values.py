@@ -30,6 +30,7 @@ from deltaskip.actions.civil_time import (
     parse_timestamp,
     timestamp_text,
 )
+from deltaskip.kernels.conversion import arrow_array
 from deltaskip.schema import (
     BINARY,
     BOOLEAN,
@@ -345,17 +346,17 @@ def _java_float(value: float, data_type: DataType) -> str:
 def _typed_array(values: list[Value], data_type: DataType) -> pa.Array:
     arrow = arrow_type(data_type)
     if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
-        return pa.array(values, pa.int64()).view(arrow)
+        return arrow_array(values, pa.int64()).view(arrow)
     if data_type == DATE:
-        return pa.array(values, pa.int32()).view(arrow)
-    return pa.array(values, arrow)
+        return arrow_array(values, pa.int32()).view(arrow)
+    return arrow_array(values, arrow)
 
 
 def _range_array(values: list[Any]) -> pa.Array:
     instant = arrow_type(TIMESTAMP)
     known = [v if isinstance(v, TimestampRange) or v is None else TimestampRange(v, v) for v in values]
-    lows = pa.array([None if v is None else v.low for v in known], pa.int64()).view(instant)
-    highs = pa.array([None if v is None else v.high for v in known], pa.int64()).view(instant)
-    nulls = pa.array([v is None for v in known], pa.bool_())
+    lows = arrow_array([None if v is None else v.low for v in known], pa.int64()).view(instant)
+    highs = arrow_array([None if v is None else v.high for v in known], pa.int64()).view(instant)
+    nulls = arrow_array([v is None for v in known], pa.bool_())
     fields = [pa.field("low", instant), pa.field("high", instant)]
     return pa.StructArray.from_arrays([lows, highs], fields=fields, mask=nulls)

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.kernels.paths import all_plain, prefixed
 
 __all__ = [
@@ -107,9 +108,9 @@ def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Ar
     plain = pc.match_substring_regex(raw, r"^[A-Za-z0-9_.=/\-]*$")
     odd = pc.or_(pc.invert(plain), pc.match_substring_regex(raw, _ODD))
     root = absolute_uri(table_root_uri, "x")[:-1]
-    joined = pc.binary_join_element_wise(root, raw, "").cast(raw.type)
+    joined = pc.binary_join_element_wise(arrow_scalar(root, raw.type), raw, arrow_scalar("", raw.type)).cast(raw.type)
     replacements = [absolute_uri(table_root_uri, path) for path in raw.filter(odd).to_pylist()]
-    return pc.replace_with_mask(joined, pc.fill_null(odd, False), pa.array(replacements, raw.type))
+    return pc.replace_with_mask(joined, pc.fill_null(odd, FALSE), arrow_array(replacements, raw.type))
 
 
 def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -117,7 +118,7 @@ def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Arr
     raw = _contiguous(raw)
     if all_plain(raw):
         return prefixed(hadoop_path(table_root_uri, "x")[:-1].encode(), raw)
-    return pa.array([hadoop_path(table_root_uri, path) for path in raw.to_pylist()], pa.string())
+    return arrow_array([hadoop_path(table_root_uri, path) for path in raw.to_pylist()], pa.string())
 
 
 def escape_globs(path: str) -> str:
@@ -170,4 +171,4 @@ def _contiguous(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _changed(raw: pa.Array, mask: pa.Array, change: Callable[[str], str]) -> pa.Array:
     odd = [change(path) for path in raw.filter(mask).to_pylist()]
-    return pc.replace_with_mask(raw, pc.fill_null(mask, False), pa.array(odd, raw.type)) if odd else raw
+    return pc.replace_with_mask(raw, pc.fill_null(mask, FALSE), arrow_array(odd, raw.type)) if odd else raw

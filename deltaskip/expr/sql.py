@@ -7,14 +7,13 @@ Spark dialect, which decides between Opaque and an error.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from deltaskip.expr.convert import OutOfRange, to_node
+from deltaskip.expr.grammar import ParseError, Token, TokenType, columns_in, is_valid_sql, parse_tokens
 from deltaskip.expr.literals import predicate_error
 from deltaskip.expr.nodes import MAX_DEPTH, Node, Opaque, deeper_than
-
-if TYPE_CHECKING:
-    from deltaskip.expr.grammar import ParseError, Token
-    from deltaskip.expr.spelling import Source
+from deltaskip.expr.spelling import Source, Unreadable
+from deltaskip.expr.tokens import GROUP, enclosing_call, fold, read_tokens
 
 __all__ = ["parse_sql"]
 
@@ -29,11 +28,6 @@ def parse_sql(text: str) -> Node:
     TIMESTAMP literals without a zone become casts, to be folded in the session's zone by `bind`.
     Raises PredicateError with line, column and text where Spark would not parse it.
     """
-    # sqlglot takes a while to load.
-    from deltaskip.expr.grammar import columns_in
-    from deltaskip.expr.spelling import Source, Unreadable
-    from deltaskip.expr.tokens import read_tokens
-
     source = Source(text)
     try:
         tokens = read_tokens(source)
@@ -50,8 +44,6 @@ def parse_sql(text: str) -> Node:
 
 def _refuse_slips(text: str, tokens: list[Token]) -> None:
     """Slips of the pen that sqlglot reads as something else: `> >` as a shift, `x IS 5` as a comparison."""
-    from deltaskip.expr.grammar import TokenType
-
     for token, after in pairwise(tokens):
         doubled = token.token_type == after.token_type and token.token_type in (TokenType.GT, TokenType.LT)
         if doubled and token.end + 1 < after.start:
@@ -62,10 +54,6 @@ def _refuse_slips(text: str, tokens: list[Token]) -> None:
 
 def _parse(source: Source, tokens: list[Token]) -> Node:
     """The node of `tokens`; calls and groups that sqlglot cannot parse are opaque if its own dialect can."""
-    from deltaskip.expr.convert import OutOfRange, to_node
-    from deltaskip.expr.grammar import ParseError, columns_in, is_valid_sql, parse_tokens
-    from deltaskip.expr.tokens import enclosing_call, fold
-
     while True:
         try:
             return to_node(parse_tokens(tokens, source.text), source)
@@ -96,9 +84,6 @@ def _place(error: ParseError, tokens: list[Token]) -> tuple[int, int, str]:
 
 def _without_deep_groups(source: Source, tokens: list[Token]) -> list[Token]:
     """`tokens` with groups that lie deep inside others parsed already, the innermost first."""
-    from deltaskip.expr.grammar import TokenType
-    from deltaskip.expr.tokens import GROUP
-
     if sum(token.token_type == TokenType.VAR and token.text == GROUP for token in tokens) <= _GROUPS_AT_ONCE:
         return tokens
     groups: list[list[Token]] = [[]]

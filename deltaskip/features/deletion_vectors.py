@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from deltaskip.actions import DeletionVectorDescriptor, hadoop_path
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
+from deltaskip.kernels.conversion import arrow_array
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.z85 import z85_decode
 
@@ -124,7 +125,7 @@ def _descriptor(table_root: str, fields: dict[str, object]) -> DeletionVectorDes
 
 def _inline_rows(table_root: str, descriptor: DeletionVectorDescriptor) -> pa.Int64Array:
     if descriptor.cardinality == 0 and descriptor.size_in_bytes == 0:
-        return pa.array([], pa.int64())
+        return arrow_array([], pa.int64())
     size = descriptor.size_in_bytes
     try:
         data = z85_decode(descriptor.path_or_inline_dv)

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.errors import CorruptLog, StorageError
+from deltaskip.kernels.conversion import arrow_array, arrow_scalar, numpy_values
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
@@ -38,6 +40,8 @@ _REQUIRED = {
 }
 _SMALL = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 _PARALLEL_OPENS = 16
+_FEW_ROWS = 1024
+_SOME_ROWS = 8192
 
 
 class CheckpointPart:
@@ -67,19 +71,63 @@ class CheckpointPart:
         """
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
-        return self.read_columns(present, list(groups))
+        with _reading(self._root, self.version, self.path), self._opened() as file:
+            return file.read_row_groups(list(groups), columns=present, use_threads=True)
 
-    def read_columns(self, columns: Sequence[str], row_groups: Sequence[int]) -> pa.Table:
-        """The named Parquet columns of the row groups, whatever action they belong to."""
-        with _reading(self._root, self.version, self.path), self._storage.open_input(self.path) as source:
+    def read_rows(self, columns: Sequence[str], group: int, rows: pa.Array) -> pa.StructArray:
+        """As `read`, but only the adds at `rows` (ascending int64) among those of one row group.
+
+        Decodes the row group piece by piece up to the last of them, so that little memory is touched.
+        """
+        wanted, found, start = numpy_values(rows), [], 0
+        for add in self.adds(columns, group, _SOME_ROWS):
+            first, last = np.searchsorted(wanted, [start, start + len(add)])
+            if first < last:
+                found.append(add.take(arrow_array(wanted[first:last] - start)))
+            start += len(add)
+            if last == len(wanted):
+                break
+        return pa.concat_arrays(found) if found else pa.nulls(0, pa.struct([]))
+
+    def adds(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.StructArray]:
+        """The adds of one row group, those of at most so many of its rows at a time; columns as of `read`."""
+        present = [name for name in columns if self.has(name)] or ["add.path"]
+        for batch in self._batches(present, group, rows):
+            [add] = batch.columns
+            yield add.drop_null() if add.null_count else add
+
+    def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        with _reading(self._root, self.version, self.path), self._opened() as file:
+            yield from file.iter_batches(rows, [group], list(columns))
+
+    def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:
+        """Rows of a row group, a few at a time, until as many of each action have come as the footer counts."""
+        missing = {action: self._count(action, group) for action in actions}
+        for batch in self._batches(actions, group, _FEW_ROWS):
+            yield batch
+            for action, column in zip(batch.schema.names, batch.columns, strict=True):
+                missing[action] -= len(column) - column.null_count
+            if not any(missing.values()):
+                return
+
+    @contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        with self._storage.open_input(self.path) as source:
             # Spark writes timestamps of stats_parsed as INT96; nanoseconds would wrap before 1678 and after 2262.
-            file = pq.ParquetFile(
+            yield pq.ParquetFile(
                 source,
                 metadata=self.metadata,
                 pre_buffer=self._storage.remote,
                 coerce_int96_timestamp_unit="us",
             )
-            return file.read_row_groups(list(row_groups), columns=list(columns), use_threads=True)
+
+    def _count(self, action: str, group: int) -> int:
+        """How many such actions a row group holds; where the footer does not say, at least that."""
+        column = self._leaf_index.get(f"{action}.{_REQUIRED[action]}")
+        chunk = None if column is None else self.metadata.row_group(group).column(column)
+        if chunk is None or chunk.statistics is None or not chunk.statistics.has_null_count:
+            return int(self.metadata.row_group(group).num_rows)
+        return int(chunk.num_values - chunk.statistics.null_count)
 
     def row_groups_with(self, action: str) -> list[int]:
         """Row groups that may hold such an action: all but those whose statistics say that there is none."""
@@ -109,6 +157,21 @@ class CheckpointPart:
         """Whether the footer says that every Parquet column at or below `path` is null throughout a row group."""
         ordinals = [ordinal for leaf, (ordinal, _) in self.leaves.items() if leaf[: len(path)] == path]
         return all(self._holds_nothing(ordinal, group) for ordinal in ordinals)
+
+    def constant(self, path: tuple[str, ...], group: int) -> pa.Scalar | None:
+        """The one integer that every add of a row group has at `path`, where the footer says that there is one."""
+        if path not in self.leaves:
+            return None
+        ordinal, type_ = self.leaves[path]
+        chunk = self.metadata.row_group(group).column(ordinal)
+        statistics = chunk.statistics
+        if not pa.types.is_integer(type_) or statistics is None:
+            return None
+        if not statistics.has_min_max or not statistics.has_null_count or statistics.min_raw != statistics.max_raw:
+            return None
+        if chunk.num_values - statistics.null_count != self.add_rows(group):
+            return None
+        return arrow_scalar(statistics.min, type_)
 
     def _holds_nothing(self, ordinal: int, group: int) -> bool:
         chunk = self.metadata.row_group(group).column(ordinal)
@@ -180,11 +243,10 @@ def _small_actions(part: CheckpointPart, root: str) -> Iterator[StateAction | Si
         for group in part.row_groups_with(name):
             wanted.setdefault(group, []).append(name)
     for group, names in sorted(wanted.items()):
-        table = part.read_columns(names, [group])
-        for name in table.column_names:
-            column = table[name]
-            for members in column.filter(pc.is_valid(column)).to_pylist():
-                yield _action(part, root, name, members)
+        for batch in part.stream(names, group):
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                for members in column.drop_null().to_pylist():
+                    yield _action(part, root, name, members)
 
 
 def _action(part: CheckpointPart, root: str, name: str, members: dict[str, Any]) -> StateAction | Sidecar:

@@ -6,11 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
+from deltaskip.kernels.conversion import empty_table
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.log.struct_stats import stats_json
 
-__all__ = ["LOGGED_NAMES", "add_column", "part_adds"]
+__all__ = ["LOGGED_NAMES", "add_column", "count_live", "part_adds"]
 
 LOGGED_NAMES = {
     "path": "path",
@@ -26,6 +27,7 @@ LOGGED_NAMES = {
     "clustering_provider": "clusteringProvider",
 }
 _BATCH_BYTES = 256 << 20
+_COUNTED_ROWS = 1 << 15
 _DV_LOGGED_NAMES = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 
 
@@ -36,7 +38,19 @@ def part_adds(part: CheckpointPart, superseded: Superseded, columns: Sequence[st
     """
     tables = [_group_adds(part, groups, superseded, columns) for groups in _batches(part)]
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
-    return pa.concat_tables(tables) if tables else schema.empty_table()
+    return pa.concat_tables(tables) if tables else empty_table(schema)
+
+
+def count_live(part: CheckpointPart, group: int, superseded: Superseded) -> int:
+    """Number of adds of a row group that nothing newer has superseded."""
+    columns = ["add.path"]
+    if not part.all_null(("add", "deletionVector"), group):
+        columns.append("add.deletionVector")
+    live = 0
+    for adds in part.adds(columns, group, _COUNTED_ROWS):
+        fields = _fields(adds)
+        live += superseded.live_mask(fields["path"].cast(pa.string()), fields.get("deletionVector")).true_count
+    return live
 
 
 def _batches(part: CheckpointPart) -> Iterator[list[int]]:

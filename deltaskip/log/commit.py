@@ -58,29 +58,27 @@ def read_commits(
     is missing or damaged.
     """
     try:
-        contents = storage.read_many([file.path for file in files])
+        data, starts = storage.read_joined([file.file for file in files])
     except FileNotFoundError as error:
         raise missing_commit(root, error, files) from error
-    return parse_contents(root, files, contents, columns)
+    return parse_contents(root, files, data, starts, columns)
 
 
 def parse_contents(
-    root: str, files: Sequence[LogFile], contents: Sequence[bytes], columns: Sequence[str] | None = None
+    root: str,
+    files: Sequence[LogFile],
+    data: memoryview,
+    starts: Sequence[int],
+    columns: Sequence[str] | None = None,
 ) -> Commits:
-    """As read_commits, of contents that were read already."""
-    starts = []
-    position = 0
-    for content in contents:
-        starts.append(position)
-        position += len(content)
-    data = contents[0] if len(contents) == 1 else b"".join(contents)
+    """As read_commits, of files that were read already: they stand in `data`, each from its start on."""
     try:
         parsed: ParsedCommits = parse_commits(data, starts or [0], columns)
     except CommitSyntaxError as error:
         file = files[error.commit]
         raise CorruptLog(_damaged(root, file, error.line, error.reason)) from error
     others = tuple(
-        OtherAction(commit, line, name, data[begin:end])
+        OtherAction(commit, line, name, bytes(data[begin:end]))
         for commit, line, name, begin, end in parsed.others
         if name in _KNOWN
     )

@@ -1,6 +1,7 @@
 """From a table's root to a Snapshot, and from a Snapshot to a newer one."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from deltaskip.errors import CorruptLog, VersionNotFound
@@ -11,7 +12,7 @@ from deltaskip.log.last_checkpoint import read_hint
 from deltaskip.log.missing_table import table_not_found
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, cover, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.tail import parse_tail
+from deltaskip.log.tail import Tail, parse_tail
 from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = ["list_log", "load_snapshot", "refresh"]
@@ -66,43 +67,47 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     if commits is None:
         return load_snapshot(storage, root)
     segment = make_segment(listing, latest, old.checkpoint, (*old.commits, *commits))
-    contents, checksum = _read(storage, root, commits, segment)
-    tail = parse_tail(root, commits, contents).following(snapshot.tail)
-    return Snapshot(storage, segment, snapshot.checkpoint, tail, checksum, snapshot.cache)
+    tail, checksum = _read_tail(storage, root, commits, segment)
+    return Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
 
 
 def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:
     unusable: CorruptLog | None = None
     for segment in candidate_segments(listing, version):
-        try:
-            checkpoint = None
-            if segment.checkpoint is not None:
+        if segment.checkpoint is None:
+            tail, checksum = _read_tail(storage, segment.root, segment.commits, segment)
+            return Snapshot(storage, segment, None, tail, checksum)
+        with ThreadPoolExecutor(1, "deltaskip") as beside:
+            reading = beside.submit(_read_tail, storage, segment.root, segment.commits, segment)
+            try:
                 checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint)
-        except CorruptLog as error:
-            unusable = unusable or error
-            continue
-        contents, checksum = _read(storage, segment.root, segment.commits, segment)
-        tail = parse_tail(segment.root, segment.commits, contents)
+            except CorruptLog as error:
+                unusable = unusable or error
+                continue
+            tail, checksum = reading.result()
         return Snapshot(storage, segment, checkpoint, tail, checksum)
     assert unusable is not None, "candidate_segments yields or raises"
     raise unusable
 
 
-def _read(
+def _read_tail(
     storage: Storage, root: str, commits: Sequence[LogFile], segment: LogSegment
-) -> tuple[list[bytes], bytes | None]:
-    """The contents of the commits, and that of the checksum where it is there and not too big."""
-    paths = [file.path for file in commits]
+) -> tuple[Tail, bytes | None]:
+    """What the commits make, and the content of the checksum where it is there and not too big."""
     checksum = segment.checksum
+    if checksum is not None and checksum.file.size > _CHECKSUM_BYTES:
+        checksum = None
+    wanted = commits if checksum is None else [*commits, checksum]
     try:
-        if checksum is None or checksum.file.size > _CHECKSUM_BYTES:
-            return storage.read_many(paths), None
-        *contents, last = storage.read_many([*paths, checksum.path])
-        return contents, last
+        data, starts = storage.read_joined([file.file for file in wanted])
     except FileNotFoundError as error:
         if checksum is not None and not storage.exists(checksum.path):
-            return _read(storage, root, commits, replace(segment, checksum=None))
+            return _read_tail(storage, root, commits, replace(segment, checksum=None))
         raise missing_commit(root, error, commits) from error
+    if checksum is None:
+        return parse_tail(root, commits, data, starts), None
+    end = starts.pop()
+    return parse_tail(root, commits, data[:end], starts), bytes(data[end:])
 
 
 def _list(storage: Storage, root: str, start_name: str) -> list[FileInfo]:

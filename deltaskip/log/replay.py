@@ -18,11 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, canonical_paths
+from deltaskip.kernels.conversion import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values
 
 __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "repeated_key", "replay"]
 
 # Stands between a path and a dvId in a key; no path holds it, since no file name can.
 _SEPARATOR = "\0"
+_BETWEEN = arrow_scalar(_SEPARATOR, pa.string())
+_AT = arrow_scalar("@", pa.string())
 
 
 
@@ -38,6 +41,10 @@ class Superseded:
     removed: pa.Array
     removed_dv: pa.Array
 
+    def __bool__(self) -> bool:
+        """Whether anything was replaced or removed."""
+        return bool(len(self.added) or len(self.removed) or len(self.removed_dv))
+
     def live_mask(self, paths: pa.Array | pa.ChunkedArray, dv: pa.Array | pa.ChunkedArray | None) -> pa.BooleanArray:
         """False where an older add of that path and deletion vector is no longer live.
 
@@ -45,8 +52,8 @@ class Superseded:
         strings; None where no file has one. Raises ValueError for a path that does not decode to UTF-8.
         """
         raw = _one_array(paths)
-        if not (len(self.added) or len(self.removed) or len(self.removed_dv)):
-            return pa.repeat(pa.scalar(True), len(raw))
+        if not self:
+            return pa.repeat(TRUE, len(raw))
         return self._live(canonical_paths(raw), None if dv is None else dv_ids(dv))
 
     def _live(self, paths: pa.Array, ids: pa.Array | None) -> pa.BooleanArray:
@@ -82,16 +89,16 @@ def replay(actions: pa.Table) -> Replay:
     if not len(actions):
         return EMPTY
     coded = canonical_paths(_one_array(actions["path"])).dictionary_encode()
-    path_code = coded.indices.to_numpy()
-    commit = actions["commit"].to_numpy()
-    is_remove = _one_array(actions["is_remove"]).to_numpy(zero_copy_only=False)
+    path_code = numpy_values(coded.indices)
+    commit = numpy_values(actions["commit"])
+    is_remove = numpy_values(actions["is_remove"])
     add_rows = np.flatnonzero(~is_remove)
     remove_rows = np.flatnonzero(is_remove)
     newest_add = np.full(len(coded.dictionary), -1, np.int64)
     # Rows ascend, and of repeated indices the last assignment holds.
     newest_add[path_code[add_rows]] = add_rows
     live = np.sort(newest_add[newest_add >= 0])
-    added = coded.dictionary.take(pa.array(np.flatnonzero(newest_add >= 0)))
+    added = coded.dictionary.take(arrow_array(np.flatnonzero(newest_add >= 0)))
     removed, removed_dv = _NO_KEYS, _NO_KEYS
     if len(remove_rows):
         ids = dv_ids(actions["deletion_vector"])
@@ -99,10 +106,10 @@ def replay(actions: pa.Table) -> Replay:
         newest_remove = np.full(int(key.max()) + 1, -1, np.int64)
         newest_remove[key[remove_rows]] = commit[remove_rows]
         live = live[newest_remove[key[live]] <= commit[live]]
-        removed, removed_dv = _removed_keys(coded, ids, pa.array(remove_rows))
+        removed, removed_dv = _removed_keys(coded, ids, arrow_array(remove_rows))
     adds = actions.select(FILE_SCHEMA.names)
     if len(live) < len(actions):
-        adds = adds.take(pa.array(live))
+        adds = adds.take(arrow_array(live))
     return Replay(adds.cast(FILE_SCHEMA), Superseded(added, removed, removed_dv))
 
 
@@ -135,18 +142,18 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
     kind = fields.get("storage_type", fields.get("storageType"))
     where = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
     offset = fields.get("offset", pa.nulls(len(array), pa.int32()))
-    suffix = pc.fill_null(pc.binary_join_element_wise("@", offset.cast(pa.string()), ""), "")
-    return pc.binary_join_element_wise(kind, where, suffix, "")
+    suffix = pc.fill_null(pc.binary_join_element_wise(_AT, offset.cast(pa.string()), NOTHING), NOTHING)
+    return pc.binary_join_element_wise(kind, where, suffix, NOTHING)
 
 
 def repeated_key(actions: pa.Table) -> str | None:
     """A path that breaks "one action a logical file, one add a path"; None where the actions are reconciled."""
     paths = canonical_paths(_one_array(actions["path"]))
     adds = paths.filter(pc.invert(_one_array(actions["is_remove"])))
-    keys = _keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), ""))
+    keys = _keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
     for values in (adds, keys):
         counts = values.value_counts()
-        again = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+        again = counts.field("values").filter(pc.greater(counts.field("counts"), arrow_scalar(1, pa.int64())))
         if len(again):
             return str(again[0].as_py()).partition(_SEPARATOR)[0]
     return None
@@ -157,9 +164,10 @@ def _key_codes(path_code: Any, ids: pa.Array) -> Any:
     if ids.null_count == len(ids):
         return path_code
     coded = ids.dictionary_encode()
-    dv_code = pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
+    without = arrow_scalar(len(coded.dictionary), pa.int32())
+    dv_code = numpy_values(pc.fill_null(coded.indices, without)).astype(np.int64)
     combined = path_code.astype(np.int64) * (len(coded.dictionary) + 1) + dv_code
-    return pa.array(combined).dictionary_encode().indices.to_numpy()
+    return numpy_values(arrow_array(combined).dictionary_encode().indices)
 
 
 def _removed_keys(coded: pa.DictionaryArray, ids: pa.Array, rows: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -174,7 +182,7 @@ def _removed_keys(coded: pa.DictionaryArray, ids: pa.Array, rows: pa.Array) -> t
 
 def _keys(paths: pa.Array, ids: pa.Array) -> pa.Array:
     """Path and dvId as one string; null where there is no dvId."""
-    return pc.binary_join_element_wise(paths, ids, _SEPARATOR)
+    return pc.binary_join_element_wise(paths, ids, _BETWEEN)
 
 
 def _union(a: pa.Array, b: pa.Array) -> pa.Array:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, T
 from deltaskip.errors import CorruptLog
 from deltaskip.features.registry import check_readable
 from deltaskip.log.checkpoint import Checkpoint, CheckpointPart
-from deltaskip.log.checkpoint_adds import part_adds
+from deltaskip.log.checkpoint_adds import count_live, part_adds
 from deltaskip.log.checksum import Checksum, ChecksumWarning, file_differences, parse_checksum, state_differences
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, read_commits
@@ -147,6 +148,17 @@ class Snapshot:
                 raise
             raise CorruptLog(f"The checkpoint of version {self.version} of {self.root} is damaged: {error}.") from error
         return pa.concat_tables([*tables, self.commit_adds.select(names)])
+
+    @cached_property
+    def num_files(self) -> int:
+        """Number of active files; reads the paths of the whole checkpoint where newer commits may have ended some."""
+        groups = [(part, group) for part in self.checkpoint_parts for group in part.row_groups_with("add")]
+        superseded = self.superseded
+        if not superseded:
+            return sum(part.add_rows(group) for part, group in groups) + len(self.commit_adds)
+        with ThreadPoolExecutor(pa.cpu_count(), "deltaskip") as pool:
+            counts = pool.map(lambda where: count_live(where[0], where[1], superseded), groups)
+            return sum(counts) + len(self.commit_adds)
 
     def verify(self) -> None:
         """Hold the snapshot, with the number and bytes of its files, against the version's `.crc`, if there is one.

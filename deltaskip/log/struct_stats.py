@@ -6,6 +6,8 @@ import math
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels.conversion import NOTHING, arrow_scalar
+
 __all__ = ["stats_json"]
 
 # Every character that a JSON string must escape, but for the quote and the backslash.
@@ -45,16 +47,16 @@ def _text(values: pa.Array) -> pa.Array:
 def _object(values: pa.StructArray) -> pa.Array:
     """Each member with a comma before it, or nothing where it is null; then the first comma goes."""
     members = [
-        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child), ""), "")
+        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child), NOTHING), NOTHING)
         for field, child in zip(values.type, values.flatten(), strict=True)
     ]
-    empty = pa.repeat(pa.scalar(""), len(values))
-    inner = pc.utf8_slice_codeunits(pc.binary_join_element_wise(empty, *members, ""), 1)
-    return pc.if_else(pc.is_valid(values), _wrapped("{", inner, "}"), pa.scalar(None, pa.string()))
+    empty = pa.repeat(NOTHING, len(values))
+    inner = pc.utf8_slice_codeunits(pc.binary_join_element_wise(empty, *members, NOTHING), 1)
+    return pc.if_else(pc.is_valid(values), _wrapped("{", inner, "}"), arrow_scalar(None, pa.string()))
 
 
 def _wrapped(before: str, text: pa.Array, after: str) -> pa.Array:
-    return pc.binary_join_element_wise(before, text, after, "")
+    return pc.binary_join_element_wise(arrow_scalar(before, pa.string()), text, after, NOTHING)
 
 
 def _string(values: pa.Array) -> pa.Array:

@@ -54,12 +54,12 @@ class Tail:
             return self._files
 
 
-def parse_tail(root: str, files: Sequence[LogFile], contents: Sequence[bytes]) -> Tail:
-    """The tail that the commits, and compactions in place of missing ones, make; oldest first.
+def parse_tail(root: str, files: Sequence[LogFile], data: memoryview, starts: Sequence[int]) -> Tail:
+    """The tail that the commits, and compactions in place of missing ones, make; oldest first, joined in `data`.
 
     Raises CorruptLog naming what is damaged.
     """
-    commits: Commits = parse_contents(root, files, contents)
+    commits: Commits = parse_contents(root, files, data, starts)
     if any(file.kind is Kind.COMPACTION for file in files):
         require_reconciled(commits)
     info = last_commit_info(commits) if files and files[-1].kind is Kind.COMMIT else None

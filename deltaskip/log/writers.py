@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
+from deltaskip.kernels.conversion import FALSE, arrow_array
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, parse_log_file, version_prefix
 from deltaskip.storage import Storage, join
@@ -37,7 +38,7 @@ class Writers:
     def record_nan(self, paths: pa.Array) -> pa.BooleanArray:
         """Whether each file (raw paths, as logged) was written by a writer that records NaN."""
         if not len(self._trusted):
-            return pa.repeat(pa.scalar(False), len(paths))
+            return pa.repeat(FALSE, len(paths))
         return pc.is_in(canonical_paths(paths), value_set=self._trusted)
 
 
@@ -58,7 +59,7 @@ def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> 
 
 def _trusted_paths(storage: Storage, root: str, files: list[LogFile]) -> pa.Array:
     if not files:
-        return pa.array([], pa.string())
+        return arrow_array([], pa.string())
     commits = read_commits(storage, root, files, ["data_change"])
     infos = {
         action.commit: CommitInfo.from_json(members_of(commits, action))
@@ -67,12 +68,12 @@ def _trusted_paths(storage: Storage, root: str, files: list[LogFile]) -> pa.Arra
     }
     adds = commits.actions.filter(pc.invert(commits.actions["is_remove"])).combine_chunks()
     if not len(adds):
-        return pa.array([], pa.string())
+        return arrow_array([], pa.string())
     paths = canonical_paths(_one(adds["path"]))
     ordinals = adds["commit"]
     known = pc.is_in(ordinals, value_set=_ordinals(infos, _is_known))
     fresh = pc.or_(
-        pc.and_(pc.fill_null(adds["data_change"], False), pc.is_in(ordinals, value_set=_ordinals(infos, _brings_new))),
+        pc.and_(pc.fill_null(adds["data_change"], FALSE), pc.is_in(ordinals, value_set=_ordinals(infos, _brings_new))),
         pc.is_in(ordinals, value_set=_ordinals(infos, _rewrites)),
     )
     fresh = pc.and_(fresh, pc.is_null(adds["deletion_vector"]))
@@ -82,7 +83,7 @@ def _trusted_paths(storage: Storage, root: str, files: list[LogFile]) -> pa.Arra
 
 
 def _ordinals(infos: Mapping[int, CommitInfo], holds: Callable[[CommitInfo], bool]) -> pa.Array:
-    return pa.array([ordinal for ordinal, info in infos.items() if holds(info)], pa.int32())
+    return arrow_array([ordinal for ordinal, info in infos.items() if holds(info)], pa.int32())
 
 
 def _is_known(info: CommitInfo) -> bool:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA
 from deltaskip.errors import CorruptLog
+from deltaskip.kernels.conversion import TRUE
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint_adds import LOGGED_NAMES, add_column
 from deltaskip.log.struct_stats import stats_json
@@ -26,6 +27,12 @@ from deltaskip.stats.batch import FileStats
 
 __all__ = ["Batch", "candidates"]
 
+
+_FEW = 0.02
+"""Up to this share of a row group's files, their paths are read alone instead of the whole column."""
+
+_OFTEN = 4
+"""After so many readings of a few rows of a column, the next one reads it whole and keeps it."""
 
 _AHEAD = 4
 """At most so many row groups are decoded beside the one that is looked at; what bounds a scan's memory."""
@@ -83,6 +90,11 @@ class Batch:
     def raw(self, names: Sequence[str]) -> list[pa.Array]:
         """Columns of FILE_SCHEMA, or `num_records`, of every row, as logged."""
         raise AssertionError("each kind of batch reads its own columns")
+
+    def rows(self, names: Sequence[str], indices: pa.Array | None) -> list[pa.Array]:
+        """As `raw`, of the rows at `indices` (ascending int64; None: all)."""
+        values = self.raw(names)
+        return values if indices is None else [column.take(indices) for column in values]
 
     def live(self, indices: pa.Array | None) -> pa.Array | None:
         """Of the rows at `indices` (None: all), those that are part of the snapshot; None again where all rows are."""
@@ -158,11 +170,53 @@ class _CheckpointBatch(Batch):
             found["stats"] = self._keep("stats", self._stats_text())
         return [found[name] for name in names]
 
+    def rows(self, names: Sequence[str], indices: pa.Array | None) -> list[pa.Array]:
+        """Few rows are read alone, and remembered; what is asked for again and again is read whole."""
+        if indices is None or len(indices) > _FEW * self.num_rows:
+            return super().rows(names, indices)
+        if not len(indices):
+            return [pa.nulls(0, _logged_type(name)) for name in names]
+        found = {name: self._remembered(name, indices) for name in names}
+        missing = [name for name, values in found.items() if values is None]
+        if missing and not self._often(missing) and all(self._is_read_alone(name) for name in missing):
+            add = self._part.read_rows([f"add.{LOGGED_NAMES[name]}" for name in missing], self._group, indices)
+            self._check(len(add) == len(indices))
+            for name in missing:
+                found[name] = values = add_column(add, name)
+                self.cache.put((self.scope, "few", name), (indices, values), values.nbytes + indices.nbytes)
+        elif missing:
+            for name, values in zip(missing, super().rows(missing, indices), strict=True):
+                found[name] = values
+        return [found[name] for name in names]
+
+    def _remembered(self, name: str, indices: pa.Array) -> pa.Array | None:
+        whole = self.cache.get((self.scope, name))
+        if whole is not None:
+            return whole.take(indices)
+        if name in LOGGED_NAMES and name != "path" and self._part.all_null(("add", LOGGED_NAMES[name]), self._group):
+            return pa.nulls(len(indices), FILE_SCHEMA.field(name).type)
+        few = self.cache.get((self.scope, "few", name))
+        if few is None:
+            return None
+        known, values = few
+        places = pc.index_in(indices, value_set=known)
+        return None if places.null_count else values.take(places)
+
+    def _often(self, names: Sequence[str]) -> bool:
+        """Whether the columns have been read in part several times already; counts."""
+        key = (self.scope, "reads", *names)
+        reads = self.cache.get(key) or 0
+        self.cache.put(key, reads + 1, 0)
+        return bool(reads >= _OFTEN)
+
+    def _is_read_alone(self, name: str) -> bool:
+        return name in LOGGED_NAMES and name not in ("stats", "partition_values")
+
     def live(self, indices: pa.Array | None) -> pa.Array | None:
-        paths, vectors = self.raw(["path", "deletion_vector"])
         if indices is not None and len(indices) * 4 < self.num_rows:
-            mask = self.snapshot.superseded.live_mask(paths.take(indices), vectors.take(indices))
-            return indices.filter(mask)
+            paths, vectors = self.rows(["path", "deletion_vector"], indices)
+            return indices.filter(self.snapshot.superseded.live_mask(paths, vectors))
+        paths, vectors = self.raw(["path", "deletion_vector"])
         key = (self.scope, "live", self.snapshot.version)
         mask = self.cache.array(key, lambda: self.snapshot.superseded.live_mask(paths, vectors))
         if indices is not None:
@@ -170,13 +224,23 @@ class _CheckpointBatch(Batch):
         return None if mask.false_count == 0 else pc.indices_nonzero(mask)
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        found: dict[tuple[str, ...], pa.Array | None] = dict.fromkeys(paths)
         present = [path for path in paths if ("add", "stats_parsed", *path) in self._part.leaves]
-        if not present:
-            return [None] * len(paths)
-        add = self._read([".".join(("stats_parsed", *path)) for path in present])
-        parsed = pc.struct_field(add, "stats_parsed")
-        self._struct_valid = parsed.is_valid()
-        return [_leaf(parsed, path) if path in present else None for path in paths]
+        read = []
+        for path in present:
+            constant = self._part.constant(("add", "stats_parsed", *path), self._group)
+            if constant is None:
+                read.append(path)
+            else:
+                found[path] = pa.repeat(constant, self.num_rows)
+        if read:
+            add = self._read([".".join(("stats_parsed", *path)) for path in read])
+            parsed = pc.struct_field(add, "stats_parsed")
+            self._struct_valid = parsed.is_valid()
+            found.update((path, _leaf(parsed, path)) for path in read)
+        elif present:
+            self._struct_valid = pa.repeat(TRUE, self.num_rows)
+        return list(found.values())
 
     def struct_valid(self) -> pa.BooleanArray | None:
         return self._struct_valid
@@ -198,16 +262,23 @@ class _CheckpointBatch(Batch):
         table = self._part.read([f"add.{name}" for name in columns], [self._group])
         add = _one(table["add"])
         add = _valid(add) if add.null_count else add
-        if len(add) != self.num_rows:
+        self._check(len(add) == self.num_rows)
+        return add
+
+    def _check(self, complete: bool) -> None:
+        if not complete:
             raise CorruptLog(
                 f"The log of {self.snapshot.root} is damaged: {self._part.path} holds an add without a path; restore "
                 f"that file, or open a version before {self._part.version}."
             )
-        return add
 
     def _keep(self, name: str, values: pa.Array) -> pa.Array:
         self.cache.put((self.scope, name), values, values.nbytes)
         return values
+
+
+def _logged_type(name: str) -> pa.DataType:
+    return pa.int64() if name == "num_records" else FILE_SCHEMA.field(name).type
 
 
 def _leaf(parsed: pa.StructArray, path: tuple[str, ...]) -> pa.Array:

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
+from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.types import BOOLEAN, DATE
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
@@ -78,19 +79,19 @@ def constant_files(
     known = np.logical_and.reduce([column.state != _UNKNOWN for column in found])
     keep = np.ones(statistics.num_rows, dtype=bool)
     if not known.any():
-        return pa.array(keep)
+        return arrow_array(keep)
     combined = np.zeros(int(known.sum()), dtype=np.int64)
     for column in found:
         width = 4 * (len(column.values) + 1)
         if width * (int(combined.max()) + 1) > 1 << 62:
-            return pa.array(keep)
+            return arrow_array(keep)
         combined = combined * width + 4 * column.codes[known] + column.state[known]
     distinct, codes = np.unique(combined, return_inverse=True)
     if len(distinct) > MOST_TUPLES:
-        return pa.array(keep)
+        return arrow_array(keep)
     answers = [_may_match(node, columns, _choices(code, found), time_zone) for code in distinct.tolist()]
     keep[known] = np.array(answers, dtype=bool)[codes]
-    return pa.array(keep)
+    return arrow_array(keep)
 
 
 def _choices(code: int, columns: list[_Constants]) -> list[tuple[Any, ...]]:
@@ -123,15 +124,15 @@ def _may_match(
 def _constants(field: StatField, statistics: Bounds) -> _Constants:
     counts = statistics.null_count(field)
     all_null = _flags(pc.equal(counts, statistics.num_records()))
-    none_null = _flags(pc.equal(counts, pa.scalar(0, pa.int64())))
+    none_null = _flags(pc.equal(counts, arrow_scalar(0, pa.int64())))
     state = np.zeros(statistics.num_rows, dtype=np.int64)
     codes = np.zeros(statistics.num_rows, dtype=np.int64)
     values: list[Any] = []
     if field.kind is not None:
         same, mins = _same(field, statistics)
         flags = _flags(same)
-        encoded = pc.if_else(pa.array(flags), mins, pa.scalar(None, mins.type)).dictionary_encode()
-        codes[flags] = encoded.indices.filter(pa.array(flags)).to_numpy(zero_copy_only=False)
+        encoded = pc.if_else(arrow_array(flags), mins, arrow_scalar(None, mins.type)).dictionary_encode()
+        codes[flags] = numpy_values(encoded.indices.filter(arrow_array(flags)))
         values = [_value(value, field) for value in encoded.dictionary.to_pylist()]
         state[flags] = np.where(none_null[flags], _VALUE, _VALUE_OR_NULL)
     state[all_null] = _NULL
@@ -146,12 +147,12 @@ def _same(field: StatField, statistics: Bounds) -> tuple[pa.Array, pa.Array]:
     same = pc.equal(mins, maxs)
     match field.kind:
         case BoundKind.TEXT:
-            same = pc.and_(same, pc.less(pc.binary_length(mins), CUT_FROM))
+            same = pc.and_(same, pc.less(pc.binary_length(mins), arrow_scalar(CUT_FROM, pa.int32())))
         case BoundKind.DOUBLE:
-            nonzero = pc.not_equal(mins, pa.scalar(0.0))
+            nonzero = pc.not_equal(mins, arrow_scalar(0.0, pa.float64()))
             same = pc.and_(pc.and_(same, nonzero), statistics.nan_recorded())
         case BoundKind.INT64 if field.type == DATE:
-            same = pc.and_(same, pc.greater_equal(mins, pa.scalar(_FIRST_DAY, pa.int64())))
+            same = pc.and_(same, pc.greater_equal(mins, arrow_scalar(_FIRST_DAY, pa.int64())))
         case _:
             pass
     return same, mins
@@ -164,5 +165,5 @@ def _value(value: Any, field: StatField) -> Any:
 
 
 def _flags(values: pa.Array) -> np.ndarray:
-    found: np.ndarray = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    found: np.ndarray = numpy_values(pc.fill_null(values, FALSE))
     return found

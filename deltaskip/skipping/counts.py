@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import PredicateError
+from deltaskip.kernels.conversion import TRUE, arrow_array, arrow_scalar
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.skipping.candidates import Batch, candidates
@@ -17,6 +18,8 @@ from deltaskip.skipping.program import Program
 __all__ = ["estimated_rows", "exact_count", "fewest_files", "live_rows", "proved_rows"]
 
 LaneOf = Callable[[Program, Batch], Lane]
+
+_ZERO = arrow_scalar(0, pa.int64())
 
 
 def live_rows(batch: Batch, indices: pa.Array | None) -> pa.Array:
@@ -27,23 +30,24 @@ def live_rows(batch: Batch, indices: pa.Array | None) -> pa.Array:
     records, vectors = batch.raw(["num_records", "deletion_vector"])
     if indices is not None:
         records, vectors = records.take(indices), vectors.take(indices)
-    rows = pc.subtract(records, pc.fill_null(pc.struct_field(vectors, "cardinality"), 0))
-    return pc.if_else(pc.less(rows, 0), pa.scalar(None, pa.int64()), rows)
+    rows = pc.subtract(records, pc.fill_null(pc.struct_field(vectors, "cardinality"), _ZERO))
+    return pc.if_else(pc.less(rows, _ZERO), arrow_scalar(None, pa.int64()), rows)
 
 
 def proved_rows(batch: Batch, kept: pa.Array | None, may_not: Program, lane_of: LaneOf) -> pa.Array:
     """int64 rows of each file at `kept` (None: all) that certainly match: all of its live rows, or 0."""
     unsure = lane_of(may_not, batch).to_arrow()
     unsure = unsure if kept is None else unsure.take(kept)
-    return pc.if_else(unsure, pa.scalar(0, pa.int64()), pc.fill_null(live_rows(batch, kept), 0))
+    return pc.if_else(unsure, _ZERO, pc.fill_null(live_rows(batch, kept), _ZERO))
 
 
 def fewest_files(rows: pa.Array, limit: int) -> pa.Array | None:
     """Positions, ascending, of the fewest files whose proved rows come to `limit`; None where all together do not."""
     if limit == 0:
-        return pa.array([], pa.int64())
+        return arrow_array([], pa.int64())
     order = pc.array_sort_indices(rows, order="descending")
-    enough = pc.index(pc.greater_equal(pc.cumulative_sum(rows.take(order)), limit), True).as_py()
+    reached = pc.greater_equal(pc.cumulative_sum(rows.take(order)), arrow_scalar(limit, pa.int64()))
+    enough = pc.index(reached, TRUE).as_py()
     if enough < 0:
         return None
     chosen = order.slice(0, enough + 1)
@@ -59,7 +63,7 @@ def exact_count(snapshot: Snapshot, may: Program, may_not: Program, lane_of: Lan
     total, mixed, uncounted = 0, 0, 0
     for batch in candidates(snapshot, may):
         kept = batch.live(lane_of(may, batch).indices())
-        kept = pa.array(np.arange(batch.num_rows)) if kept is None else kept
+        kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
         unsure = lane_of(may_not, batch).to_arrow().take(kept)
         mixed += unsure.true_count
         rows = live_rows(batch, kept.filter(pc.invert(unsure)))

@@ -66,7 +66,7 @@ def batch_files(batch: Batch, indices: pa.Array | None, columns: Sequence[str], 
     Raises CorruptLog naming the column of a partition value that is not of the column's type.
     """
     zone = time_zone or "UTC"
-    _read_together(batch, columns)
+    _read_together(batch, indices, columns)
     whole = indices is None or len(indices) >= _WHOLE_FROM * batch.num_rows
     arrays = []
     for name in columns:
@@ -79,18 +79,17 @@ def batch_files(batch: Batch, indices: pa.Array | None, columns: Sequence[str], 
     return pa.table(arrays, schema=files_schema(batch.snapshot, columns))
 
 
-def _read_together(batch: Batch, columns: Sequence[str]) -> None:
+def _read_together(batch: Batch, indices: pa.Array | None, columns: Sequence[str]) -> None:
     """Bring the raw columns into the cache by one read."""
     raw = {"uri": "path", "partition_values": None}
     names = dict.fromkeys(raw.get(name, name) for name in columns)
-    batch.raw([name for name in names if name is not None])
+    batch.rows([name for name in names if name is not None], indices)
 
 
 def _column(batch: Batch, indices: pa.Array | None, name: str, zone: str) -> pa.Array:
     if name == "partition_values":
         return _partition_values(batch, indices, zone)
-    [values] = batch.raw(["path" if name == "uri" else name])
-    values = values if indices is None else values.take(indices)
+    [values] = batch.rows(["path" if name == "uri" else name], indices)
     match name:
         case "path":
             return decode_paths(values)

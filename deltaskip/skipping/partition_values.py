@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
+from deltaskip.kernels.conversion import arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.types import BINARY, STRING, DataType
 
@@ -35,7 +36,7 @@ class PartitionColumn:
         coded = texts.dictionary_encode(null_encoding="encode")
         with self._lock:
             known = [self._code(text) for text in coded.dictionary.to_pylist()]
-        return pa.array(np.array(known, np.int32)[coded.indices.to_numpy()] if len(texts) else np.array([], np.int32))
+        return arrow_array(np.array(known, np.int32)[numpy_values(coded.indices)])
 
     def values(self, zone: str | None, start: int = 0) -> list[Any]:
         """Value of each code from `start` on: in the value domain, a TimestampRange, or a PartitionValueError.
@@ -52,7 +53,7 @@ class PartitionColumn:
         """The codes' values as an Arrow array of the column's type. Raises PartitionValueError."""
         values = self.values(zone)
         used = np.zeros(len(values), bool)
-        used[codes.to_numpy()] = True
+        used[numpy_values(codes)] = True
         for position in np.flatnonzero(used).tolist():
             if isinstance(values[position], PartitionValueError):
                 raise values[position]
@@ -69,10 +70,10 @@ class PartitionColumn:
         values = [None if isinstance(v, PartitionValueError) else v for v in self.values(zone)[:length]]
         target = arrow_type(self.type)
         if pa.types.is_date32(target):
-            return pa.array(values, pa.int32()).view(target)
+            return arrow_array(values, pa.int32()).view(target)
         if pa.types.is_timestamp(target):
-            return pa.array(values, pa.int64()).view(target)
-        return pa.array(values, target)
+            return arrow_array(values, pa.int64()).view(target)
+        return arrow_array(values, target)
 
 
 def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] | None:
@@ -91,6 +92,7 @@ def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] |
 def map_values(partition_values: pa.Array, key: str) -> pa.Array:
     """The text under `key` of each map (MapArray of string to string); null where the key or its value is absent."""
     n = len(partition_values)
+    wanted = arrow_scalar(key, partition_values.type.key_type)
     keys, items = partition_values.keys, partition_values.items
     offsets = partition_values.offsets
     first = offsets[0].as_py() if n else 0
@@ -98,19 +100,19 @@ def map_values(partition_values: pa.Array, key: str) -> pa.Array:
     width = total // n if n else 0
     if n and partition_values.null_count == 0 and width * n == total and width:
         # The common layout: every map has the same keys in the same order, so each key is a stride of the children.
-        if not np.all(np.diff(offsets.to_numpy(zero_copy_only=False)) == width):
+        if not np.all(np.diff(numpy_values(offsets)) == width):
             width = 0
         for position in range(width):
             strided = _strided(keys, first + position, width, n)
-            if pc.all(pc.equal(strided, key)).as_py():
+            if pc.all(pc.equal(strided, wanted)).as_py():
                 return _strided(items, first + position, width, n)
-    return pc.map_lookup(partition_values, pa.scalar(key, partition_values.type.key_type), "first")
+    return pc.map_lookup(partition_values, wanted, "first")
 
 
 def _strided(values: pa.Array, start: int, step: int, count: int) -> pa.Array:
     if step == 1:
         return values.slice(start, count)
-    return values.take(pa.array(np.arange(start, start + step * count, step, dtype=np.int64)))
+    return values.take(arrow_array(np.arange(start, start + step * count, step, dtype=np.int64)))
 
 
 def _parsed(text: str | None, type_: DataType, zone: str | None) -> Any:

@@ -18,6 +18,7 @@ from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import And, Compare, FieldRef, In, IsNull, Literal, Node, Not, Or
+from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.kernels.lane import Lane, take_lane
 from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from deltaskip.skipping.partition_values import PartitionColumn, readings
@@ -84,8 +85,8 @@ class PartitionTruth:
         values = column.values(self.time_zone, start)
         if any(isinstance(value, PartitionValueError | TimestampRange) for value in values):
             return None
-        truth = pc.fill_null(_truth(term.node, pa.array(values, pa.int64())), False)
-        return bytes(truth.to_numpy(zero_copy_only=False).astype(np.uint8))
+        truth = pc.fill_null(_truth(term.node, arrow_array(values, pa.int64())), FALSE)
+        return bytes(numpy_values(truth).astype(np.uint8))
 
     def _may_match(self, term: PartitionTerm, columns: list[PartitionColumn], codes: tuple[int, ...]) -> bool:
         rows: list[dict[tuple[str, ...], Any]] = [{}]
@@ -131,10 +132,10 @@ def _truth(node: Node, values: pa.Array) -> pa.Array:
         case IsNull():
             return values.is_null()
         case Compare(op, _, Literal(value)):
-            return pc.fill_null(_COMPARISONS[op](values, pa.scalar(value, pa.int64())), False)
+            return pc.fill_null(_COMPARISONS[op](values, arrow_scalar(value, pa.int64())), FALSE)
         case In(_, members):
             wanted = [m.value for m in members if isinstance(m, Literal) and m.value is not None]
-            return pc.is_in(values, value_set=pa.array(wanted, pa.int64()))
+            return pc.is_in(values, value_set=arrow_array(wanted, pa.int64()))
         case _:
             raise AssertionError("only plain nodes come here")
 
@@ -150,7 +151,7 @@ def _distinct_tuples(columns: list[pa.Array], sizes: list[int]) -> tuple[pa.Arra
     """int32 codes and the tuple of the columns' codes that each stands for."""
     combined = np.zeros(len(columns[0]), dtype=np.int64)
     for codes, size in zip(columns, sizes, strict=True):
-        combined = combined * max(size, 1) + codes.to_numpy()
+        combined = combined * max(size, 1) + numpy_values(codes)
     distinct, inverse = np.unique(combined, return_inverse=True)
     tuples: list[tuple[int, ...]] = []
     for code in distinct.tolist():
@@ -159,4 +160,4 @@ def _distinct_tuples(columns: list[pa.Array], sizes: list[int]) -> tuple[pa.Arra
             code, position = divmod(code, max(size, 1))
             values.append(position)
         tuples.append(tuple(reversed(values)))
-    return pa.array(inverse.astype(np.int32)), tuples
+    return arrow_array(inverse.astype(np.int32)), tuples

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr.nodes import FieldRef, Node
+from deltaskip.kernels.conversion import TRUE, arrow_scalar
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes
 from deltaskip.kernels.points import in_range_double, in_range_int64
 from deltaskip.kernels.prune import compare_columns_int64, compare_decimal128, compare_double, compare_int64
@@ -359,8 +360,8 @@ def _not_only(term: NotOnly, statistics: Statistics) -> Lane:
     points = pc.cast(term.points, mins.type)
     constant = pc.and_(pc.equal(mins, pc.cast(maxs, mins.type)), pc.is_in(mins, value_set=points, skip_nulls=True))
     if term.field.kind is BoundKind.TEXT:
-        constant = pc.and_(constant, pc.less(pc.binary_length(mins), CUT_FROM))
-    keep = pc.fill_null(pc.invert(constant), True)
+        constant = pc.and_(constant, pc.less(pc.binary_length(mins), arrow_scalar(CUT_FROM, pa.int32())))
+    keep = pc.fill_null(pc.invert(constant), TRUE)
     return _lane(keep)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels.conversion import arrow_array
 from deltaskip.kernels.lane import constant_lane
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
@@ -56,13 +57,13 @@ class _Footer:
         """0 where every file of the row group says 0; unknown elsewhere, as one number cannot stand for many."""
         column = self._column(StatLeaf("nullCount", field))
         largest = [self._value(column, group, "max") for group in range(self.num_rows)]
-        return pa.array([0 if value == 0 else None for value in largest], pa.int64())
+        return arrow_array([0 if value == 0 else None for value in largest], pa.int64())
 
     def num_records(self) -> pa.Array:
         return pa.nulls(self.num_rows, pa.int64())
 
     def nan_recorded(self) -> pa.BooleanArray:
-        return pa.array([False] * self.num_rows)
+        return arrow_array([False] * self.num_rows)
 
     def _column(self, leaf: StatLeaf) -> tuple[int, pa.DataType] | None:
         return self._part.leaves.get(("add", "stats_parsed", *leaf.path))
@@ -88,9 +89,10 @@ class _Footer:
             # Footers leave NaN out, so they say nothing about a file whose own bound is NaN.
             return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
-            return pa.array([_text(value, side) for value in values], pa.large_binary())
+            return arrow_array([_text(value, side) for value in values], pa.large_binary())
         arrow = column[1]
-        raw = pa.array(values, pa.int64()) if isinstance(values[0], int) else pa.array(values)
+        integral = pa.types.is_temporal(arrow) or pa.types.is_integer(arrow)
+        raw = arrow_array(values, pa.int64() if integral else arrow)
         if pa.types.is_date32(arrow) or pa.types.is_integer(arrow):
             raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
         return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side)

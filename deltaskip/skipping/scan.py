@@ -14,6 +14,7 @@ from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths
 from deltaskip.errors import PredicateError, SparkUnavailable
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Literal
+from deltaskip.kernels.conversion import empty_table
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.resolve import resolve
@@ -71,7 +72,7 @@ class Scan:
         and with stats=True `stats`, the statistics as JSON text. columns: only these of them, read and made alone.
         """
         names = self._file_columns(stats, columns)
-        tables, proved = [files_schema(self.snapshot, names).empty_table()], []
+        tables, proved = [empty_table(files_schema(self.snapshot, names))], []
         for batch in candidates(self.snapshot, self.program):
             kept = self._kept(batch)
             if kept is not None and not len(kept):
@@ -95,20 +96,15 @@ class Scan:
         found: list[str] = []
         for batch in candidates(self.snapshot, self.program):
             kept = self._kept(batch)
-            [paths] = batch.raw(["path"])
-            located = hadoop_paths(root, paths if kept is None else paths.take(kept))
+            [paths] = batch.rows(["path"], kept)
+            located = hadoop_paths(root, paths)
             odd = pc.any(pc.match_substring_regex(located, r"[{}\[\]*?\\]"), min_count=0).as_py()
             found += [escape_globs(path) for path in located.to_pylist()] if odd else located.to_pylist()
         return found
 
     def total_files(self) -> int:
         """Number of files in the snapshot."""
-        everything = Scan(self.snapshot)
-        total = 0
-        for batch in candidates(self.snapshot, everything.program):
-            live = batch.live(None)
-            total += batch.num_rows if live is None else len(live)
-        return total
+        return self.snapshot.num_files
 
     def count(self) -> int:
         """Number of rows that match, from the log alone: exact, deletion vectors counted off.

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels.conversion import arrow_array, arrow_scalar, numpy_values
 from deltaskip.skipping.values import Cycle
 
 __all__ = ["any_span", "cycle_hits"]
@@ -23,7 +24,7 @@ def any_span(lows: np.ndarray, highs: np.ndarray, mins: pa.Array, maxs: pa.Array
     first = np.searchsorted(highs, low, side="left")
     inside = first < len(highs)
     meets = inside & (lows[np.minimum(first, len(lows) - 1)] <= high)
-    return pa.array(meets | ~known)
+    return arrow_array(meets | ~known)
 
 
 def cycle_hits(cycle: Cycle, low: int, high: int, mins: pa.Array, maxs: pa.Array) -> pa.BooleanArray:
@@ -37,11 +38,11 @@ def cycle_hits(cycle: Cycle, low: int, high: int, mins: pa.Array, maxs: pa.Array
     first = np.maximum(np.where(known, first, 0), max(low, -_FAR))
     last = np.minimum(np.where(known, last, 0), min(high, _FAR))
     if abs(cycle.low) >= _FAR or abs(cycle.high) >= _FAR or cycle.grain >= _FAR:
-        return pa.array(np.ones(len(first), dtype=bool))
+        return arrow_array(np.ones(len(first), dtype=bool))
     from_cell, to_cell = (first + cycle.low) // cycle.grain, (last + cycle.high) // cycle.grain
     steps = _steps_to_hit(np.frombuffer(cycle.hits, dtype=np.uint8) != 0)
     meets = (first <= last) & (from_cell + steps[from_cell % len(steps)] <= to_cell)
-    return pa.array(meets | ~known)
+    return arrow_array(meets | ~known)
 
 
 def _steps_to_hit(hits: np.ndarray) -> np.ndarray:
@@ -53,7 +54,7 @@ def _steps_to_hit(hits: np.ndarray) -> np.ndarray:
 
 
 def _numbers(mins: pa.Array, maxs: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    known = pc.and_(pc.is_valid(mins), pc.is_valid(maxs)).to_numpy(zero_copy_only=False)
-    low = pc.fill_null(mins, 0).to_numpy(zero_copy_only=False)
-    high = pc.fill_null(maxs, 0).to_numpy(zero_copy_only=False)
+    known = numpy_values(pc.and_(pc.is_valid(mins), pc.is_valid(maxs)))
+    low = numpy_values(pc.fill_null(mins, arrow_scalar(0, pa.int64())))
+    high = numpy_values(pc.fill_null(maxs, arrow_scalar(0, pa.int64())))
     return low, high, known.copy()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from deltaskip.kernels.conversion import arrow_array
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,
@@ -123,4 +124,4 @@ def _points(field: StatField, spans: Spans) -> pa.Array:
     found = [low for low, _ in spans]
     if field.kind is BoundKind.DOUBLE:
         found = [_kernel_value(field, low) for low in found]
-    return pa.array(found, types.get(field.kind, pa.int64()) if field.kind else pa.int64())
+    return arrow_array(found, types.get(field.kind, pa.int64()) if field.kind else pa.int64())

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
 from deltaskip.stats.decode import from_double, from_struct, from_text
@@ -143,7 +144,7 @@ class FileStats:
                 found[leaf] = values
         if doubles:
             for leaf, (values, kinds) in zip(doubles, extract_double(text, [x.path for x in doubles]), strict=True):
-                if pc.any(pc.equal(kinds, pa.scalar(_STRING, pa.uint8()))).as_py():
+                if pc.any(pc.equal(kinds, arrow_scalar(_STRING, pa.uint8()))).as_py():
                     others.append(leaf)
                 else:
                     self._warn(leaf, kinds, _NUMBER)
@@ -173,11 +174,11 @@ class FileStats:
         if not pc.any(nan).as_py():
             return values
         # NaN is the greatest number, so it is the smallest only where it is the only one.
-        only_nan = pc.and_(pc.fill_null(pc.is_nan(self.bound(_field(leaf), "max")), False), self.nan_recorded())
-        return pc.if_else(pc.and_not(nan, only_nan), pa.scalar(None, pa.float64()), values)
+        only_nan = pc.and_(pc.fill_null(pc.is_nan(self.bound(_field(leaf), "max")), FALSE), self.nan_recorded())
+        return pc.if_else(pc.and_not(nan, only_nan), arrow_scalar(None, pa.float64()), values)
 
     def _warn(self, leaf: StatLeaf, kinds: pa.Array, *expected: int) -> None:
-        wrong = pc.invert(pc.is_in(kinds, value_set=pa.array([_MISSING, _NULL, *expected], pa.uint8())))
+        wrong = pc.invert(pc.is_in(kinds, value_set=arrow_array([_MISSING, _NULL, *expected], pa.uint8())))
         count = pc.sum(wrong).as_py() or 0
         if count:
             warnings.warn(
@@ -204,7 +205,7 @@ class _Texts:
         return self._texts
 
     def nan_recorded(self) -> pa.BooleanArray:
-        return pa.repeat(pa.scalar(False), len(self._texts))
+        return pa.repeat(FALSE, len(self._texts))
 
     def get(self, key: Hashable) -> Any:
         return None
@@ -275,7 +276,7 @@ def _guard(values: pa.Array, leaf: StatLeaf) -> pa.Array:
     """Counts below zero are no counts."""
     if leaf.side is not None:
         return values
-    negative = pc.less(values, pa.scalar(0, pa.int64()))
+    negative = pc.less(values, arrow_scalar(0, pa.int64()))
     if not pc.any(negative).as_py():
         return values
-    return pc.if_else(negative, pa.scalar(None, pa.int64()), values)
+    return pc.if_else(negative, arrow_scalar(None, pa.int64()), values)

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.schema.types import BOOLEAN, DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
@@ -63,7 +64,7 @@ def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> p
         case _:
             return pa.nulls(len(text), pa.int64())
     if field.type == BOOLEAN:
-        return pc.cast(pc.equal(_only(text, kind, BOOLEAN_KIND), "true"), pa.int64())
+        return pc.cast(pc.equal(_only(text, kind, BOOLEAN_KIND), arrow_scalar("true", text.type)), pa.int64())
     if field.type == DATE:
         return _by_value(_only(text, kind, STRING_KIND), _date_days)
     if field.type == TIMESTAMP:
@@ -98,7 +99,7 @@ def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     if field.type in (TIMESTAMP, TIMESTAMP_NTZ):
         if pa.types.is_date32(type_) and field.type == TIMESTAMP_NTZ:
             days = pc.cast(pc.cast(values, pa.int32()), pa.int64())
-            return pc.multiply(days, pa.scalar(_MICROS_PER_DAY, pa.int64()))
+            return pc.multiply(days, arrow_scalar(_MICROS_PER_DAY, pa.int64()))
         return widen_timestamps(_micros(values, side), side) if pa.types.is_timestamp(type_) else nothing
     return pc.cast(values, pa.int64()) if pa.types.is_integer(type_) else nothing
 
@@ -111,7 +112,8 @@ def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
     """
     if side == "min":
         return values
-    weak = pc.and_(pc.ends_with(values, "\ufffd"), pc.greater_equal(pc.binary_length(values), CUT_FROM + 3))
+    long = pc.greater_equal(pc.binary_length(values), arrow_scalar(CUT_FROM + 3, pa.int32()))
+    weak = pc.and_(pc.ends_with(values, "\ufffd"), long)
     if not pc.any(weak).as_py():
         return values
     return pc.if_else(weak, pc.utf8_slice_codeunits(values, 0, -1), values)
@@ -125,23 +127,23 @@ def widen_timestamps(micros: pa.Array, side: Side) -> pa.Array:
     if side == "min" or len(micros) == micros.null_count:
         return micros
     limit = (1 << 63) - 1 - 999
-    thousand = pa.scalar(1000, pa.int64())
+    thousand = arrow_scalar(1000, pa.int64())
     whole = pc.equal(pc.multiply(pc.divide(micros, thousand), thousand), micros)
-    room = pc.less_equal(micros, pa.scalar(limit, pa.int64()))
-    lifted = pc.add(pc.min_element_wise(micros, pa.scalar(limit, pa.int64())), pa.scalar(999, pa.int64()))
-    saturated = pc.if_else(room, lifted, pa.scalar((1 << 63) - 1, pa.int64()))
+    room = pc.less_equal(micros, arrow_scalar(limit, pa.int64()))
+    lifted = pc.add(pc.min_element_wise(micros, arrow_scalar(limit, pa.int64())), arrow_scalar(999, pa.int64()))
+    saturated = pc.if_else(room, lifted, arrow_scalar((1 << 63) - 1, pa.int64()))
     return pc.if_else(whole, saturated, micros)
 
 
 def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
-    same = pc.equal(kind, pa.scalar(wanted, pa.uint8()))
-    return text if pc.all(same).as_py() else pc.if_else(same, text, pa.scalar(None, text.type))
+    same = pc.equal(kind, arrow_scalar(wanted, pa.uint8()))
+    return text if pc.all(same).as_py() else pc.if_else(same, text, arrow_scalar(None, text.type))
 
 
 def _by_value(text: pa.Array, parse: Callable[[str], Any], type_: pa.DataType = _INT64) -> pa.Array:
     """Apply a Python parser to the distinct texts only."""
     encoded = text.dictionary_encode()
-    return pa.array([parse(value) for value in encoded.dictionary.to_pylist()], type_).take(encoded.indices)
+    return arrow_array([parse(value) for value in encoded.dictionary.to_pylist()], type_).take(encoded.indices)
 
 
 def _integer(text: str) -> int | None:
@@ -156,13 +158,13 @@ def _integer(text: str) -> int | None:
 def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
     """Numbers, and the strings with which JSON writers spell what JSON numbers cannot."""
     usable = pc.or_(
-        pc.equal(kind, pa.scalar(NUMBER_KIND, pa.uint8())),
+        pc.equal(kind, arrow_scalar(NUMBER_KIND, pa.uint8())),
         pc.and_(
-            pc.equal(kind, pa.scalar(STRING_KIND, pa.uint8())),
-            pc.is_in(text, value_set=pa.array(["NaN", "Infinity", "-Infinity"], text.type)),
+            pc.equal(kind, arrow_scalar(STRING_KIND, pa.uint8())),
+            pc.is_in(text, value_set=arrow_array(["NaN", "Infinity", "-Infinity"], text.type)),
         ),
     )
-    return _by_value(pc.if_else(usable, text, pa.scalar(None, text.type)), _double, pa.float64())
+    return _by_value(pc.if_else(usable, text, arrow_scalar(None, text.type)), _double, pa.float64())
 
 
 def _double(text: str) -> float | None:
@@ -259,10 +261,10 @@ def _micros(values: pa.Array, side: Side) -> pa.Array:
     if values.type.unit in ("us", "ms", "s"):
         return pc.cast(pc.cast(values, pa.timestamp("us", values.type.tz)), pa.int64())
     nanos = pc.cast(values, pa.int64())
-    thousand = pa.scalar(1000, pa.int64())
+    thousand = arrow_scalar(1000, pa.int64())
     micros = pc.divide(nanos, thousand)
     back = pc.multiply(micros, thousand)
-    below = pc.and_(pc.less(nanos, back), pa.scalar(True))
+    below = pc.less(nanos, back)
     floor = pc.subtract(micros, pc.cast(below, pa.int64()))
     if side == "min":
         return floor
@@ -275,7 +277,7 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
     arrow = pa.decimal128(type_.precision, type_.scale)
     encoded = text.dictionary_encode()
     bounds = [_decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
-    return _without_saturated(pa.array(bounds, arrow), side).take(encoded.indices)
+    return _without_saturated(arrow_array(bounds, arrow), side).take(encoded.indices)
 
 
 def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
@@ -308,8 +310,8 @@ def _without_saturated(values: pa.Array, side: Side) -> pa.Array:
     type_ = values.type
     if type_.scale or type_.precision < 19:
         return values
-    end = pa.scalar(Decimal(-(1 << 63) if side == "min" else (1 << 63) - 1), type_)
-    return pc.if_else(pc.equal(values, end), pa.scalar(None, type_), values)
+    end = arrow_scalar(Decimal(-(1 << 63) if side == "min" else (1 << 63) - 1), type_)
+    return pc.if_else(pc.equal(values, end), arrow_scalar(None, type_), values)
 
 
 def _only_a_decimal_prints(text: str, scale: int) -> bool:
@@ -335,17 +337,18 @@ def _widened_decimals(values: pa.Array, type_: DecimalType, side: Side) -> pa.Ar
 
     Up to 15 digits nothing is lost; beyond, only a decimal has more than 17 significant ones.
     """
-    limit = Decimal(10) ** (_PRINTED_DIGITS - type_.scale)
     if type_.precision <= _PRINTED_DIGITS or len(values) == values.null_count:
         return values
-    long = pc.fill_null(pc.or_(pc.greater_equal(values, limit), pc.less_equal(values, -limit)), False)
+    limit = Decimal(10) ** (_PRINTED_DIGITS - type_.scale)
+    high, low = arrow_scalar(limit, values.type), arrow_scalar(-limit, values.type)
+    long = pc.fill_null(pc.or_(pc.greater_equal(values, high), pc.less_equal(values, low)), FALSE)
     if not pc.any(long).as_py():
         return values
     odd = values.filter(long)
     bounds = [_decimal_bound(f"{value:e}", type_, side) for value in odd.to_pylist() if value is not None]
     exact = [len(value.as_tuple().digits) - _trailing_zeros(value) > _DOUBLE_DIGITS for value in odd.to_pylist()]
     kept = [v if is_exact else bound for v, bound, is_exact in zip(odd.to_pylist(), bounds, exact, strict=True)]
-    return pc.replace_with_mask(values, long, pa.array(kept, values.type))
+    return pc.replace_with_mask(values, long, arrow_array(kept, values.type))
 
 
 def _trailing_zeros(value: Decimal) -> int:

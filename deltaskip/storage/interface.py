@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-__all__ = ["FileInfo", "Storage"]
+__all__ = ["FileInfo", "Storage", "joined"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,11 @@ class Storage(Protocol):
         """`length` bytes from `offset`; fewer where the file ends before."""
         ...
 
-    def read_many(self, paths: Sequence[str]) -> list[bytes]:
-        """The whole files, in the order asked for; side by side where the storage is remote."""
+    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+        """The whole files one after another, and where each starts; side by side where the storage is remote.
+
+        files: as listed; that a size has changed since is no error.
+        """
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:
@@ -67,3 +71,9 @@ class Storage(Protocol):
     def size(self, path: str) -> int:
         """Size of the file in bytes."""
         ...
+
+
+def joined(contents: Sequence[bytes]) -> tuple[memoryview, list[int]]:
+    """The contents one after another, and where each starts."""
+    starts = [0, *accumulate(len(content) for content in contents)]
+    return memoryview(contents[0] if len(contents) == 1 else b"".join(contents)), starts[:-1]

@@ -3,11 +3,13 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import StorageError
-from deltaskip.storage.interface import FileInfo
+from deltaskip.storage.interface import FileInfo, joined
 
 __all__ = ["LocalStorage"]
 
@@ -52,16 +54,20 @@ class LocalStorage:
                 length -= len(piece)
         return b"".join(pieces)
 
-    def read_many(self, paths: Sequence[str]) -> list[bytes]:
-        """The whole files, in the order asked for."""
-        contents = []
-        for path in paths:
+    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+        """The whole files one after another, and where each starts."""
+        starts = [0, *accumulate(file.size for file in files)]
+        # numpy asks for huge pages, which spares a page fault every 4 KiB of a large log.
+        data = np.empty(starts[-1] + 1, np.uint8).data
+        for file, start, end in zip(files, starts, starts[1:], strict=False):
             try:
-                with open(path, "rb", buffering=0) as file:
-                    contents.append(file.readall())
+                with open(file.path, "rb", buffering=0) as source:
+                    # One byte more than the listing says, to see that nothing follows.
+                    if source.readinto(data[start : end + 1]) != end - start:
+                        return joined([self.read(each.path) for each in files])
             except OSError as error:
-                raise _named(error, path) from error
-        return contents
+                raise _named(error, file.path) from error
+        return data[: starts[-1]], starts[:-1]
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; the caller closes it."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from deltaskip.errors import StorageError
-from deltaskip.storage.interface import FileInfo, Storage
+from deltaskip.storage.interface import FileInfo, Storage, joined
 from deltaskip.storage.location import join
 
 __all__ = ["ArrowStorage", "ObjectStorage"]
@@ -53,9 +53,9 @@ class ArrowStorage:
             length = max(0, min(length, file.size() - offset))
             return bytes(file.read_at(length, offset)) if length else b""
 
-    def read_many(self, paths: Sequence[str]) -> list[bytes]:
-        """The whole files, in the order asked for, side by side."""
-        return _read_side_by_side(self, paths)
+    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+        """The whole files one after another, and where each starts."""
+        return joined(_read_side_by_side(self, [file.path for file in files]))
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; the caller closes it."""
@@ -126,9 +126,9 @@ class ObjectStorage:
                 raise
             return self.read_range(path, offset, rest)
 
-    def read_many(self, paths: Sequence[str]) -> list[bytes]:
-        """The whole files, in the order asked for, side by side."""
-        return _read_side_by_side(self, paths)
+    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+        """The whole files one after another, and where each starts."""
+        return joined(_read_side_by_side(self, [file.path for file in files]))
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; the caller closes it."""

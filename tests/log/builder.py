@@ -197,9 +197,9 @@ class CountingStorage(LocalStorage):
         self.read_files.append(Path(path).name)
         return super().read(path)
 
-    def read_many(self, paths: Sequence[str]) -> list[bytes]:
-        self.read_files.extend(Path(path).name for path in paths)
-        return super().read_many(paths)
+    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+        self.read_files.extend(file.name for file in files)
+        return super().read_joined(files)
 
     def open_input(self, path: str) -> pa.NativeFile:
         self.opened.append(Path(path).name)

@@ -21,16 +21,21 @@ def sidecar(path: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...], tuple[int, ...]]]:
-    """What is read of checkpoint parts: file, columns, row groups."""
-    noted: list[tuple[str, tuple[str, ...], tuple[int, ...]]] = []
-    read_columns = CheckpointPart.read_columns
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...], Any]]:
+    """What is read of checkpoint parts: file, actions or columns, row group or groups."""
+    noted: list[tuple[str, tuple[str, ...], Any]] = []
 
-    def noting(part: CheckpointPart, columns: Any, row_groups: Any) -> pa.Table:
-        noted.append((Path(part.path).name, tuple(columns), tuple(row_groups)))
-        return read_columns(part, columns, row_groups)
+    def note(method: str) -> None:
+        original = getattr(CheckpointPart, method)
 
-    monkeypatch.setattr(CheckpointPart, "read_columns", noting)
+        def noting(part: CheckpointPart, names: Any, groups: Any) -> Any:
+            noted.append((Path(part.path).name, tuple(names), groups))
+            return original(part, names, groups)
+
+        monkeypatch.setattr(CheckpointPart, method, noting)
+
+    note("stream")
+    note("read")
     return noted
 
 
@@ -40,8 +45,37 @@ def test_loading_reads_only_row_groups_that_may_hold_small_actions(table: TableB
     snapshot = table.load()
     assert snapshot.txns["x"].version == 3
     name = log_name(0, "checkpoint.parquet")
-    assert reads == [(name, ("protocol", "metaData"), (0,)), (name, ("txn",), (3,))]
+    assert reads == [(name, ("protocol", "metaData"), 0), (name, ("txn",), 3)]
     assert len(snapshot.adds()) == 8
+
+
+@pytest.mark.parametrize("row_group_size", [3, 5000])
+def test_small_actions_are_found_wherever_they_stand_in_a_row_group(table: TableBuilder, row_group_size: int) -> None:
+    txns = [{"txn": {"appId": f"x{i}", "version": i}} for i in range(3)]
+    actions = [txns[0], *[add(f"f{i}") for i in range(1500)], txns[1], *[add(f"g{i}") for i in range(1500)], txns[2]]
+    table.checkpoint(0, *actions, row_group_size=row_group_size)
+    snapshot = table.load()
+    assert {app: txn.version for app, txn in snapshot.txns.items()} == {"x0": 0, "x1": 1, "x2": 2}
+    assert snapshot.num_files == 3000
+
+
+def test_adds_at_given_rows(table: TableBuilder) -> None:
+    actions = [*[add(f"f{i}") for i in range(20_000)], remove("old"), *[add(f"g{i}") for i in range(20_000)]]
+    table.checkpoint(0, *actions, row_group_size=50_000)
+    [part] = table.load().checkpoint_parts
+    names = [f"f{i}" for i in range(20_000)] + [f"g{i}" for i in range(20_000)]
+    for wanted in ([], [0], [8191, 8192, 19_999, 20_000, 39_999], [39_999]):
+        found = part.read_rows(["add.path"], 0, pa.array(wanted, pa.int64()))
+        assert [row["path"] for row in found.to_pylist()] == [names[i] for i in wanted]
+
+
+def test_the_number_of_files_counts_what_newer_commits_ended(table: TableBuilder) -> None:
+    table.checkpoint(0, *[add(f"f{i}") for i in range(10)], row_group_size=4)
+    assert table.load().num_files == 10
+    table.commit(remove("f1"), add("f2"), add("new"), version=1)
+    assert table.load().num_files == 10 == len(table.load().adds())
+    table.commit(remove("f9"), remove("never there"), version=2)
+    assert table.load().num_files == 9 == len(table.load().adds())
 
 
 def test_a_part_gives_the_asked_columns_of_the_asked_row_groups(table: TableBuilder) -> None:

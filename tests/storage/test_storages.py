@@ -9,7 +9,7 @@ import pyarrow.fs as pafs
 import pytest
 
 from deltaskip.errors import StorageError
-from deltaskip.storage import ArrowStorage, LocalStorage, ObjectStorage, Storage, open_storage, storage_for
+from deltaskip.storage import ArrowStorage, FileInfo, LocalStorage, ObjectStorage, Storage, open_storage, storage_for
 
 FILES = {
     "t/_log/00002.json": b"two",
@@ -78,12 +78,15 @@ def test_files_are_read_whole_in_parts_and_many_at_once(made: Made) -> None:
     odd = f"{root}/t/a b%20ü#.bin"
     assert storage.read(odd) == bytes(range(100))
     assert storage.read_range(odd, 10, 5) == bytes(range(10, 15))
-    assert storage.read_many([f"{root}/t/_log/{n}.json" for n in ("00010", "00001", "00002")]) == [
-        b"ten",
-        b"one",
-        b"two",
-    ]
-    assert storage.read_many([]) == []
+
+
+@pytest.mark.parametrize("said", [3, 0, 100])
+def test_files_are_read_one_after_another_whatever_the_listing_says_of_their_size(made: Made, said: int) -> None:
+    storage, root = made
+    files = [FileInfo(n, f"{root}/t/_log/{n}.json", said, 0) for n in ("00010", "00001", "00002")]
+    data, starts = storage.read_joined(files)
+    assert (bytes(data), starts) == (b"tenonetwo", [0, 3, 6])
+    assert storage.read_joined([])[1] == []
 
 
 @pytest.mark.parametrize(
@@ -118,7 +121,7 @@ def test_a_file_that_is_not_there_is_not_found(made: Made, act: str) -> None:
     with pytest.raises(FileNotFoundError, match="nothing"):
         getattr(storage, act)(f"{root}/t/nothing")
     with pytest.raises(FileNotFoundError, match="nothing"):
-        storage.read_many([f"{root}/t/nothing", f"{root}/t/_log/00001.json"])
+        storage.read_joined([FileInfo(n, f"{root}/t/{n}", 3, 0) for n in ("nothing", "_log/00001.json")])
 
 
 def test_a_permission_error_names_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +132,8 @@ def test_a_permission_error_names_the_path(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(os, "scandir", refuse)
     storage = LocalStorage()
     path = str(tmp_path / "secret")
-    for act in (storage.read, lambda p: storage.read_many([p]), lambda p: storage.list_from(p, "")):
+    file = FileInfo("secret", path, 1, 0)
+    for act in (storage.read, lambda p: storage.read_joined([file]), lambda p: storage.list_from(p, "")):
         with pytest.raises(StorageError, match=rf"No permission to read {path}"):
             act(path)
 
