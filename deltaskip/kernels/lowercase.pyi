@@ -3,11 +3,13 @@ import pyarrow as pa
 from deltaskip.kernels.lane import ArrowArrayExportable
 
 class LowercaseTable:
-    """Code point → lower case, for code points where they differ; U+0130 is lowered to two whatever the table says."""
+    """Code point → lower case where they differ; A to Z and U+0130 are lowered whatever the table says."""
 
     def __init__(self, lower: dict[int, int]) -> None: ...
 
-def lower_keys(values: ArrowArrayExportable, table: LowercaseTable | None, trim: bool = False) -> pa.LargeBinaryArray: ...
+def lower_keys(
+    values: ArrowArrayExportable, table: LowercaseTable | None, trim: bool = False
+) -> pa.LargeBinaryArray: ...
 def compare_lower(
     values: ArrowArrayExportable, literal: bytes, table: LowercaseTable | None, trim: bool = False
 ) -> pa.Int8Array: ...

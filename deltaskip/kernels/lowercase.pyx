@@ -7,38 +7,40 @@ With `trim` the U+0020 at the end do not count.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
 
 import pyarrow as pa
 
 from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check
 from deltaskip.kernels.lane cimport is_valid, wide_void
-
-cdef extern from *:
-    """
-    #define DS_HIGH_BITS 0x8080808080808080ULL
-    """
-    const uint64_t HIGH_BITS "DS_HIGH_BITS"
-    uint64_t byteswap64 "__builtin_bswap64"(uint64_t word) noexcept nogil
+from deltaskip.kernels.lowercase_text cimport (
+    CAPITAL_I_DOT, GROWTH, Folding, Key, key_head, lower_byte, lower_text, order_of, set_key,
+)
+from deltaskip.kernels.utf8 cimport Text, encode, trimmed
 
 cdef enum:
     PAGES = 0x1100
-    REPLACEMENT = 0xFFFD
-    CAPITAL_I_DOT = 0x130
-    # Bytes that one byte of input can become: an invalid one becomes U+FFFD.
-    GROWTH = 3
+    PAIRS = 0x800
 
 
 cdef class LowercaseTable:
-    """Code point → lower case, for code points where they differ: two stages, pages of 256 differences."""
+    """Code point → lower case where they differ, in two stages: pages of 256 differences.
+
+    A to Z and U+0130 are lowered whatever the table says. Raises ValueError for what is no code point.
+    """
     # Page 0 holds no differences; memory of a new object is zero.
     cdef uint16_t[PAGES] page_of
     cdef int32_t* pages
+    # The two bytes of the lower case of a code point that takes two; 0 where that takes more or fewer.
+    cdef uint16_t[PAIRS] pairs
+    # Whether code points of three bytes, 256 at a time, are all their own lower case; 0 where UTF-8 has none.
+    cdef uint8_t[256] unchanged
 
     def __cinit__(self, dict lower not None):
         cdef int32_t code_point, lowered, page
         cdef int used = 1
+        cdef uint8_t[4] encoded
         touched = sorted({c >> 8 for c in lower})
         if touched and not 0 <= min(touched) <= max(touched) < PAGES:
             raise ValueError("a code point is not below 0x110000")
@@ -52,29 +54,24 @@ cdef class LowercaseTable:
             if not 0 <= lowered < 0x110000 or 0xD800 <= lowered < 0xE000:
                 raise ValueError("a lower case is no code point that UTF-8 can hold")
             self.pages[256 * self.page_of[code_point >> 8] + (code_point & 0xFF)] = lowered - code_point
+        for code_point in range(0x80, PAIRS):
+            lowered = code_point + self.pages[256 * self.page_of[code_point >> 8] + (code_point & 0xFF)]
+            if 0x80 <= lowered < PAIRS and code_point != CAPITAL_I_DOT:
+                encode(lowered, encoded)
+                memcpy(&self.pairs[code_point], encoded, 2)
+        for page in range(PAIRS >> 8, 256):
+            self.unchanged[page] = self.page_of[page] == 0 and not 0xD8 <= page < 0xE0
 
     def __dealloc__(self):
         free(self.pages)
 
 
-cdef struct Folding:
-    # What turns a value into its key; pages NULL: its bytes as they are.
-    const uint16_t* page_of
-    const int32_t* pages
-    bint trim
-
-
-cdef struct Text:
+cdef struct Strings:
+    const int32_t* offsets32
+    const int64_t* offsets64
     const uint8_t* data
-    int64_t size
-
-
-cdef struct Key:
-    # A key in memory of its own, and its first eight bytes as a number that orders as they do.
-    uint8_t* data
-    int64_t size
-    int64_t capacity
-    uint64_t head
+    # Bytes before it may be read.
+    const uint8_t* end
 
 
 def lower_keys(object values, LowercaseTable table, bint trim=False):
@@ -88,7 +85,7 @@ def lower_keys(object values, LowercaseTable table, bint trim=False):
     cdef ByteBuffer offsets = ByteBuffer.__new__(ByteBuffer)
     cdef int code
     with nogil:
-        code = _keys(view, folding, offsets, data)
+        code = _keys(view, &folding, offsets, data)
     check(code)
     buffers = [_validity(view), pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), view.length, buffers)
@@ -108,9 +105,9 @@ def compare_lower(object values, bytes literal not None, LowercaseTable table, b
     with nogil:
         code = out.reserve(view.length)
         if code == 0:
-            code = _set_key(&key, text, folding)
+            code = set_key(&key, text, &folding)
         if code == 0:
-            _compare(view, key, folding, <int8_t*>out.data)
+            _compare(view, &key, &folding, <int8_t*>out.data)
         free(key.data)
     check(code)
     out.size = view.length
@@ -127,7 +124,7 @@ def extremes_lower(object values, LowercaseTable table, bint trim=False):
     cdef int64_t least = -1, greatest = -1
     cdef int code
     with nogil:
-        code = _extremes(view, folding, &least, &greatest)
+        code = _extremes(view, &folding, &least, &greatest)
     check(code)
     return None if least < 0 else (least, greatest)
 
@@ -137,7 +134,7 @@ def lower_key(bytes value not None, LowercaseTable table, bint trim=False):
     cdef Folding folding = _folding(table, trim)
     cdef Key key = Key(NULL, 0, 0, 0)
     try:
-        check(_set_key(&key, Text(<const uint8_t*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)), folding))
+        check(set_key(&key, Text(<const uint8_t*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)), &folding))
         return PyBytes_FromStringAndSize(<const char*>key.data, key.size)
     finally:
         free(key.data)
@@ -145,8 +142,8 @@ def lower_key(bytes value not None, LowercaseTable table, bint trim=False):
 
 cdef Folding _folding(LowercaseTable table, bint trim) noexcept:
     if table is None:
-        return Folding(NULL, NULL, trim)
-    return Folding(&table.page_of[0], table.pages, trim)
+        return Folding(NULL, NULL, NULL, NULL, trim)
+    return Folding(&table.page_of[0], table.pages, &table.pairs[0], &table.unchanged[0], trim)
 
 
 cdef object _validity(BinaryView view):
@@ -164,26 +161,19 @@ cdef object _validity(BinaryView view):
     return pa.py_buffer(out)
 
 
-cdef inline Text _value(BinaryView view, int64_t i, bint trim) noexcept nogil:
-    cdef int64_t start = view.start(i)
-    cdef Text text = Text(view.data + start, view.end(i) - start)
-    return _trimmed(text) if trim else text
+cdef Strings _strings(BinaryView view) noexcept nogil:
+    """The values of a view that has some."""
+    return Strings(view.offsets32, view.offsets64, view.data, view.data + view.end(view.length - 1))
 
 
-cdef inline Text _trimmed(Text text) noexcept nogil:
-    while text.size > 0 and text.data[text.size - 1] == 0x20:
-        text.size -= 1
-    return text
+cdef inline int64_t _at(Strings s, int64_t i) noexcept nogil:
+    return s.offsets32[i] if s.offsets64 == NULL else s.offsets64[i]
 
 
-cdef inline uint64_t _lower_word(uint64_t word) noexcept nogil:
-    """Eight ASCII bytes in lower case: bit 7 of `capital` is set in each byte from A to Z."""
-    cdef uint64_t capital = (word + 0x3F3F3F3F3F3F3F3FULL) & ~(word + 0x2525252525252525ULL) & HIGH_BITS
-    return word | (capital >> 2)
-
-
-cdef inline uint8_t _lower_byte(uint8_t byte) noexcept nogil:
-    return byte + (<uint8_t>(<uint8_t>(byte - 0x41) < 26) << 5)
+cdef inline Text _value(Strings s, int64_t i, bint trim) noexcept nogil:
+    cdef int64_t start = _at(s, i)
+    cdef Text text = Text(s.data + start, _at(s, i + 1) - start)
+    return trimmed(text) if trim else text
 
 
 cdef wide_void _high_bits(const uint8_t* data, int64_t n, uint8_t* found) noexcept nogil:
@@ -198,99 +188,10 @@ cdef wide_void _high_bits(const uint8_t* data, int64_t n, uint8_t* found) noexce
 cdef wide_void _lower_ascii(const uint8_t* data, int64_t n, uint8_t* out) noexcept nogil:
     cdef int64_t i
     for i in range(n):
-        out[i] = _lower_byte(data[i])
+        out[i] = lower_byte(data[i])
 
 
-cdef int32_t _decode(const uint8_t* data, int64_t size, int64_t* at) noexcept nogil:
-    """The code point at `at`, which moves behind it; U+FFFD behind the longest beginning of one that is cut short.
-
-    # Unicode, table 3-7: the second byte is narrower behind E0, ED, F0 and F4.
-    """
-    cdef uint8_t first = data[at[0]], low = 0x80, high = 0xBF
-    cdef int32_t code_point
-    cdef int left
-    at[0] += 1
-    if first < 0x80:
-        return first
-    if 0xC2 <= first < 0xE0:
-        left, code_point = 1, first & 0x1F
-    elif first >= 0xE0 and first < 0xF0:
-        left, code_point = 2, first & 0x0F
-        if first == 0xE0:
-            low = 0xA0
-        elif first == 0xED:
-            high = 0x9F
-    elif 0xF0 <= first < 0xF5:
-        left, code_point = 3, first & 0x07
-        if first == 0xF0:
-            low = 0x90
-        elif first == 0xF4:
-            high = 0x8F
-    else:
-        return REPLACEMENT
-    while left > 0:
-        if at[0] >= size or not low <= data[at[0]] <= high:
-            return REPLACEMENT
-        code_point = code_point << 6 | (data[at[0]] & 0x3F)
-        low, high = 0x80, 0xBF
-        at[0] += 1
-        left -= 1
-    return code_point
-
-
-cdef inline int _encode(int32_t c, uint8_t* out) noexcept nogil:
-    """Write code point `c`; how many bytes it took."""
-    if c < 0x80:
-        out[0] = c
-        return 1
-    if c < 0x800:
-        out[0] = 0xC0 | c >> 6
-        out[1] = 0x80 | (c & 0x3F)
-        return 2
-    if c < 0x10000:
-        out[0] = 0xE0 | c >> 12
-        out[1] = 0x80 | (c >> 6 & 0x3F)
-        out[2] = 0x80 | (c & 0x3F)
-        return 3
-    out[0] = 0xF0 | c >> 18
-    out[1] = 0x80 | (c >> 12 & 0x3F)
-    out[2] = 0x80 | (c >> 6 & 0x3F)
-    out[3] = 0x80 | (c & 0x3F)
-    return 4
-
-
-cdef inline int _lower_at(Text text, int64_t* at, Folding folding, uint8_t* out) noexcept nogil:
-    """Write the lower case of the code point at `at`, at most four bytes, and move behind it; how many bytes."""
-    cdef int32_t c = _decode(text.data, text.size, at)
-    if c == CAPITAL_I_DOT:
-        memcpy(out, b"i\xcc\x87", 3)
-        return 3
-    return _encode(c + folding.pages[256 * folding.page_of[c >> 8] + (c & 0xFF)], out)
-
-
-cdef int64_t _lower(Text text, Folding folding, uint8_t* out) noexcept nogil:
-    """Write the lower case of `text`, at most GROWTH bytes for each of its own and one more; how many bytes."""
-    cdef int64_t at = 0, written = 0
-    cdef uint64_t word
-    while at < text.size:
-        while at + 8 <= text.size:
-            memcpy(&word, text.data + at, 8)
-            if word & HIGH_BITS:
-                break
-            word = _lower_word(word)
-            memcpy(out + written, &word, 8)
-            at += 8
-            written += 8
-        while at < text.size and text.data[at] < 0x80:
-            out[written] = _lower_byte(text.data[at])
-            at += 1
-            written += 1
-        while at < text.size and text.data[at] >= 0x80:
-            written += _lower_at(text, &at, folding, out + written)
-    return written
-
-
-cdef int _keys(BinaryView view, Folding folding, ByteBuffer offsets, ByteBuffer data) noexcept nogil:
+cdef int _keys(BinaryView view, const Folding* folding, ByteBuffer offsets, ByteBuffer data) noexcept nogil:
     """0, or -1 when memory is out."""
     cdef int64_t i, start, size = 0
     cdef uint8_t seen = 0
@@ -316,165 +217,75 @@ cdef int _keys(BinaryView view, Folding folding, ByteBuffer offsets, ByteBuffer 
     elif size > 0:
         memcpy(data.data, view.data + start, size)
     data.size = size
-    for i in range(view.length):
-        ends[i + 1] = view.end(i) - start
+    if view.offsets64 == NULL:
+        for i in range(view.length):
+            ends[i + 1] = view.offsets32[i + 1] - start
+    else:
+        for i in range(view.length):
+            ends[i + 1] = view.offsets64[i + 1] - start
     return 0
 
 
-cdef int _keys_one_by_one(BinaryView view, Folding folding, int64_t* ends, ByteBuffer data) noexcept nogil:
-    cdef int64_t i
+cdef int _keys_one_by_one(BinaryView view, const Folding* folding, int64_t* ends, ByteBuffer data) noexcept nogil:
+    cdef int64_t i, wanted
+    cdef Strings strings = _strings(view)
     cdef Text text
     for i in range(view.length):
         if is_valid(view.validity, view.offset + i):
-            text = _value(view, i, folding.trim)
-            if folding.pages == NULL:
-                if data.append(text.data, text.size) != 0:
-                    return -1
-            else:
-                if data.reserve(GROWTH * text.size + 1) != 0:
-                    return -1
-                data.size += _lower(text, folding, data.data + data.size)
+            text = _value(strings, i, folding.trim)
+            wanted = GROWTH * text.size + 8
+            if data.capacity - data.size < wanted and data.reserve(wanted) != 0:
+                return -1
+            if folding.pages != NULL:
+                data.size += lower_text(text, strings.end, folding, data.data + data.size)
+            elif text.size > 0:
+                memcpy(data.data + data.size, text.data, text.size)
+                data.size += text.size
         ends[i + 1] = data.size
     return 0
 
 
-cdef int _set_key(Key* key, Text text, Folding folding) noexcept nogil:
-    """Replace `key` by that of `text`: 0, or -1 when memory is out."""
-    cdef int64_t wanted
-    cdef uint8_t* grown
-    if folding.trim:
-        text = _trimmed(text)
-    wanted = GROWTH * text.size + 8
-    if key.capacity < wanted:
-        grown = <uint8_t*>realloc(key.data, wanted)
-        if grown == NULL:
-            return -1
-        key.data, key.capacity = grown, wanted
-    memset(key.data, 0, 8)
-    if folding.pages != NULL:
-        key.size = _lower(text, folding, key.data)
-    else:
-        key.size = text.size
-        if text.size > 0:
-            memcpy(key.data, text.data, text.size)
-    if key.size < 8:
-        memset(key.data + key.size, 0, 8 - key.size)
-    memcpy(&key.head, key.data, 8)
-    key.head = byteswap64(key.head)
-    return 0
-
-
-cdef inline bint _head(Text text, const uint8_t* end, Folding folding, uint64_t* head) noexcept nogil:
-    """Whether the first eight bytes of the key of `text`, zeros behind a shorter one, could be told at once.
-
-    Bytes up to `end` may be read. Where two heads differ, the keys order as they do.
-    """
-    cdef uint64_t word = 0
-    if text.data + 8 <= end:
-        memcpy(&word, text.data, 8)
-        if text.size < 8:
-            # Two shifts: one by 64 bits is not defined.
-            word &= ~((<uint64_t>0xFFFFFFFFFFFFFFFFULL << (4 * text.size)) << (4 * text.size))
-    elif text.size > 0:
-        memcpy(&word, text.data, text.size)
-    if folding.pages != NULL:
-        if word & HIGH_BITS:
-            return False
-        word = _lower_word(word)
-    head[0] = byteswap64(word)
-    return True
-
-
-cdef inline int _order(const uint8_t* a, int64_t a_size, const uint8_t* b, int64_t b_size) noexcept nogil:
-    cdef int64_t shared = a_size if a_size < b_size else b_size
-    cdef int order = memcmp(a, b, shared) if shared > 0 else 0
-    if order == 0:
-        return (a_size > b_size) - (a_size < b_size)
-    return (order > 0) - (order < 0)
-
-
-cdef int _order_to(Text text, const Key* key, Folding folding) noexcept nogil:
-    """-1, 0 or 1 as the key of `text` is below, equal to or above `key`; stops at the first byte that tells."""
-    cdef int64_t at = 0, told = 0, shared
-    cdef uint64_t word, other
-    cdef uint8_t[4] lowered
-    cdef int size, order
-    if folding.pages == NULL:
-        return _order(text.data, text.size, key.data, key.size)
-    while at < text.size:
-        if at + 8 <= text.size and told + 8 <= key.size:
-            memcpy(&word, text.data + at, 8)
-            memcpy(&other, key.data + told, 8)
-            if not word & HIGH_BITS:
-                word = _lower_word(word)
-                if word != other:
-                    return 1 if byteswap64(word) > byteswap64(other) else -1
-                at += 8
-                told += 8
-                continue
-        size = _lower_at(text, &at, folding, lowered)
-        shared = size if size < key.size - told else key.size - told
-        order = memcmp(lowered, key.data + told, shared) if shared > 0 else 0
-        if order != 0:
-            return (order > 0) - (order < 0)
-        if shared < size:
-            return 1
-        told += size
-    return -1 if told < key.size else 0
-
-
-cdef void _compare(BinaryView view, Key key, Folding folding, int8_t* out) noexcept nogil:
+cdef void _compare(BinaryView view, const Key* key, const Folding* folding, int8_t* out) noexcept nogil:
     cdef int64_t i
     cdef uint64_t head
     cdef Text text
-    cdef const uint8_t* end
+    cdef Strings strings
     if view.length == 0:
         return
-    end = view.data + view.end(view.length - 1)
+    strings = _strings(view)
     for i in range(view.length):
-        text = _value(view, i, folding.trim)
-        if _head(text, end, folding, &head) and head != key.head:
-            out[i] = (head > key.head) - (head < key.head)
-        else:
-            out[i] = _order_to(text, &key, folding)
+        text = _value(strings, i, folding.trim)
+        head = key_head(text, strings.end, folding)
+        out[i] = order_of(head, text, strings.end, key, folding)
 
 
-cdef int _extremes(BinaryView view, Folding folding, int64_t* least, int64_t* greatest) noexcept nogil:
+cdef int _extremes(BinaryView view, const Folding* folding, int64_t* least, int64_t* greatest) noexcept nogil:
     """0, or -1 when memory is out."""
     cdef int64_t i
     cdef uint64_t head
-    cdef bint told
     cdef Text text
     cdef Key low = Key(NULL, 0, 0, 0)
     cdef Key high = Key(NULL, 0, 0, 0)
-    cdef const uint8_t* end
+    cdef Strings strings
     cdef int code = 0
     if view.length == 0:
         return 0
-    end = view.data + view.end(view.length - 1)
+    strings = _strings(view)
     for i in range(view.length):
         if not is_valid(view.validity, view.offset + i):
             continue
-        text = _value(view, i, folding.trim)
-        told = _head(text, end, folding, &head)
-        if told and low.head < head < high.head:
+        text = _value(strings, i, folding.trim)
+        head = key_head(text, strings.end, folding)
+        if low.head < head < high.head:
             continue
-        if least[0] < 0 or _below(told, head, text, &low, folding):
+        if least[0] < 0 or order_of(head, text, strings.end, &low, folding) < 0:
             least[0] = i
-            code |= _set_key(&low, text, folding)
-        if greatest[0] < 0 or _above(told, head, text, &high, folding):
+            code |= set_key(&low, text, folding)
+        if greatest[0] < 0 or order_of(head, text, strings.end, &high, folding) > 0:
             greatest[0] = i
-            code |= _set_key(&high, text, folding)
+            code |= set_key(&high, text, folding)
         if code != 0:
             break
     free(low.data)
     free(high.data)
     return code
-
-
-cdef inline bint _below(bint told, uint64_t head, Text text, const Key* key, Folding folding) noexcept nogil:
-    return head < key.head if told and head != key.head else _order_to(text, key, folding) < 0
-
-
-cdef inline bint _above(bint told, uint64_t head, Text text, const Key* key, Folding folding) noexcept nogil:
-    return head > key.head if told and head != key.head else _order_to(text, key, folding) > 0
