@@ -1,6 +1,7 @@
 """Delta types, their JSON and Arrow forms, logical and physical names, and name resolution."""
 
 from deltaskip.schema.arrow import arrow_field, arrow_schema, arrow_type, from_arrow, from_arrow_type
+from deltaskip.schema.collations import carry_collations, renamed, string_paths, with_collation
 from deltaskip.schema.json import parse_schema, parse_type, schema_to_json, simple_string, type_to_json
 from deltaskip.schema.mapping import MappingMode, field_id, mapping_mode, physical_name, physical_schema
 from deltaskip.schema.resolve import (
@@ -69,6 +70,7 @@ __all__ = [
     "arrow_field",
     "arrow_schema",
     "arrow_type",
+    "carry_collations",
     "collation_of",
     "declared_collation",
     "display_name",
@@ -82,8 +84,11 @@ __all__ = [
     "parse_type",
     "physical_name",
     "physical_schema",
+    "renamed",
     "resolve",
     "schema_to_json",
     "simple_string",
+    "string_paths",
     "type_to_json",
+    "with_collation",
 ]

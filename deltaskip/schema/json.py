@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaskip.errors import SchemaError
+from deltaskip.schema.collations import check_collations
 from deltaskip.schema.types import (
-    COLLATIONS_KEY,
     PRIMITIVES,
     STRING,
     TIMESTAMP,
@@ -138,7 +138,7 @@ def _field(value: Any, parent: str) -> StructField:
     if plain != data_type:
         metadata = {CHAR_VARCHAR_KEY: simple_string(data_type), **metadata}
     field = StructField(name, plain, _boolean(value, "nullable", where), metadata)
-    _check_collations(field)
+    check_collations(field)
     return field
 
 
@@ -153,12 +153,6 @@ def _without_lengths(data_type: DataType) -> DataType:
             return MapType(_without_lengths(key), _without_lengths(value), value_contains_null)
         case _:
             return data_type
-
-
-def _check_collations(field: StructField) -> None:
-    declared = field.metadata.get(COLLATIONS_KEY)
-    for path in declared if isinstance(declared, Mapping) else (field.name,):
-        declared_collation(field, path)
 
 
 def _member(value: Mapping[str, Any], key: str, where: str) -> Any:

@@ -9,14 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import Literal, Protocol
 
 from deltaskip.errors import SchemaError
-from deltaskip.schema.types import (
-    COLLATIONS_KEY,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
 
 __all__ = [
     "ID_KEY",
@@ -113,7 +107,7 @@ def _supports_mapping(protocol: ReaderProtocol) -> bool:
 
 def _physical_field(field: StructField, mode: MappingMode) -> StructField:
     name = physical_name(field, mode)
-    return StructField(name, _physical_type(field.type, mode), field.nullable, _rekeyed(field, name))
+    return StructField(name, _physical_type(field.type, mode), field.nullable, rekeyed_metadata(field, name))
 
 
 def _physical_type(data_type: DataType, mode: MappingMode) -> DataType:
@@ -126,14 +120,3 @@ def _physical_type(data_type: DataType, mode: MappingMode) -> DataType:
             return MapType(_physical_type(key, mode), _physical_type(value, mode), value_contains_null)
         case _:
             return data_type
-
-
-def _rekeyed(field: StructField, name: str) -> Mapping[str, object]:
-    declared = field.metadata.get(COLLATIONS_KEY)
-    if not isinstance(declared, Mapping):
-        return field.metadata
-    moved = {
-        name + path[len(field.name) :] if path == field.name or path.startswith(field.name + ".") else path: collation
-        for path, collation in declared.items()
-    }
-    return {**field.metadata, COLLATIONS_KEY: moved}

@@ -53,21 +53,6 @@ def test_simple_string_reproduces_the_column_types_that_spark_shows(table, versi
     assert [[f.name, simple_string(f.type, f)] for f in parse_schema(text).fields] == version["columns"]
 
 
-def test_collated_schemas_of_spark_round_trip_and_show_their_collations(shared):
-    shown = 0
-    for line in (shared / "collation" / "schema_json.jsonl").read_text(encoding="utf-8").splitlines():
-        case = json.loads(line)
-        source = case.get("spark_json") or case.get("json_in")
-        if source is None:
-            continue
-        parsed = parse_schema(json.dumps(source))
-        assert json.loads(schema_to_json(parsed)) == source
-        if "pyspark_parsed" in case:
-            assert simple_string(parsed) == case["pyspark_parsed"]
-            shown += 1
-    assert shown > 0
-
-
 def test_collations_are_shown_for_elements_keys_and_values_by_the_built_path():
     declared = {"m.x.key": "icu.UNICODE", "m.x.value.element": "spark.UTF8_LCASE"}
     field = StructField("m.x", MapType(STRING, ArrayType(STRING)), metadata={"__COLLATIONS": declared})

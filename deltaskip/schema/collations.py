@@ -1,0 +1,136 @@
+"""Collations that a schema declares.
+
+# COLLATIONS RFC, Specifying collations in the table schema: "Collations are stored in the `__COLLATIONS` key of the
+# metadata of the nearest ancestor StructField", by the path from it through `element`, `key` and `value`.
+A path is built from the names and compared whole, never split: names may hold dots. A string without an entry is
+UTF8_BINARY, which is never written. Entries that name no string's path are kept and mean nothing, as in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from deltaskip.collation.identifier import CollationId
+from deltaskip.errors import SchemaError
+from deltaskip.schema.types import (
+    COLLATIONS_KEY,
+    STRING,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+    declared_collation,
+)
+
+__all__ = ["carry_collations", "check_collations", "rekeyed_metadata", "renamed", "string_paths", "with_collation"]
+
+
+def string_paths(field: StructField) -> list[str]:
+    """The path of every string whose collation `field` declares: not those inside structs, whose fields declare it."""
+    return [path for path, data_type in _paths(field.type, field.name) if data_type == STRING]
+
+
+def check_collations(field: StructField) -> None:
+    """Raise SchemaError where an entry is no text or stands for what is no string, as Spark's readers do.
+
+    What the text says is not looked at: an unknown provider, name or a version is kept, and never serves for pruning.
+    """
+    declared = field.metadata.get(COLLATIONS_KEY)
+    if declared is None:
+        return
+    for path in declared if isinstance(declared, Mapping) else (field.name,):
+        declared_collation(field, path)
+    for path, data_type in _paths(field.type, field.name):
+        if data_type != STRING and not isinstance(data_type, UnknownType) and declared_collation(field, path):
+            kind = getattr(data_type, "name", type(data_type).__name__.removesuffix("Type").lower())
+            raise SchemaError(
+                f"{COLLATIONS_KEY} of field {field.name!r} declares a collation for {path!r}, which is of type {kind}; "
+                "only strings have collations, so remove the entry from the schema."
+            )
+
+
+def with_collation(field: StructField, path: str, collation: CollationId | None) -> StructField:
+    """`field` with `collation` declared for the string at `path` as Spark writes it, the version left out.
+
+    None and UTF8_BINARY remove the entry. Raises SchemaError where there is no string at `path`.
+
+    # COLLATIONS RFC: "Writers must not write the collation identifier in the schema metadata for a column with default
+    # collation"
+    """
+    if path not in string_paths(field):
+        raise SchemaError(f"There is no string at {path!r} of field {field.name!r} to declare a collation for.")
+    entries = {p: text for p, text in _entries(field).items() if p != path}
+    if collation is not None and not collation.is_binary:
+        entries[path] = str(collation.canonical.without_version)
+    return _declaring(field, entries)
+
+
+def renamed(field: StructField, name: str) -> StructField:
+    """`field` under another name, its strings under the same collations."""
+    return StructField(name, field.type, field.nullable, rekeyed_metadata(field, name))
+
+
+def rekeyed_metadata(field: StructField, name: str) -> Mapping[str, Any]:
+    """The metadata of `field` if it were called `name`: the paths of collations begin with that."""
+    if COLLATIONS_KEY not in field.metadata or not isinstance(field.metadata[COLLATIONS_KEY], Mapping):
+        return field.metadata
+    moved = {
+        name + path[len(field.name) :] if path == field.name or path.startswith(field.name + ".") else path: collation
+        for path, collation in _entries(field).items()
+    }
+    return {**field.metadata, COLLATIONS_KEY: moved}
+
+
+def carry_collations(old: StructType, new: StructType) -> StructType:
+    """`new` with the collations of `old` for every string that both have and `new` declares none for.
+
+    Fields are the same where their names are, letter by letter. For a schema that came without collations, as Arrow's
+    do.
+
+    # COLLATIONS RFC: "clients must preserve collations when they change the schema"
+    """
+    before = {field.name: field for field in old.fields}
+    return StructType(tuple(_carried(before[f.name], f) if f.name in before else f for f in new.fields))
+
+
+def _carried(old: StructField, new: StructField) -> StructField:
+    field = StructField(new.name, _carried_type(old.type, new.type), new.nullable, new.metadata)
+    inherited = {path: text for path, text in _entries(old).items() if path in string_paths(field)}
+    return _declaring(field, {**inherited, **_entries(field)})
+
+
+def _carried_type(old: DataType, new: DataType) -> DataType:
+    match old, new:
+        case StructType(), StructType():
+            return carry_collations(old, new)
+        case ArrayType(before), ArrayType(element, contains_null):
+            return ArrayType(_carried_type(before, element), contains_null)
+        case MapType(key_before, value_before), MapType(key, value, contains_null):
+            return MapType(_carried_type(key_before, key), _carried_type(value_before, value), contains_null)
+        case _:
+            return new
+
+
+def _entries(field: StructField) -> Mapping[str, Any]:
+    declared = field.metadata.get(COLLATIONS_KEY)
+    return declared if isinstance(declared, Mapping) else {}
+
+
+def _declaring(field: StructField, entries: Mapping[str, Any]) -> StructField:
+    metadata = {key: value for key, value in field.metadata.items() if key != COLLATIONS_KEY}
+    if entries:
+        metadata[COLLATIONS_KEY] = dict(entries)
+    return StructField(field.name, field.type, field.nullable, metadata)
+
+
+def _paths(data_type: DataType, path: str) -> Iterator[tuple[str, DataType]]:
+    yield path, data_type
+    match data_type:
+        case ArrayType(element):
+            yield from _paths(element, f"{path}.element")
+        case MapType(key, value):
+            yield from _paths(key, f"{path}.key")
+            yield from _paths(value, f"{path}.value")

@@ -1,0 +1,212 @@
+"""Collations in schemas: as Spark writes and reads them, through renames and other changes of the schema."""
+
+import json
+
+import pytest
+
+from deltaskip.collation.identifier import CollationId
+from deltaskip.errors import SchemaError
+from deltaskip.schema import (
+    INTEGER,
+    STRING,
+    ArrayType,
+    MapType,
+    StructField,
+    StructType,
+    arrow_schema,
+    carry_collations,
+    collation_of,
+    declared_collation,
+    from_arrow,
+    leaves,
+    parse_schema,
+    physical_schema,
+    renamed,
+    schema_to_json,
+    simple_string,
+    string_paths,
+    with_collation,
+)
+from deltaskip.schema.types import BINARY, COLLATIONS_KEY, DataType
+from tests import corpus
+
+UNICODE = CollationId.parse("icu.UNICODE")
+
+
+def schema_cases(*keys: str) -> list:
+    """Rows of schema_json.jsonl that have one of the keys; one skipped row where the file is absent."""
+    if not corpus.present():
+        return [pytest.param(None, marks=pytest.mark.skip(reason=corpus.ABSENT))]
+    lines = (corpus.SHARED / "collation" / "schema_json.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    return [
+        pytest.param(row, id=row.get("ddl") or str(row["json_in"]["fields"][0]["metadata"]))
+        for row in rows
+        if any(key in row for key in keys)
+    ]
+
+
+def field(data_type: DataType = STRING, name: str = "a", **declared: str) -> StructField:
+    return StructField(name, data_type, True, {COLLATIONS_KEY: declared} if declared else {})
+
+
+def fields_of(data_type: DataType) -> list[StructField]:
+    """Every field of a schema, at any depth."""
+    match data_type:
+        case StructType(fields):
+            return [found for f in fields for found in (f, *fields_of(f.type))]
+        case ArrayType(element):
+            return fields_of(element)
+        case MapType(key, value):
+            return fields_of(key) + fields_of(value)
+    return []
+
+
+@pytest.mark.parametrize("case", schema_cases("spark_json"))
+def test_what_spark_writes_is_declared_for_strings_and_written_back_by_us(case):
+    parsed = parse_schema(json.dumps(case["spark_json"]))
+    assert json.loads(schema_to_json(parsed)) == case["spark_json"]
+    for f in fields_of(parsed):
+        declared = f.metadata.get(COLLATIONS_KEY, {})
+        assert set(declared) <= set(string_paths(f))
+        again = StructField(f.name, f.type)
+        for path in string_paths(f):
+            text = declared_collation(f, path)
+            assert text == declared.get(path)
+            again = with_collation(again, path, None if text is None else CollationId.parse(text))
+        assert again == f
+
+
+@pytest.mark.parametrize("case", schema_cases("pyspark_parsed", "jvm_parsed"))
+def test_what_spark_reads_is_read_and_kept_as_it_is(case):
+    parsed = parse_schema(json.dumps(case["json_in"]))
+    assert json.loads(schema_to_json(parsed)) == case["json_in"]
+    assert simple_string(parsed) == case["pyspark_parsed"]
+
+
+@pytest.mark.parametrize("case", schema_cases("jvm_error", "pyspark_error"))
+def test_what_spark_refuses_is_refused_only_where_it_is_no_string(case):
+    text = json.dumps(case["json_in"])
+    if "INVALID_JSON_DATA_TYPE_FOR_COLLATIONS" in case["jvm_error"]:
+        with pytest.raises(SchemaError, match="'a', which is of type integer"):
+            parse_schema(text)
+    else:
+        parsed = parse_schema(text)
+        assert json.loads(schema_to_json(parsed)) == case["json_in"]
+        assert [collation_of(leaf) for leaf in leaves(parsed)] == list(
+            case["json_in"]["fields"][0]["metadata"][COLLATIONS_KEY].values()
+        )
+
+
+@pytest.mark.parametrize(
+    ("data_type", "path", "kind"),
+    [
+        (ArrayType(STRING), "a", "array"),
+        (MapType(STRING, STRING), "a", "map"),
+        (StructType((StructField("x", STRING),)), "a", "struct"),
+        (ArrayType(INTEGER), "a.element", "integer"),
+        (ArrayType(ArrayType(STRING)), "a.element", "array"),
+        (ArrayType(StructType((StructField("x", STRING),))), "a.element", "struct"),
+        (BINARY, "a", "binary"),
+    ],
+)
+def test_a_collation_of_what_is_no_string_is_refused_as_spark_does(data_type, path, kind):
+    written = schema_to_json(StructType((field(data_type, **{path: "icu.UNICODE"}),)))
+    with pytest.raises(SchemaError, match=f"{path!r}, which is of type {kind}"):
+        parse_schema(written)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "path"),
+    [
+        (ArrayType(StructType((StructField("x", STRING),))), "a.element.x"),
+        (StructType((StructField("x", STRING),)), "a.x"),
+        (STRING, "A"),
+        (STRING, "a.element"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_kept_and_means_nothing(data_type, path):
+    schema = StructType((field(data_type, **{path: "icu.UNICODE"}),))
+    assert parse_schema(schema_to_json(schema)) == schema
+    assert "collate" not in simple_string(schema)
+    assert all(declared_collation(f, p) is None for f in fields_of(schema) for p in string_paths(f))
+
+
+def test_names_with_dots_are_never_split():
+    inner = MapType(STRING, ArrayType(STRING))
+    assert string_paths(field(inner, "m.key")) == ["m.key.key", "m.key.value.element"]
+    declared = with_collation(field(inner, "m.key"), "m.key.value.element", UNICODE)
+    assert dict(declared.metadata) == {COLLATIONS_KEY: {"m.key.value.element": "icu.UNICODE"}}
+    assert declared_collation(declared, "m.key.key") is None
+
+
+@pytest.mark.parametrize(
+    "binary", [None, CollationId.parse("spark.UTF8_BINARY"), CollationId.parse("Spark.utf8_binary.77.1")]
+)
+def test_binary_order_is_never_written(binary):
+    assert dict(with_collation(field(), "a", binary).metadata) == {}
+    assert dict(with_collation(field(a="icu.de"), "a", binary).metadata) == {}
+    both = field(MapType(STRING, STRING), **{"a.key": "icu.de", "a.value": "icu.fr"})
+    assert dict(with_collation(both, "a.key", binary).metadata) == {COLLATIONS_KEY: {"a.value": "icu.fr"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("ICU.unicode_ai_ci.77.1", "icu.UNICODE_CI_AI"),
+        ("SPARK.utf8_binary_rtrim", "spark.UTF8_BINARY_RTRIM"),
+        ("spark.sr_cyrl_srb", "icu.sr_Cyrl_SRB"),
+        ("ICU.en_US.72", "icu.en_US"),
+        ("Foo.Bar.1", "foo.Bar"),
+    ],
+)
+def test_collations_are_written_as_spark_spells_them_and_without_version(given, written):
+    assert with_collation(field(), "a", CollationId.parse(given)).metadata[COLLATIONS_KEY] == {"a": written}
+
+
+@pytest.mark.parametrize(
+    ("data_type", "path"), [(INTEGER, "a"), (ArrayType(STRING), "a"), (STRING, "b"), (STRING, "a.element")]
+)
+def test_a_collation_is_declared_for_strings_only(data_type, path):
+    with pytest.raises(SchemaError, match="no string"):
+        with_collation(field(data_type), path, UNICODE)
+
+
+def test_a_renamed_field_keeps_its_collations_and_its_other_metadata():
+    metadata = {"comment": "x", COLLATIONS_KEY: {"m.key": "icu.de", "m.value.element": "ICU.Fr", "else": "icu.it"}}
+    before = StructField("m", MapType(STRING, ArrayType(STRING)), False, metadata)
+    after = renamed(before, "n.o")
+    assert (after.name, after.type, after.nullable) == ("n.o", before.type, False)
+    moved = {"n.o.key": "icu.de", "n.o.value.element": "ICU.Fr", "else": "icu.it"}
+    assert dict(after.metadata) == {"comment": "x", COLLATIONS_KEY: moved}
+    assert renamed(after, "m") == before
+
+
+def test_physical_names_carry_the_collations_of_a_mapped_table():
+    mapped = {"delta.columnMapping.physicalName": "col-1", COLLATIONS_KEY: {"a.element": "icu.UNICODE_CI"}}
+    physical = physical_schema(StructType((StructField("a", ArrayType(STRING), True, mapped),)), "name").fields[0]
+    assert declared_collation(physical, "col-1.element") == "icu.UNICODE_CI"
+
+
+@pytest.mark.parametrize("case", schema_cases("spark_json"))
+def test_a_schema_that_lost_its_collations_gets_them_back(case):
+    schema = parse_schema(json.dumps(case["spark_json"]))
+    bare = from_arrow(arrow_schema(schema))
+    assert not any(COLLATIONS_KEY in f.metadata for f in fields_of(bare))
+    carried = carry_collations(schema, bare)
+    assert [(f.name, dict(f.metadata)) for f in fields_of(carried)] == [
+        (f.name, dict(f.metadata)) for f in fields_of(schema)
+    ]
+
+
+def test_a_change_of_the_schema_carries_only_what_is_still_there():
+    old = StructType(
+        (field(a="icu.de"), field(ArrayType(STRING), "b", **{"b.element": "icu.fr"}), field(name="c", c="icu.it"))
+    )
+    new = StructType((field(INTEGER), field(ArrayType(STRING), "b"), field(name="c", c="icu.sv"), field(name="d")))
+    assert [dict(f.metadata) for f in carry_collations(old, new).fields] == [
+        {},
+        {COLLATIONS_KEY: {"b.element": "icu.fr"}},
+        {COLLATIONS_KEY: {"c": "icu.sv"}},
+        {},
+    ]
