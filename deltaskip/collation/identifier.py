@@ -48,6 +48,14 @@ class CollationId:
             )
         return cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None, text)
 
+    @classmethod
+    def named(cls, text: str) -> CollationId:
+        """The same, or what a bare name means behind COLLATE: `UNICODE_CI` is `icu.UNICODE_CI`.
+
+        Raises InvalidCollation for a bare name that is neither Spark's nor an ICU locale.
+        """
+        return cls.parse(text if "." in text else f"{parse_name(text).provider}.{text}")
+
     def __str__(self) -> str:
         return self.text
 

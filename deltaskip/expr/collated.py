@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from deltaskip.errors import PredicateError
+from deltaskip.collation.identifier import CollationId
+from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, FieldRef, Node, children_of
 
 __all__ = ["comparison_collation", "is_binary"]
 
 _EXPLICIT, _IMPLICIT, _DEFAULT = 2, 1, 0
 _BINARY_NAME = "UTF8_BINARY"
+_BINARY = CollationId.named(_BINARY_NAME)
 
 
 def comparison_collation(*operands: Node) -> str | None:
@@ -21,17 +23,17 @@ def comparison_collation(*operands: Node) -> str | None:
     """
     found = [_derived(operand) for operand in operands]
     strongest = max((strength for strength, _ in found), default=_DEFAULT)
-    names = {_name(text): text for strength, text in found if strength == strongest}
-    if len(names) > 1 and strongest != _DEFAULT:
-        raise PredicateError(
-            f"The collations {' and '.join(sorted(names))} meet in one comparison; say which with COLLATE."
-        )
-    return next(iter(names.values())) if names and not is_binary(next(iter(names.values()))) else None
+    orders = {_order(text): text for strength, text in found if strength == strongest}
+    if len(orders) > 1 and strongest != _DEFAULT:
+        names = sorted(_BINARY_NAME if text is None else text for text in orders.values())
+        raise PredicateError(f"The collations {' and '.join(names)} meet in one comparison; say which with COLLATE.")
+    decided = next(iter(orders.values()), None)
+    return None if is_binary(decided) else decided
 
 
 def is_binary(collation: str | None) -> bool:
     """Whether strings under `collation` (provider.name[.version] or a bare name) compare by their bytes."""
-    return _name(collation) == _BINARY_NAME
+    return _order(collation) == _BINARY
 
 
 def _derived(node: Node) -> tuple[int, str | None]:
@@ -49,8 +51,12 @@ def _derived(node: Node) -> tuple[int, str | None]:
             return _DEFAULT, None
 
 
-def _name(collation: str | None) -> str:
+def _order(collation: str | None) -> CollationId | str:
+    """What is equal for two spellings of one collation; a text that nobody knows is equal to itself only."""
     if collation is None:
-        return _BINARY_NAME
-    parts = collation.upper().split(".")
-    return parts[1] if len(parts) > 1 else parts[0]
+        return _BINARY
+    try:
+        identifier = CollationId.named(collation)
+    except InvalidCollation:
+        return collation
+    return _BINARY if identifier.is_binary else identifier.canonical

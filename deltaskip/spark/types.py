@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import types as spark_types
 
-from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.collation.identifier import CollationId
+from deltaskip.collation.names import spark_name
+from deltaskip.errors import InvalidCollation, SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import MappingMode, field_id, physical_schema
 from deltaskip.schema.types import (
     BINARY,
@@ -41,7 +43,7 @@ __all__ = ["data_schema", "has_collations", "logical_type", "spark_schema", "spa
 
 # Spark's Parquet reader takes the id of a field from its metadata.
 FIELD_ID_KEY = "parquet.field.id"
-BINARY_ORDER = "UTF8_BINARY"
+SPARKS_PROVIDERS = ("icu", "spark")
 
 _PRIMITIVES: dict[DataType, type] = {
     LONG: spark_types.LongType,
@@ -122,7 +124,7 @@ def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> 
             case DecimalType(precision, scale):
                 return spark_types.DecimalType(precision, scale)
             case _ if data_type == STRING:
-                return _string_type(declared_collation(field, path))
+                return _string_type(field, path)
             case _ if data_type == VARIANT:
                 return _variant_type(field)
             case _ if data_type in _PRIMITIVES:
@@ -134,17 +136,27 @@ def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> 
     return of(field.type, field.name)
 
 
-def _string_type(identifier: str | None) -> spark_types.DataType:
-    if identifier is None or not _KNOWS_COLLATIONS:
+def _string_type(field: StructField, path: str) -> spark_types.DataType:
+    identifier = declared_collation(field, path)
+    if identifier is None or not _KNOWS_COLLATIONS or _is_binary(identifier):
         return spark_types.StringType()
-    name = _collation_name(identifier)
-    return spark_types.StringType() if name.upper() == BINARY_ORDER else spark_types.StringType(name)
+    try:
+        collation = CollationId.parse(identifier)
+        if collation.canonical.provider not in SPARKS_PROVIDERS:
+            raise InvalidCollation(f"{collation.provider} is no provider of Spark's.")
+        return spark_types.StringType(spark_name(collation.name).normalized)
+    except InvalidCollation as error:
+        raise UnsupportedFeature(
+            f"Column {path!r} has the collation {identifier!r}, which Spark does not know; list the files with "
+            "scan.paths(), or give the column a collation that Spark's collations() lists."
+        ) from error
 
 
-def _collation_name(identifier: str) -> str:
-    """The name in `provider.name[.version]`."""
-    parts = identifier.split(".")
-    return parts[1] if len(parts) > 1 else identifier
+def _is_binary(identifier: str) -> bool:
+    try:
+        return CollationId.parse(identifier).is_binary
+    except InvalidCollation:
+        return False
 
 
 def _variant_type(field: StructField) -> spark_types.DataType:
@@ -164,6 +176,6 @@ def _collated(field: StructField, data_type: DataType, path: str) -> bool:
             return _collated(field, key, f"{path}.key") or _collated(field, value, f"{path}.value")
         case _ if data_type == STRING:
             identifier = declared_collation(field, path)
-            return identifier is not None and _collation_name(identifier).upper() != BINARY_ORDER
+            return identifier is not None and not _is_binary(identifier)
         case _:
             return False
