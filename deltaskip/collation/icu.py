@@ -7,6 +7,7 @@ removes U+0020, no other space, from the end of both operands before anything el
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +23,10 @@ from deltaskip.kernels.sort_key_column import KeyColumn
 
 __all__ = ["IcuCollation", "icu_collation"]
 
-_LEVEL_END = 0x01
+# Bytes that no weight has.
+_KEY_END, _LEVEL_END = b"\x00", b"\x01"
 _SHARP_S = "ß"
+_SAMPLE = (*map(chr, range(0x20, 0x7F)), *"àÆßøαωабяאבابकกあア一三가\U00020000")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +85,7 @@ class IcuCollation:
         """
         if not self.exact_keys or not any(self.collator.ascii_ranks()):
             return None
-        key = self.key(prefix)
-        return key[: key.index(_LEVEL_END)] or None
+        return self.key(prefix).removesuffix(_KEY_END).partition(_LEVEL_END)[0] or None
 
     def may_start_with(
         self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes
@@ -133,8 +135,26 @@ def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
         collator = IcuCollator(library, tag)
     except OSError as error:
         raise CollationUnavailable(f"{identifier} cannot be evaluated here: {error}.") from error
+    if _contradicts_itself(collator):
+        raise CollationUnavailable(
+            f"{identifier} cannot be evaluated here: ICU {library.version} in {library.path} compares strings "
+            "otherwise than its sort keys order them."
+        )
     versioned = identifier.with_version(library.version)
     return IcuCollation(versioned, name, library.path, not collator.case_level, collator)
+
+
+def _contradicts_itself(collator: IcuCollator) -> bool:
+    """Whether neighbours among some characters, in the order of their keys, compare otherwise.
+
+    ICU 77.1 does so where a locale reorders digits (`und-u-kr-latn-digit`): its fast path for Latin takes no notice.
+    """
+    texts = [character.encode() for character in _SAMPLE]
+    keyed = sorted((icu_order.sort_key(collator, text), text) for text in texts)
+    return any(
+        icu_order.compare_texts(collator, low, high) != (-1 if low_key < high_key else 0)
+        for (low_key, low), (high_key, high) in pairwise(keyed)
+    )
 
 
 def _has_locale(library: IcuLibrary, tag: str, exactly: bool) -> bool:

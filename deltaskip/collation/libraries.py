@@ -165,6 +165,17 @@ def _may_be(named: str | None, version: str) -> bool:
     return named is None or named == version or ("." not in named and version.partition(".")[0] == named)
 
 
+def _misnamed(library: IcuLibrary, files: IcuFiles) -> str | None:
+    """What is wrong where the library says another version than its name: it may hang on parts of another ICU.
+
+    The loader takes a part by its name from what is loaded already, whatever folder it came from.
+    """
+    named = files.named_version
+    if named is None or "." not in named or named == library.version or named.startswith(library.version + "."):
+        return None
+    return f"{files.path} is ICU {library.version} and not {named}, as its name says, or hangs on parts of that version"
+
+
 def _load(files: IcuFiles) -> IcuLibrary | None:
     """The library, loaded and tested at most once; None where that failed, with the reason kept."""
     with _process.lock:
@@ -175,7 +186,7 @@ def _load(files: IcuFiles) -> IcuLibrary | None:
             return library
         try:
             library = IcuLibrary(files.path, files.dependencies)
-            wrong = fault(library)
+            wrong = _misnamed(library, files) or fault(library)
         except OSError as error:
             wrong = str(error)
         if library is None or wrong:
