@@ -81,6 +81,8 @@ _VALUES = {
         "identical": "identic",
     },
 }
+# Attributes that are on or off; written alone they are on.
+_SWITCHED = frozenset(("kb", "kc", "kk", "kn"))
 _SWITCHES = {"yes": "true", "no": "false"}
 _VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
 
@@ -223,6 +225,8 @@ def _extension(text: str) -> dict[str, str] | None:
         else:
             return None
     if not set(found) <= _ATTRIBUTES or found.get("va", ["posix"]) != ["posix"]:
+        return None
+    if any(not values and key not in _SWITCHED for key, values in found.items()):
         return None
     return {key: "-".join(values) or "true" for key, values in found.items()}
 

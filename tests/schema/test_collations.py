@@ -37,8 +37,8 @@ def schema_cases(*keys: str) -> list:
     """Rows of schema_json.jsonl that have one of the keys; one skipped row where the file is absent."""
     if not corpus.present():
         return [pytest.param(None, marks=pytest.mark.skip(reason=corpus.ABSENT))]
-    lines = (corpus.SHARED / "collation" / "schema_json.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    lines = (corpus.SHARED / "collation" / "schema_json.jsonl").read_text(encoding="utf-8").split("\n")
+    rows = [json.loads(line) for line in lines if line]
     return [
         pytest.param(row, id=row.get("ddl") or str(row["json_in"]["fields"][0]["metadata"]))
         for row in rows

@@ -1,0 +1,149 @@
+"""Names of collations: Spark's whole list, its grammar, and ICU's locales."""
+
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaskip.collation.names import CollationName, icu_locale, parse_name, spark_name, spark_names
+from deltaskip.errors import InvalidCollation
+from tests.collation.spark_vectors import vectors
+
+SPECIFIERS = st.sampled_from(["CI", "CS", "AI", "AS", "RTRIM", "ci", "Rtrim", "TRIM", "X", ""])
+
+
+def test_every_collation_of_spark_is_listed_and_is_its_own_normalised_name():
+    listed = vectors("collations_list_spark.jsonl")
+    assert len(listed) > 700
+    assert {row["NAME"] for row in listed} <= set(spark_names())
+    for row in listed:
+        name = spark_name(row["NAME"])
+        assert name.normalized == row["NAME"]
+        assert name.case_sensitive == (row["CASE_SENSITIVITY"] == "CASE_SENSITIVE")
+        assert name.accent_sensitive == (row["ACCENT_SENSITIVITY"] == "ACCENT_SENSITIVE")
+        assert name.rtrim == (row["PAD_ATTRIBUTE"] == "RTRIM")
+        assert (name.provider == "icu") == (row["ICU_VERSION"] is not None)
+
+
+def test_spark_has_1148_names_which_all_are_normalised():
+    names = spark_names()
+    assert len(names) == len(set(names)) == 4 + 143 * 8
+    assert all(spark_name(name).normalized == name for name in names)
+    assert len({spark_name(name) for name in names}) == len(names)
+    assert len({icu_locale(name) for name in names if spark_name(name).provider == "icu"}) == 143 * 4
+
+
+@pytest.mark.parametrize("specifiers", list(permutations(("CI", "AI", "RTRIM"))))
+def test_specifiers_stand_in_any_order_and_letter_case(specifiers):
+    name = spark_name("_".join(("sr_cyrl_srb", *specifiers)).swapcase())
+    assert name == CollationName("sr_Cyrl_SRB", False, False, True, "sr_Cyrl_SRB_CI_AI_RTRIM")
+
+
+@given(st.sampled_from(["UNICODE", "de", "de_AUT", "zh_Hans", "zh_hans_chn", "ID"]), st.lists(SPECIFIERS, max_size=4))
+def test_a_name_is_a_locale_and_each_kind_of_specifier_once(locale, specifiers):
+    kinds = [{"C": "case", "A": "accent", "R": "trim"}.get(s.upper()[:1]) for s in specifiers]
+    text = "_".join((locale, *specifiers))
+    # Java's split drops empty parts at the end, but one empty part alone stays.
+    while len(specifiers) > 1 and not specifiers[-1]:
+        specifiers, kinds = specifiers[:-1], kinds[:-1]
+    valid = None not in kinds and len(set(kinds)) == len(kinds)
+    if len(kinds) == 1 and kinds[0] is None and text.endswith("__"):
+        valid = True
+    if not valid:
+        with pytest.raises(InvalidCollation):
+            spark_name(text)
+        return
+    name = spark_name(text)
+    given_ = {s.upper() for s in specifiers}
+    assert name.locale.upper() == locale.upper()
+    assert (name.case_sensitive, name.accent_sensitive, name.rtrim) == tuple(
+        (s in given_) is wanted for s, wanted in (("CI", False), ("AI", False), ("RTRIM", True))
+    )
+    assert spark_name(name.normalized) == name
+
+
+@pytest.mark.parametrize("name", ["UTF8_BINARY", "UTF8_LCASE", "utf8_lcase_rtrim", "UTF8_BINARY_RTRIM"])
+def test_utf8_names_take_one_rtrim_and_nothing_else(name):
+    parsed = spark_name(name)
+    assert parsed.normalized == name.upper()
+    assert parsed.rtrim == name.upper().endswith("_RTRIM")
+    assert parsed.case_sensitive == (parsed.locale == "UTF8_BINARY")
+    for wrong in ("_", "__", "_CI", "_RTRIM_RTRIM", "_TRIM", "X", " "):
+        with pytest.raises(InvalidCollation):
+            parse_name(name + wrong)
+    with pytest.raises(InvalidCollation, match="no ICU locale"):
+        icu_locale(name)
+
+
+@pytest.mark.parametrize("name", ["de_CI_", "de__", "de_CI__", "fr___"])
+def test_underscores_at_the_end_are_dropped_as_java_s_split_does(name):
+    assert spark_name(name).normalized == name.rstrip("_")
+
+
+@pytest.mark.parametrize("name", ["de_", "UNICODE_", "UNICODE__CI", "deu", "_CI", "UNICODE-CI", "UNICODE.1", "LTRIM"])
+def test_what_is_no_name_in_spark_is_an_error(name):
+    with pytest.raises(InvalidCollation):
+        spark_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "locale"),
+    [
+        ("UNICODE", "und-u-ks-level3"),
+        ("UNICODE_CI", "und-u-ks-level2"),
+        ("UNICODE_CI_AI", "und-u-ks-level1"),
+        ("UNICODE_AI", "und-u-kc-true-ks-level1"),
+        ("UNICODE_AI_RTRIM", "und-u-kc-true-ks-level1"),
+        ("de_AUT", "de-AT-u-ks-level3"),
+        ("sr_cyrl_srb_ci", "sr-Cyrl-RS-u-ks-level2"),
+        ("zh_Hant_MAC", "zh-Hant-MO-u-ks-level3"),
+        ("fil_AI_CI", "fil-u-ks-level1"),
+        ("fr_CI", "fr-u-ks-level2"),
+    ],
+)
+def test_names_of_spark_open_icu_with_its_attributes(name, locale):
+    assert icu_locale(name) == locale
+    assert icu_locale(parse_name(name)) == locale
+
+
+@pytest.mark.parametrize(
+    ("name", "locale"),
+    [
+        ("en_US", "en-US"),
+        ("EN_US", "en-US"),
+        ("de_DE", "de-DE"),
+        ("zh_hant_tw", "zh-Hant-TW"),
+        ("root", "und"),
+        ("und", "und"),
+        ("es_419", "es-419"),
+        ("de@collation=phonebook", "de-u-co-phonebk"),
+        ("DE@COLLATION=PHONEBOOK", "de-u-co-phonebk"),
+        ("de-u-co-phonebk", "de-u-co-phonebk"),
+        ("de_DE@colStrength=primary;colCaseLevel=yes", "de-DE-u-kc-true-ks-level1"),
+        ("en@colAlternate=non-ignorable;colNumeric=yes", "en-u-ka-noignore-kn-true"),
+        ("en_US_POSIX", "en-US-u-va-posix"),
+        ("en_US_u_va_posix", "en-US-u-va-posix"),
+        ("en-u-kn", "en-u-kn-true"),
+        ("ru-u-kr-cyrl-latn", "ru-u-kr-cyrl-latn"),
+    ],
+)
+def test_locales_of_the_specification_are_none_of_spark_s_but_open_icu(name, locale):
+    parsed = parse_name(name)
+    assert not parsed.spark
+    assert (parsed.provider, parsed.normalized, icu_locale(name)) == ("icu", name, locale)
+    with pytest.raises(InvalidCollation):
+        spark_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "d", "deutsch", "dé", "de_PHONEBOOK", "en_US_CI", "de-x-private"),
+        *("de@", "de@collation", "de@collation=", "de@currency=EUR", "de@collation=a;collation=b"),
+        *("de-u-co", "de-u-cu-eur", "de-u-co-x-co-y", "de-u-va-other", "de-u-co-phonebk@colNumeric=yes"),
+    ],
+)
+def test_what_cannot_be_mapped_for_certain_is_no_name_at_all(name):
+    with pytest.raises(InvalidCollation, match="is no collation of Spark's and no ICU locale"):
+        parse_name(name)

@@ -1,0 +1,59 @@
+"""Under which collation strings compare: spellings of one collation meet in peace, unknown ones are no binary order."""
+
+import pytest
+
+from deltaskip.errors import PredicateError
+from deltaskip.expr.collated import comparison_collation, is_binary
+from deltaskip.expr.nodes import Collate, FieldRef, Literal
+from deltaskip.schema.types import STRING
+
+
+def column(collation: str | None) -> FieldRef:
+    return FieldRef(("a",), ("a",), STRING, True, collation=collation)
+
+
+@pytest.mark.parametrize(
+    "text", [None, "UTF8_BINARY", "utf8_binary", "spark.UTF8_BINARY", "ICU.utf8_binary", "spark.UTF8_BINARY.77.1"]
+)
+def test_binary_order_has_many_spellings(text):
+    assert is_binary(text)
+    assert comparison_collation(column(text), Literal("x", STRING)) is None
+
+
+@pytest.mark.parametrize("text", ["foo.UTF8_BINARY", "UTF8_BINARY_RTRIM", "icu.", "", "FOO", "icu.UNICODE", "UNICODE"])
+def test_what_is_unknown_is_never_binary_order(text):
+    assert not is_binary(text)
+    assert comparison_collation(column(text), Literal("x", STRING)) == text
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("icu.UNICODE_CI", "ICU.unicode_ci"),
+        ("icu.UNICODE_CI_AI", "icu.UNICODE_AI_CI"),
+        ("spark.UNICODE", "icu.UNICODE"),
+        ("icu.de_CS", "icu.de"),
+        ("foo.BAR", "FOO.bar"),
+        ("spark.UTF8_BINARY", None),
+    ],
+)
+def test_spellings_of_one_collation_compare_under_it(a, b):
+    assert comparison_collation(column(a), column(b)) in (a, b, None)
+    assert comparison_collation(Collate(column(None), a), Collate(column(None), b or "UTF8_BINARY")) in (a, b, None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("icu.UNICODE_CI", "icu.UNICODE"),
+        ("icu.UNICODE", None),
+        ("foo.UNICODE", "icu.UNICODE"),
+        ("foo.UTF8_BINARY", None),
+        ("icu.en_US", "icu.en_USA"),
+        ("nonsense", "other"),
+    ],
+)
+def test_two_collations_of_columns_do_not_meet(a, b):
+    with pytest.raises(PredicateError, match=f"{a}.*meet in one comparison|meet in one comparison.*{a}"):
+        comparison_collation(column(a), column(b))
+    assert comparison_collation(column(a), Collate(column(b), "UNICODE_CI")) == "UNICODE_CI"
