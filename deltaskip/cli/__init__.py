@@ -1,4 +1,4 @@
-"""The command line: `deltaskip files | explain | inspect | history | demo`."""
+"""The command line: `deltaskip files | explain | inspect | history | collations | demo`."""
 
 from deltaskip.cli.commands import main
 

@@ -72,8 +72,12 @@ def program(context: click.Context) -> None:
 
 def _reads_table(command: Command) -> Command:
     """The argument and options of every command that opens a table."""
+    return click.argument("table")(_opens_table(command))
+
+
+def _opens_table(command: Command) -> Command:
+    """The options of a command that opens a table."""
     decorators = [
-        click.argument("table"),
         click.option("--version", type=click.IntRange(min=0), metavar="N", help="The table as of this version."),
         click.option("--timestamp", metavar="T", help="The table as of this time, such as 2026-01-31T12:00:00Z."),
         click.option(
@@ -198,6 +202,24 @@ def _history(
         display.print_json(entries)
     else:
         commits.print_history(entries)
+
+
+@program.command("collations")
+@click.argument("table", required=False)
+@_opens_table
+def _collations(
+    table: str | None, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool
+) -> None:
+    """Show which collations can be evaluated here, by exact version, and which those of TABLE's columns need."""
+    from deltaskip.cli import collations, display
+
+    if table is None and (version is not None or timestamp is not None or storage_options):
+        raise click.UsageError("--version, --timestamp and --option need a TABLE")
+    found = collations.collations(None if table is None else _open(table, version, timestamp, storage_options))
+    if as_json:
+        display.print_json(found.to_dict())
+    else:
+        collations.print_collations(found)
 
 
 @program.command("demo")

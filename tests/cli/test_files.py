@@ -115,7 +115,7 @@ def test_history_lists_the_commit(run: Run, customers: Path) -> None:
     assert "WRITE" in run("history", customers, "--limit", "1").out
 
 
-@pytest.mark.parametrize("command", ["files", "explain", "inspect", "history", "demo"])
+@pytest.mark.parametrize("command", ["files", "explain", "inspect", "history", "collations", "demo"])
 def test_every_command_explains_itself(run: Run, command: str) -> None:
     ran = run(command, "--help")
     assert ran.status == 0
