@@ -166,7 +166,6 @@ def bounds_of(condition: Condition) -> list[tuple[str, str, Any]]:
 
 ENGINES: dict[str, Engine] = {
     "deltaskip": Engine(_deltaskip_import, _deltaskip_open, _deltaskip_arrow),
-    "deltaskip from import": Engine(_deltaskip_import, _deltaskip_open, _deltaskip_arrow),
     "deltaskip paths": Engine(_deltaskip_import, _deltaskip_open, _deltaskip_paths),
     "deltaskip all columns": Engine(_deltaskip_import, _deltaskip_open, _deltaskip_all_columns),
     "deltalake": Engine(_deltalake_load, _deltalake_open, _deltalake_uris),

@@ -59,7 +59,6 @@ def rows(ten_million: bool) -> list[Row]:
         Row("peak memory, cold narrow", "classic", "narrow", "cold", 200, memory=True),
         Row("20,000 commits, no checkpoint", "commits", "narrow", "cold", None, (("best", 3),)),
         Row("whole process, narrow", "classic", "narrow", "process", 0.6),
-        Row("cold, narrow, first plan of a process", "classic", "narrow", "cold", ours="deltaskip from import"),
         Row("cold, narrow, every column", "classic", "narrow", "cold", ours="deltaskip all columns"),
         Row("cold, partition equality", "classic", "partition", "cold"),
         Row("cold, timestamps AND country", "classic", "window", "cold"),

@@ -72,7 +72,7 @@ class CheckpointPart:
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         with _reading(self._root, self.version, self.path), self._opened() as file:
-            return file.read_row_groups(list(groups), columns=present, use_threads=True)
+            return file.read_row_groups(list(groups), columns=present, use_threads=False)
 
     def read_rows(self, columns: Sequence[str], group: int, rows: pa.Array) -> pa.StructArray:
         """As `read`, but only the adds at `rows` (ascending int64) among those of one row group.

@@ -11,6 +11,7 @@ PROTOCOL, Action Reconciliation; today's protocol: at most one live add a path.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,13 @@ __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "repeated_key", "
 # Stands between a path and a dvId in a key; no path holds it, since no file name can.
 _SEPARATOR = "\0"
 _BETWEEN = arrow_scalar(_SEPARATOR, pa.string())
+_FEW = 512
+_MANY = 100_000
 _AT = arrow_scalar("@", pa.string())
 
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Superseded:
     """Logical files that a stretch of the log has replaced or removed, for asking it about files of older ones.
 
@@ -58,6 +61,8 @@ class Superseded:
 
     def _live(self, paths: pa.Array, ids: pa.Array | None) -> pa.BooleanArray:
         if ids is None or ids.null_count == len(ids):
+            if len(paths) <= _FEW and self._ended is not None:
+                return arrow_array([path not in self._ended for path in paths.to_pylist()], pa.bool_())
             return pc.invert(pc.is_in(paths, value_set=pa.concat_arrays([self.added, self.removed])))
         dead = pc.is_in(paths, value_set=self.added)
         if len(self.removed):
@@ -65,6 +70,17 @@ class Superseded:
         if len(self.removed_dv):
             dead = pc.or_(dead, pc.is_in(_keys(paths, ids), value_set=self.removed_dv, skip_nulls=True))
         return pc.invert(dead)
+
+
+    @cached_property
+    def _ended(self) -> frozenset[str] | None:
+        """Paths added, or removed without a deletion vector; None where they are too many to hold once more.
+
+        Arrow would hash them anew for each handful of files.
+        """
+        if len(self.added) + len(self.removed) > _MANY:
+            return None
+        return frozenset((*self.added.to_pylist(), *self.removed.to_pylist()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +25,9 @@ from deltaskip.skipping.program import Program
 from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.batch import FileStats
 
-__all__ = ["Batch", "candidates"]
+__all__ = ["Batch", "candidates", "each_candidate"]
+
+_T = TypeVar("_T")
 
 
 _FEW = 0.02
@@ -35,34 +37,41 @@ _OFTEN = 4
 """After so many readings of a few rows of a column, the next one reads it whole and keeps it."""
 
 _AHEAD = 4
-"""At most so many row groups are decoded beside the one that is looked at; what bounds a scan's memory."""
+"""At most so many row groups are looked at at once; what bounds a scan's memory."""
 
 
 def candidates(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
-    """Every batch that may hold a file which `program` keeps: the checkpoint's row groups, then newer commits.
+    """Every batch that may hold a file which `program` keeps, what it evaluates read: see `each_candidate`."""
 
-    Where there are several, threads prepare the next ones while the caller looks at one; the order stays.
+    def prepared(batch: Batch) -> Batch:
+        batch.prepare(program)
+        return batch
+
+    return each_candidate(snapshot, program, prepared)
+
+
+def each_candidate(snapshot: Snapshot, program: Program, look: Callable[[Batch], _T]) -> Iterator[_T]:
+    """`look` of every batch that may hold a file which `program` keeps: the checkpoint, then newer commits.
+
+    Those that have to be read are looked at in threads, some ahead of the caller; their order stays.
     """
-    batches = _batches(snapshot, program)
-    first = list(islice(batches, 2))
     ahead = min(_AHEAD, pa.cpu_count())
-    if len(first) < 2 or ahead < 2 or not program.stat_leaves:
-        yield from first
-        yield from batches
-        return
-    pool = ThreadPoolExecutor(ahead, "deltaskip")
+    pool: ThreadPoolExecutor | None = None
+    looking: deque[Future[_T]] = deque()
     try:
-        waiting: deque[tuple[Batch, Future[None]]] = deque()
-        for batch in (*first, *islice(batches, ahead - 1)):
-            waiting.append((batch, pool.submit(batch.prepare, program)))
-        while waiting:
-            batch, prepared = waiting.popleft()
-            prepared.result()
-            for following in islice(batches, 1):
-                waiting.append((following, pool.submit(following.prepare, program)))
-            yield batch
+        for batch in _batches(snapshot, program):
+            if not looking and batch.is_cached(program):
+                yield look(batch)
+                continue
+            pool = pool or ThreadPoolExecutor(ahead, "deltaskip")
+            looking.append(pool.submit(look, batch))
+            if len(looking) > ahead:
+                yield looking.popleft().result()
+        while looking:
+            yield looking.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
 
 
 def _batches(snapshot: Snapshot, program: Program) -> Iterator[Batch]:
@@ -82,6 +91,14 @@ class Batch:
         self.cache = snapshot.cache
         self.num_rows = num_rows
         self.statistics = FileStats(num_rows, self, self.cache, scope)
+
+    def is_cached(self, program: Program) -> bool:
+        """Whether what `program` evaluates was read before."""
+        return all(self.cache.get((self.scope, *key)) is not None for key in self._keys(program))
+
+    def _keys(self, program: Program) -> list[tuple[Hashable, ...]]:
+        codes = [("codes", column.physical[0]) for column in program.partition_columns]
+        return [*((leaf,) for leaf in program.stat_leaves), *codes]
 
     def prepare(self, program: Program) -> None:
         """Read what `program` evaluates, in as few reads as possible."""
@@ -147,6 +164,9 @@ class _CheckpointBatch(Batch):
         self._group = group
         self._struct_valid: pa.BooleanArray | None = None
         super().__init__(snapshot, (part.path, group), part.add_rows(group))
+
+    def _keys(self, program: Program) -> list[tuple[Hashable, ...]]:
+        return super()._keys(program) or [("path",)]
 
     def raw(self, names: Sequence[str]) -> list[pa.Array]:
         """Columns that are not cached are read together."""

@@ -29,6 +29,7 @@ class PartitionColumn:
         self.texts: list[str | None] = []
         self._codes: dict[str | None, int] = {}
         self._values: dict[str | None, list[Any]] = {}
+        self._numbers: dict[str | None, pa.Int64Array | None] = {}
         self._lock = Lock()
 
     def encode(self, texts: pa.Array) -> pa.Array:
@@ -48,6 +49,18 @@ class PartitionColumn:
             for text in self.texts[len(found) :]:
                 found.append(_parsed(text, self.type, zone))
         return found[start:]
+
+    def numbers(self, zone: str | None) -> pa.Int64Array | None:
+        """Value of each code of an integral, date or timestamp column; None where one of them is no single value."""
+        values = self.values(zone)
+        numbers = self._numbers.get(zone, pa.nulls(0, pa.int64()))
+        if numbers is None or len(numbers) == len(values):
+            return numbers
+        news = values[len(numbers) :]
+        odd = any(isinstance(value, PartitionValueError | TimestampRange) for value in news)
+        numbers = None if odd else pa.concat_arrays([numbers, arrow_array(news, pa.int64())])
+        self._numbers[zone] = numbers
+        return numbers
 
     def typed(self, codes: pa.Array, zone: str) -> pa.Array:
         """The codes' values as an Arrow array of the column's type. Raises PartitionValueError."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import And, Compare, FieldRef, In, IsNull, Literal, Node, Not, Or
@@ -43,7 +43,7 @@ Columns = Callable[[FieldRef], tuple[PartitionColumn, pa.Array]]
 
 @dataclass(slots=True)
 class PartitionTruth:
-    """For one scan: which partition values make its terms TRUE, or leave them unknown.
+    """For one scan: which partition values make its terms TRUE, or leave them unknown. Safe to share between threads.
 
     time_zone: that of timestamps without one; None if unknown.
     """
@@ -51,10 +51,15 @@ class PartitionTruth:
     time_zone: str | None
     _keep: dict[PartitionTerm, bytearray] = field(default_factory=dict)
     _tuples: dict[tuple[PartitionTerm, tuple[int, ...]], bool] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
     def lane(self, term: PartitionTerm, columns: Columns) -> Lane:
         """Keep lane of `term` over the files of a batch."""
         found = [columns(column) for column in term.columns]
+        with self._lock:
+            return self._lane(term, found)
+
+    def _lane(self, term: PartitionTerm, found: list[tuple[PartitionColumn, pa.Array]]) -> Lane:
         if len(found) == 1:
             [(column, codes)] = found
             return take_lane(codes, self._of_codes(term, column), True)
@@ -82,10 +87,10 @@ class PartitionTruth:
         """Outcome of a plain comparison for each code from `start` on; None where the oracle has to tell."""
         if column.type not in _INTEGRAL or not _is_plain(term.node):
             return None
-        values = column.values(self.time_zone, start)
-        if any(isinstance(value, PartitionValueError | TimestampRange) for value in values):
+        values = column.numbers(self.time_zone)
+        if values is None:
             return None
-        truth = pc.fill_null(_truth(term.node, arrow_array(values, pa.int64())), FALSE)
+        truth = pc.fill_null(_truth(term.node, values.slice(start)), FALSE)
         return bytes(numpy_values(truth).astype(np.uint8))
 
     def _may_match(self, term: PartitionTerm, columns: list[PartitionColumn], codes: tuple[int, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import BOOLEAN
-from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.candidates import Batch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
 from deltaskip.skipping.explain import Explain, explain
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
@@ -29,6 +29,8 @@ from deltaskip.skipping.program import PartitionTerm, Program, evaluate
 from deltaskip.skipping.rewrite import rewrite
 
 __all__ = ["Scan"]
+
+_NO_ROWS = pa.nulls(0, pa.int64())
 
 
 class Scan:
@@ -73,13 +75,10 @@ class Scan:
         """
         names = self._file_columns(stats, columns)
         tables, proved = [empty_table(files_schema(self.snapshot, names))], []
-        for batch in candidates(self.snapshot, self.program):
-            kept = self._kept(batch)
-            if kept is not None and not len(kept):
-                continue
-            tables.append(batch_files(batch, kept, names, self.time_zone))
-            if self.limit is not None:
-                proved.append(proved_rows(batch, kept, self._may_not, self._lane))
+        for found in each_candidate(self.snapshot, self.program, partial(self._files_of, names)):
+            if found is not None:
+                tables.append(found[0])
+                proved.append(found[1])
         table = pa.concat_tables(tables)
         chosen = None if self.limit is None or not proved else fewest_files(pa.concat_arrays(proved), self.limit)
         return table if chosen is None else table.take(chosen)
@@ -94,10 +93,7 @@ class Scan:
         if self.limit is not None:
             return [escape_globs(hadoop_path(root, uri)) for uri in self.files(columns=["uri"])["uri"].to_pylist()]
         found: list[str] = []
-        for batch in candidates(self.snapshot, self.program):
-            kept = self._kept(batch)
-            [paths] = batch.rows(["path"], kept)
-            located = hadoop_paths(root, paths)
+        for located in each_candidate(self.snapshot, self.program, self._locations):
             odd = pc.any(pc.match_substring_regex(located, r"[{}\[\]*?\\]"), min_count=0).as_py()
             found += [escape_globs(path) for path in located.to_pylist()] if odd else located.to_pylist()
         return found
@@ -174,6 +170,18 @@ class Scan:
                 f"A file list has no column {unknown[0]!r}; its columns are {', '.join(FILE_COLUMNS)} and stats."
             )
         return tuple(columns)
+
+    def _files_of(self, names: Sequence[str], batch: Batch) -> tuple[pa.Table, pa.Array] | None:
+        """The batch's kept files, and for a limit the rows of each that certainly match; None where none is kept."""
+        kept = self._kept(batch)
+        if kept is not None and not len(kept):
+            return None
+        proved = _NO_ROWS if self.limit is None else proved_rows(batch, kept, self._may_not, self._lane)
+        return batch_files(batch, kept, names, self.time_zone), proved
+
+    def _locations(self, batch: Batch) -> pa.Array:
+        [paths] = batch.rows(["path"], self._kept(batch))
+        return hadoop_paths(self.snapshot.table_root, paths)
 
     def _kept(self, batch: Batch) -> pa.Array | None:
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""

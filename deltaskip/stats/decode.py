@@ -275,9 +275,29 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
     type_ = field.type
     assert isinstance(type_, DecimalType)
     arrow = pa.decimal128(type_.precision, type_.scale)
+    short = _short_decimals(text, type_)
+    if short is not None:
+        values = pc.cast(pc.if_else(short, text, arrow_scalar(None, text.type)), arrow)
+        if values.null_count == text.null_count:
+            return values
+        text = pc.if_else(short, arrow_scalar(None, text.type), text)
     encoded = text.dictionary_encode()
     bounds = [_decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
-    return _without_saturated(arrow_array(bounds, arrow), side).take(encoded.indices)
+    odd = _without_saturated(arrow_array(bounds, arrow), side).take(encoded.indices)
+    return odd if short is None else pc.coalesce(values, odd)
+
+
+def _short_decimals(text: pa.Array, type_: DecimalType) -> pa.BooleanArray | None:
+    """Which texts are bounds as they stand: at most 15 digits, those of the scale counted in full; None if none can be.
+
+    Such a text with e + 1 digits before the point stands for a multiple of 10^-scale, and what _decimal_bound adds is
+    less than 10^(e - 14) <= 10^-scale, so that no other multiple comes within reach.
+    """
+    whole = min(_PRINTED_DIGITS, type_.precision) - type_.scale
+    if whole < 1:
+        return None
+    fraction = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
+    return pc.match_substring_regex(text, rf"^-?[0-9]{{1,{whole}}}{fraction}$")
 
 
 def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:

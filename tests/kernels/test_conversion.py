@@ -94,7 +94,8 @@ for version, actions in enumerate(lines):
     (root / "_delta_log" / f"{version:020}.json").write_text(text)
 table = deltaskip.DeltaTable(str(root))
 for where in (None, "id = 1", "d < '2024-02-01' AND t >= '2023-01-01'", "x > 1 OR s LIKE 'a%'", "n = 12.25",
-              "id IN (1, 5, 9)", "p = '2024-01-02'", "year(t) = 2024 AND month(d) = 1", "NOT (s = 'a')", "id IS NULL", "id % 2 = 1"):
+              "id IN (1, 5, 9)", "p = '2024-01-02'", "year(t) = 2024 AND month(d) = 1",
+              "NOT (s = 'a')", "id IS NULL", "id % 2 = 1"):
     scan = table.scan(where)
     assert scan.files().num_rows == len(scan.paths())
     scan.estimated_rows()
