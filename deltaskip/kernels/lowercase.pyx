@@ -205,7 +205,8 @@ cdef int _keys(BinaryView view, const Folding* folding, ByteBuffer offsets, Byte
         return 0
     start = view.start(0)
     size = view.end(view.length - 1) - start
-    if data.reserve(size) != 0:
+    # Keys are rarely longer than their values; the rest is what the last ones ask for beforehand.
+    if data.reserve(size + (size >> 6) + 1024) != 0:
         return -1
     if folding.pages != NULL:
         _high_bits(view.data + start, size, &seen)
