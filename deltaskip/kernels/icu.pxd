@@ -61,11 +61,19 @@ cdef class IcuCollator:
 
     ranks[c]: where the ASCII character c stands among all of them by its primary weight, from 1; equal weights share a
     rank. 0 for what is not ASCII, and for every character whose weight depends on what follows it or is not one.
+    weighed: whether ranks and begins_contraction were worked out; else the collation orders no characters by themselves.
     """
     cdef readonly IcuLibrary library
     cdef readonly str locale
     cdef readonly bint case_level
     cdef void* handle
     cdef uint8_t[256] ranks
+    cdef bint weighed
+    cdef uint8_t[8192] contracting
     cdef int _rank(self, bytes tag) except -1
     cdef int _attribute(self, int attribute) except? -2
+
+
+cdef inline bint begins_contraction(IcuCollator collator, int character) noexcept nogil:
+    """Whether some contraction of the locale begins with the character, which must be of the basic plane."""
+    return (collator.contracting[character >> 3] >> (character & 7)) & 1

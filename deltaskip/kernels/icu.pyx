@@ -81,6 +81,8 @@ cdef class IcuCollator:
     def __cinit__(self):
         self.handle = NULL
         memset(self.ranks, 0, sizeof(self.ranks))
+        memset(self.contracting, 0, sizeof(self.contracting))
+        self.weighed = False
 
     def __init__(self, IcuLibrary library not None, str locale not None, bint ranked=True):
         cdef int status = 0
@@ -112,9 +114,10 @@ cdef class IcuCollator:
         if status <= 0:
             status = _rank_ascii(&self.library.call, primary, self.ranks)
         if status <= 0:
-            status = _unrank_special(&self.library.call, primary, self.ranks)
+            status = _unrank_special(&self.library.call, primary, self.ranks, self.contracting)
         self.library.call.close(primary)
-        if status > 0:
+        self.weighed = status <= 0
+        if not self.weighed:
             memset(self.ranks, 0, sizeof(self.ranks))
         return 0
 
@@ -174,8 +177,11 @@ cdef int _rank_ascii(Functions* call, const void* primary, uint8_t* ranks) noexc
     return status
 
 
-cdef int _unrank_special(Functions* call, const void* primary, uint8_t* ranks) noexcept nogil:
-    """Take the rank of every ASCII character that begins a contraction going on in ASCII, or that expands."""
+cdef int _unrank_special(
+    Functions* call, const void* primary, uint8_t* ranks, uint8_t* contracting
+) noexcept nogil:
+    """Note the characters that begin contractions; take the rank of every ASCII character that begins one going on in
+    ASCII, or that expands."""
     cdef void* contractions = call.set_open()
     cdef void* expansions = call.set_open()
     cdef uint16_t[256] text
@@ -184,8 +190,10 @@ cdef int _unrank_special(Functions* call, const void* primary, uint8_t* ranks) n
     call.special_strings(primary, contractions, expansions, 1, &status)
     for i in range(call.set_size(contractions)):
         size = call.set_item(contractions, i, &first, &last, text, 256, &status)
-        if size >= 2 and text[0] < 128 and text[1] < 128:
-            ranks[text[0]] = 0
+        if size >= 2:
+            contracting[text[0] >> 3] = <uint8_t>(contracting[text[0] >> 3] | 1 << (text[0] & 7))
+            if text[0] < 128 and text[1] < 128:
+                ranks[text[0]] = 0
     for i in range(128):
         if call.set_contains(expansions, i):
             ranks[i] = 0

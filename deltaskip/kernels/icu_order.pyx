@@ -2,7 +2,7 @@
 
 Two strings of which the first characters that differ in primary weight are ASCII, with nothing but ASCII up to them and
 one character past them, are ordered by those two weights (IcuCollator.ranks): no accent, contraction or expansion can
-reach them. Everything else ICU itself compares.
+reach them. Long columns are compared with a literal by first characters besides. Everything else ICU itself compares.
 """
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view
 from deltaskip.kernels.icu cimport IcuCollator
+from deltaskip.kernels.icu_first cimport FirstOrders, first_orders
 from deltaskip.kernels.lane cimport is_valid
 
 cdef enum:
@@ -24,6 +25,9 @@ cdef enum:
 
 # A key is written where it ends up if so much room is there; most are 1.5 times as long as their text.
 cdef int64_t KEY_ROOM = 512
+
+# From so many values on, what their first characters say is worth noting down.
+cdef int64_t MANY = 4096
 
 cdef struct Texts:
     const int32_t* offsets32
@@ -90,11 +94,12 @@ def compare(IcuCollator collator not None, object array, bytes literal not None,
     cdef Texts texts = _texts(view, rtrim)
     cdef Text other = _text(literal, rtrim)
     cdef ByteBuffer orders = ByteBuffer.__new__(ByteBuffer)
+    cdef FirstOrders firsts = first_orders(collator, other.data, other.size) if view.length >= MANY else None
     cdef int code
     with nogil:
         code = orders.reserve(texts.length)
         if code == 0:
-            code = _compare(collator, texts, other, <int8_t*>orders.data)
+            code = _compare(collator, texts, other, firsts, <int8_t*>orders.data)
             orders.size = texts.length
     _check(code)
     return pa.Array.from_buffers(pa.int8(), view.length, [_validity(texts), pa.py_buffer(orders)])
@@ -252,17 +257,26 @@ cdef int _icu_order(IcuCollator collator, Text a, Text b, int* order) noexcept n
     return ICU_FAILED if status > 0 else 0
 
 
-cdef int _compare(IcuCollator collator, Texts texts, Text literal, int8_t* orders) noexcept nogil:
+cdef int _compare(
+    IcuCollator collator, Texts texts, Text literal, FirstOrders firsts, int8_t* orders
+) noexcept nogil:
     cdef int64_t i
     cdef int code, order = 0
+    cdef Text text
+    cdef bint by_first = firsts is not None
     cdef Bound bound = _bound(collator.ranks, literal, 0)
     for i in range(texts.length):
         if texts.validity != NULL and not is_valid(texts.validity, texts.offset + i):
             orders[i] = 0
             continue
-        code = _order(collator, _at(&texts, i), &bound, &order)
-        if code != 0:
-            return code
+        text = _at(&texts, i)
+        order = _primary_order(collator.ranks, text, &bound)
+        if order == UNDECIDED and by_first:
+            order = firsts.order(text.data, text.size)
+        if order == UNDECIDED:
+            code = _icu_order(collator, text, literal, &order)
+            if code != 0:
+                return code
         orders[i] = <int8_t>order
     return 0
 

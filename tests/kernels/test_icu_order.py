@@ -21,6 +21,9 @@ LOCALES = (
     "en-u-ka-shifted", "und-u-kr-grek-latn", "und-u-kf-upper", "und-u-ks-identic",
 )
 
+# More values than from which on the kernel compares by first characters.
+LONG = 5000
+
 # Contractions and expansions of some locale, whole and cut; ignorable, combining and ill-formed parts; long beginnings.
 PARTS = (
     b"a", b"A", b"aa", b"b", b"c", b"ch", b"Ch", b"d", b"dz", b"dzs", b"h", b"i", b"l", b"ll", b"l\xc2\xb7", b"s",
@@ -28,7 +31,8 @@ PARTS = (
     *(text.encode() for text in (
         "\u0301", "\u0308", "\u0323", "\u030a", "\u00ad", "ß", "æ", "é", "ä", "å", "I", "ı", "İ", "\u0e40", "\u0e01",
         "か", "ー", "\u3099", "\u1100", "\u1161", "가", "日", "本", "\ufffd", "\ufffe", "\uffff", "\U0001f600",
-        "\U00020000", "\U0010ffff",
+        "\U00020000", "\U0010ffff", "ж", "й", "ω", "ώ", "ñ", "ő", "ệ", "ẹ", "\u0302", "\u0e32", "ᄀ", "각", "\u11a8",
+        "丁", "龥", "\u3042", "パ", "\u05d0", "\u0627", "\u0653", "ǆ", "Ŀ", "\u0387", "ⅳ", "㌀", "\ua7cb",
     )),
     b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xf0\x9f", b"\xc0\xaf", b"\x80",
 )
@@ -61,6 +65,10 @@ def test_order_is_that_of_pyicu(
     assert icu_order.sort_keys(order, array, rtrim).to_pylist() == keys
     signs = [None if value is None else icu_twin.compare(locale, value, literal, rtrim) for value in values]
     assert icu_order.compare(order, array, literal, rtrim).to_pylist() == signs
+    # Long columns are compared by first characters, too.
+    times = LONG // len(values) + 1 if values else 0
+    column = pa.concat_arrays([array] * times) if values else array
+    assert icu_order.compare(order, column, literal, rtrim).to_pylist() == signs * times
     assert icu_order.min_max(order, array, rtrim) == icu_twin.min_max(locale, values, rtrim)
     for value, key, sign in zip(values, keys, signs, strict=True):
         if value is not None:
@@ -73,7 +81,8 @@ def test_every_pair_of_parts_is_ordered_as_by_pyicu(locale: str) -> None:
     order = collator(locale)
     texts = [*PARTS, *(a + b for a in PARTS for b in PARTS)]
     array = pa.array(texts, pa.binary())
-    for literal in texts[:: len(texts) // 23]:
+    assert len(array) > LONG
+    for literal in (*PARTS[::3], *texts[:: len(texts) // 23]):
         expected = [icu_twin.compare(locale, text, literal, False) for text in texts]
         assert icu_order.compare(order, array, literal).to_pylist() == expected, literal
 
