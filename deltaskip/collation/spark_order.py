@@ -7,14 +7,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from deltaskip.collation.identifier import CollationId
 from deltaskip.collation.lowercase import lowercase_table, lowercase_versions
 from deltaskip.collation.names import BINARY, LCASE, spark_name
+from deltaskip.collation.texts import kernel_texts, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
+from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
 from deltaskip.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
+from deltaskip.kernels.sort_key_column import KeyColumn
 
 __all__ = ["SparkOrder", "spark_order", "spark_order_versions"]
 
@@ -32,35 +36,33 @@ class SparkOrder:
     source: str = "built in"
     exact_keys: bool = True
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Tables do not pickle, and orders travel to Spark tasks.
+        return spark_order, (self.id,)
+
     def sort_keys(self, array: pa.Array) -> pa.Array:
         """A large_binary array of as many keys, whose unsigned byte order is the collation; nulls stay null.
 
         Raises TypeError for arrays that hold neither strings nor binary.
         """
-        values, codes = _plain(array)
-        keys = lower_keys(values, self.table, self.trim)
+        texts, codes = kernel_texts(array)
+        keys = lower_keys(texts, self.table, self.trim)
         return keys if codes is None else keys.take(codes)
 
     def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
-        """-1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null.
-
-        Raises TypeError for arrays that hold neither strings nor binary.
-        """
-        values, codes = _plain(array)
-        order = compare_lower(values, _bytes(literal), self.table, self.trim)
-        return order if codes is None else order.take(codes)
+        """-1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null. Raises as sort_keys."""
+        texts, codes = kernel_texts(array)
+        orders = compare_lower(texts, text_bytes(literal), self.table, self.trim)
+        return orders if codes is None else orders.take(codes)
 
     def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
         """A least and a greatest value that are in the array, as its type gives them; None without any.
 
-        A string that is not UTF-8 is given as bytes. Raises TypeError for arrays that hold neither strings nor binary.
+        A string that is not UTF-8 is given as bytes. Raises as sort_keys.
         """
-        values, codes = _plain(array)
-        if codes is not None:
-            # A dictionary may hold entries that no row has.
-            values = values.take(codes.unique().drop_null())
-        found = extremes_lower(values, self.table, self.trim)
-        return (None, None) if found is None else (_value(values[found[0]]), _value(values[found[1]]))
+        texts = used_entries(*kernel_texts(array))
+        found = extremes_lower(texts, self.table, self.trim)
+        return (None, None) if found is None else (text_value(texts, found[0]), text_value(texts, found[1]))
 
     def compare_values(self, left: str | bytes, right: str | bytes) -> int:
         """-1, 0 or 1 as `left` is below, equal to or above `right`."""
@@ -69,7 +71,37 @@ class SparkOrder:
 
     def key(self, value: str | bytes) -> bytes:
         """The sort key of one value."""
-        return lower_key(_bytes(value), self.table, self.trim)
+        return lower_key(text_bytes(value), self.table, self.trim)
+
+    def prefix_key(self, prefix: str | bytes) -> bytes | None:
+        """What the key of every value that Spark finds to start with `prefix` begins with; None where nothing does.
+
+        Not every such value starts with it: Spark does not stop inside U+0130, so that `İ` does not start with `i`.
+        """
+        return self.key(prefix) or None
+
+    def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
+        """The lane of rows for which some value within min and max may start with `prefix`, as Spark understands it.
+
+        mins, maxs: values, or columns of their sort keys; as long as each other. A missing bound keeps. A max must be
+        at least as great as all that it stands for: one that was cut off is not.
+        """
+        begins = self.prefix_key(prefix)
+        if begins is None:
+            return constant_lane(len(maxs), True)
+        lowest = mins if isinstance(mins, KeyColumn) else KeyColumn(self.sort_keys(mins))
+        highest = maxs if isinstance(maxs, KeyColumn) else KeyColumn(self.sort_keys(maxs))
+        lane = highest.keep("ge", begins)
+        and_lanes(lane, lowest.keep("le", begins, prefix=True))
+        return lane
+
+    def trusts(self, text: str | bytes) -> bool:
+        """Whether Spark orders `text` among other values just as this does: always."""
+        return True
+
+    def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
+        """The same for each value."""
+        return constant_lane(len(array), True).to_arrow()
 
 
 def spark_order(identifier: CollationId) -> SparkOrder:
@@ -93,28 +125,3 @@ def spark_order(identifier: CollationId) -> SparkOrder:
 def spark_order_versions() -> tuple[str, ...]:
     """The versions, oldest first, in which every order is here; UTF8_BINARY is the same in any other, too."""
     return lowercase_versions()
-
-
-def _plain(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
-    """The array as a kernel takes it; of a dictionary array its entries, and the entry of each row."""
-    if isinstance(array, pa.DictionaryArray):
-        return _plain(array.dictionary)[0], array.indices
-    if pa.types.is_string_view(array.type):
-        return array.cast(pa.large_string()), None
-    if pa.types.is_binary_view(array.type):
-        return array.cast(pa.large_binary()), None
-    return array, None
-
-
-def _value(scalar: pa.Scalar) -> str | bytes:
-    raw: bytes = scalar.as_buffer().to_pybytes()
-    if not (pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type)):
-        return raw
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw
-
-
-def _bytes(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else value

@@ -1,5 +1,6 @@
 """UTF8_BINARY and UTF8_LCASE, with and without RTRIM, against Spark's answers and over every Arrow layout."""
 
+import pickle
 from itertools import pairwise
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from deltaskip.collation.identifier import CollationId
 from deltaskip.collation.lowercase import lowercase_versions
 from deltaskip.collation.spark_order import SparkOrder, spark_order, spark_order_versions
 from deltaskip.errors import CollationUnavailable, InvalidCollation
+from deltaskip.kernels.sort_key_column import KeyColumn
 from tests.collation.spark_vectors import vectors
 
 NAMES = ["UTF8_BINARY", "UTF8_LCASE", "UTF8_BINARY_RTRIM", "UTF8_LCASE_RTRIM"]
@@ -32,6 +34,14 @@ def layouts(values: list[str | None]) -> list[pa.Array]:
 def test_an_order_is_a_collation():
     order: Collation = order_of("UTF8_LCASE")
     assert (str(order.id), order.source, order.exact_keys) == ("spark.UTF8_LCASE.77.1", "built in", True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_order_travels_to_another_process(name):
+    order = order_of(name)
+    arrived = pickle.loads(pickle.dumps(order))
+    assert (arrived.id, str(arrived.id), arrived.trim) == (order.id, str(order.id), order.trim)
+    assert arrived.key("ÉA ") == order.key("ÉA ")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -80,6 +90,8 @@ def test_predicates_on_pairs_are_spark_s(name):
             "between b and 'zz'": sign >= 0 and above <= 0,
         }
         assert {key: expected[key] for key in answers} == answers, row["id"]
+        begins = order.prefix_key(b)
+        assert not expected["startswith"] or begins is None or order.key(a).startswith(begins), row["id"]
         answered += 1
     assert answered >= 200
 
@@ -99,6 +111,36 @@ def test_every_layout_gives_the_same(name, values, literal):
         assert {least, greatest} <= ({None} if not present else {v for v in values if v is not None})
         if present:
             assert (order.key(least), order.key(greatest)) == (min(present), max(present))
+
+
+@given(st.sampled_from(NAMES), st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=6), TEXTS, st.booleans())
+def test_a_file_with_a_value_that_starts_so_is_never_dropped(name, files, prefix, cached):
+    order = order_of(name)
+    bounds = [(min(texts, key=order.key), max(texts, key=order.key)) for texts in files]
+    mins, maxs = (pa.array([bound[i] for bound in bounds], pa.string()) for i in (0, 1))
+    given_ = [KeyColumn(order.sort_keys(array)) if cached else array for array in (mins, maxs)]
+    lane = order.may_start_with(given_[0], given_[1], prefix)
+    assert len(lane) == len(files)
+    for texts, low_high, kept in zip(files, bounds, bytes(lane), strict=True):
+        begins = order.key(prefix)
+        if any(order.key(text).startswith(begins) for text in texts):
+            assert kept
+        low, high = map(order.key, low_high)
+        assert bool(kept) == (high >= begins and low[: len(begins)] <= begins)
+
+
+def test_a_missing_bound_and_an_empty_prefix_keep():
+    order = order_of("UTF8_LCASE_RTRIM")
+    nothing, one = pa.nulls(1, pa.string()), pa.array(["b"])
+    for mins, maxs, prefix in [(nothing, one, "a"), (one, nothing, "c"), (one, one, ""), (one, one, "  ")]:
+        assert bytes(order.may_start_with(mins, maxs, prefix)) == b"\x01"
+    assert bytes(order.may_start_with(one, one, "A")) == bytes(order.may_start_with(one, one, "c")) == b"\x00"
+
+
+def test_every_value_is_trusted():
+    order = order_of("UTF8_LCASE")
+    assert order.trusts("ß")
+    assert order.trusts_each(pa.array(["ß", None])).to_pylist() == [True, True]
 
 
 @given(st.sampled_from(NAMES), TEXTS, TEXTS, TEXTS)
@@ -151,7 +193,7 @@ def test_what_is_no_versioned_name_of_spark_s_own_is_an_error(text):
         spark_order(CollationId.parse(text))
 
 
-@pytest.mark.parametrize("array", [pa.array([1]), pa.nulls(2), pa.array([[b"a"]])])
+@pytest.mark.parametrize("array", [pa.array([1]), pa.array([[b"a"]])])
 def test_arrays_of_other_types_are_refused(array):
     for call in (order_of("UTF8_LCASE").sort_keys, order_of("UTF8_BINARY").min_max):
         with pytest.raises(TypeError, match="array"):
