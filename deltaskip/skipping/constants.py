@@ -36,7 +36,7 @@ __all__ = ["MOST_TUPLES", "constant_files"]
 MOST_TUPLES = 10_000
 """Distinct tuples of constants that are evaluated in one batch; with more, files keep."""
 
-_FIRST_DAY = -25_567
+FIRST_DAY = -25_567
 _UNKNOWN, _VALUE, _VALUE_OR_NULL, _NULL = 0, 1, 2, 3
 
 
@@ -152,7 +152,7 @@ def _same(field: StatField, statistics: Bounds) -> tuple[pa.Array, pa.Array]:
             nonzero = pc.not_equal(mins, arrow_scalar(0.0, pa.float64()))
             same = pc.and_(pc.and_(same, nonzero), statistics.nan_recorded())
         case BoundKind.INT64 if field.type == DATE:
-            same = pc.and_(same, pc.greater_equal(mins, arrow_scalar(_FIRST_DAY, pa.int64())))
+            same = pc.and_(same, pc.greater_equal(mins, arrow_scalar(FIRST_DAY, pa.int64())))
         case _:
             pass
     return same, mins

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths
 from deltaskip.errors import PredicateError, SparkUnavailable
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
-from deltaskip.expr.nodes import Literal
+from deltaskip.expr.nodes import Column, Literal
 from deltaskip.kernels.conversion import empty_table
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
@@ -22,11 +22,13 @@ from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.candidates import Batch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
 from deltaskip.skipping.explain import Explain, explain
+from deltaskip.skipping.extremes import exact_extreme
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
 from deltaskip.skipping.must import not_true
 from deltaskip.skipping.partitions import PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program, evaluate
 from deltaskip.skipping.rewrite import rewrite
+from deltaskip.stats.layout import Side
 
 __all__ = ["Scan"]
 
@@ -109,6 +111,27 @@ class Scan:
         """
         count = exact_count(self.snapshot, self.program, self._may_not, self._lane)
         return count if self.limit is None else min(count, self.limit)
+
+    def min(self, column: str) -> Any:
+        """The least value of `column` in the rows that match, from the log alone; None where there is none but NULL.
+
+        column: a name as in SQL, `a.b` for a field of a struct. Returns int, float, bool, str, Decimal, date or, of a
+        partition column, datetime. Raises PredicateError with the reason where the log does not prove it.
+        """
+        return self._extreme(column, "min")
+
+    def max(self, column: str) -> Any:
+        """The greatest value of `column` in the rows that match; see `min`. NaN is greater than any number."""
+        return self._extreme(column, "max")
+
+    def _extreme(self, column: str, side: Side) -> Any:
+        if self.limit is not None:
+            raise PredicateError(f"The {side}imum of a scan with a limit depends on which rows are taken.")
+        named = parse_sql(column)
+        if not isinstance(named, Column):
+            raise PredicateError(f"{column!r} is not the name of a column.")
+        resolved = resolve(self.snapshot.schema, named.parts, self.snapshot.mapping_mode)
+        return exact_extreme(self.snapshot, self.program, self._may_not, self._lane, resolved, side, self.time_zone)
 
     def estimated_rows(self) -> int:
         """Rows of the kept files, those without a row count taken as the average; else no fewer than match."""

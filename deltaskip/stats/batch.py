@@ -99,6 +99,19 @@ class FileStats:
         """int64 physical row counts; null where missing."""
         return self._leaf(NUM_RECORDS)
 
+    def tight(self) -> pa.BooleanArray:
+        """`tightBounds`: False where some bound or null count may be that of a deleted row; null where it is not said."""
+        [parsed] = self._source.struct_leaves([("tightBounds",)])
+        valid = None if parsed is None else self._source.struct_valid()
+        said = pa.nulls(self.num_rows, pa.bool_()) if parsed is None else parsed.cast(pa.bool_())
+        if valid is not None and valid.false_count == 0:
+            return said
+        text = self._source.json()
+        if text is None or text.null_count == len(text):
+            return said
+        [(values, _)] = extract_leaves(text, [("tightBounds",)])
+        return pc.coalesce(said, pc.equal(values, arrow_scalar("true", values.type)))
+
     def nan_recorded(self) -> pa.BooleanArray:
         """Whether each file's writer is known to record NaN."""
         if self._nan_recorded is None:

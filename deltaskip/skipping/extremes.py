@@ -1,0 +1,222 @@
+"""MIN and MAX of a column from the log alone, where it proves them.
+
+A file's bound is *attained* if some row that matches certainly has that value: the whole file matches, its statistics
+are tight (PROTOCOL, Per-file Statistics: a deletion vector makes them wide unless `tightBounds` says otherwise), and
+bounds of the type are written as they are. Every other bound is only an edge, which no matching row lies beyond. The
+extreme is the outermost attained bound, if no edge lies further out (skipping.md, traps 1, 2, 4, 5 and 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import PartitionValueError, TimestampRange
+from deltaskip.errors import PredicateError
+from deltaskip.features import has_feature
+from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.kernels.lane import Lane
+from deltaskip.log import Snapshot
+from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
+from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.constants import FIRST_DAY
+from deltaskip.skipping.counts import live_rows
+from deltaskip.skipping.partition_values import readings
+from deltaskip.skipping.program import Program
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, widened_types
+
+__all__ = ["exact_extreme"]
+
+LaneOf = Callable[[Program, Batch], Lane]
+
+_ZERO = arrow_scalar(0, pa.int64())
+_FURTHER = "a file that matches only in part, or whose bound is wide, may reach further"
+_LOSSLESS_DIGITS = 15
+"""Decimals of so many digits are printed and read back without loss, whatever wrote them."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """attained, edge: the outermost of each so far; unknown: files that say nothing about the column."""
+
+    attained: Any = None
+    edge: Any = None
+    unknown: int = 0
+    side: Side = field(kw_only=True)
+
+    def add(self, attained: Any, edge: Any) -> None:
+        self.attained = self._outer(self.attained, attained)
+        self.edge = self._outer(self.edge, edge)
+
+    def beyond(self) -> bool:
+        """Whether a matching row may lie further out than what is attained."""
+        if self.edge is None:
+            return False
+        return bool(self.attained is None or self._outer(self.edge, self.attained) != self.attained)
+
+    def _outer(self, a: Any, b: Any) -> Any:
+        if a is None or b is None:
+            return b if a is None else a
+        return min(a, b) if self.side == "min" else max(a, b)
+
+
+def exact_extreme(
+    snapshot: Snapshot, may: Program, may_not: Program, lane_of: LaneOf, column: Resolved, side: Side, zone: str | None
+) -> Any:
+    """The least or greatest value of `column` in the rows for which the predicate is TRUE; None where all are NULL.
+
+    may, may_not: Programs of the predicate and of "is not TRUE". Returns a Python value: int, float, bool, str,
+    Decimal, date, or datetime (aware for timestamps).
+    Raises PredicateError where the log does not prove it, with the reason.
+    """
+    name = display_name(column.logical)
+    in_partition = fold_name(column.logical[0]) in {fold_name(p) for p in snapshot.partition_columns}
+    reason = None if in_partition else _unfit(column)
+    if reason is not None:
+        raise _refusal(snapshot, side, name, reason)
+    found = _Found(side=side)
+    for batch in candidates(snapshot, may):
+        kept = batch.live(lane_of(may, batch).indices())
+        kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
+        if not len(kept):
+            continue
+        whole = pc.invert(lane_of(may_not, batch).to_arrow().take(kept))
+        rows = live_rows(batch, kept)
+        if in_partition:
+            _partition_extreme(found, batch, kept, pc.and_(whole, _flag(pc.greater(rows, _ZERO))), rows, column, zone)
+        else:
+            _bound_extreme(found, snapshot, batch, kept, whole, rows, column)
+    if found.unknown:
+        raise _refusal(snapshot, side, name, f"{found.unknown} files have no usable statistics of it")
+    if found.beyond():
+        raise _refusal(snapshot, side, name, _FURTHER)
+    return found.attained if in_partition else _public(found.attained, column)
+
+
+def _unfit(column: Resolved) -> str | None:
+    kind = _stat_field(column).kind
+    if kind is None:
+        return f"columns of type {simple_string(column.type)} have no bounds"
+    if column.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        return "writers cut timestamps to milliseconds in statistics"
+    padded = str(column.field.metadata.get(CHAR_VARCHAR_KEY, "")).startswith("char(")
+    if padded or collation_of(column) is not None:
+        return "it does not compare by its bytes"
+    if kind is BoundKind.DOUBLE and widened_types(column.field.metadata):
+        return "older files hold it in a narrower type, so that its bounds are widened"
+    return None
+
+
+def _bound_extreme(
+    found: _Found, snapshot: Snapshot, batch: Batch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
+) -> None:
+    stats, statistic, side = batch.statistics, _stat_field(column), found.side
+    values = stats.bound(statistic, side).take(kept)
+    empty = pc.or_(
+        _flag(pc.equal(rows, _ZERO)),
+        _flag(pc.equal(stats.null_count(statistic), stats.num_records()).take(kept)),
+    )
+    counted = pc.invert(empty)
+    unknown = pc.and_(counted, pc.is_null(values, nan_is_null=True))
+    if statistic.kind is BoundKind.DOUBLE and side == "max":
+        unknown = pc.and_(counted, pc.or_(unknown, pc.invert(stats.nan_recorded().take(kept))))
+    found.unknown += unknown.true_count
+    exact = pc.and_(pc.and_(whole, counted), _as_written(values, statistic))
+    if has_feature(snapshot.protocol, "deletionVectors"):
+        [vectors] = batch.rows(["deletion_vector"], kept)
+        exact = pc.and_(exact, pc.coalesce(stats.tight().take(kept), pc.is_null(vectors)))
+    inexact = pc.and_(counted, pc.invert(exact))
+    found.add(_outermost(values.filter(exact), side), _outermost(values.filter(inexact), side))
+
+
+def _partition_extreme(
+    found: _Found, batch: Batch, kept: pa.Array, sure: pa.Array, rows: pa.Array, column: Resolved, zone: str | None
+) -> None:
+    """sure: files that match whole and hold some row."""
+    partition, codes = batch.partition(column.physical[0], column.type)
+    filled = pc.invert(_flag(pc.equal(rows, _ZERO)))
+    values = partition.values(zone)
+    for flags, attains in ((pc.and_(sure, filled), True), (pc.and_(pc.invert(sure), filled), False)):
+        for code in codes.take(kept.filter(flags)).unique().to_pylist():
+            possible = readings(values[code], partition.texts[code], column.type)
+            if possible is None or len(possible) > 1 or isinstance(values[code], PartitionValueError | TimestampRange):
+                found.unknown += 1
+                continue
+            value = _partition_value(possible[0], column)
+            found.add(value if attains else None, None if attains else value)
+
+
+def _as_written(values: pa.Array, field: StatField) -> pa.Array:
+    """Where a bound is the very value that a row has, whatever wrote it."""
+    match field.kind:
+        case BoundKind.TEXT:
+            written = pc.less(pc.binary_length(values), arrow_scalar(CUT_FROM, pa.int32()))
+        case BoundKind.DECIMAL:
+            written = _short(values, field.type)
+        case BoundKind.INT64 if field.type == DATE:
+            written = pc.greater_equal(values, arrow_scalar(FIRST_DAY, pa.int64()))
+        case _:
+            written = pc.is_valid(values)
+    return _flag(written)
+
+
+def _short(values: pa.Array, type_: Any) -> pa.Array:
+    assert isinstance(type_, DecimalType)
+    if type_.precision <= _LOSSLESS_DIGITS:
+        return pc.is_valid(values)
+    if type_.scale >= _LOSSLESS_DIGITS:
+        return pa.repeat(FALSE, len(values))
+    limit = Decimal(10) ** (_LOSSLESS_DIGITS - type_.scale)
+    high, low = arrow_scalar(limit, values.type), arrow_scalar(-limit, values.type)
+    return pc.and_(pc.less(values, high), pc.greater(values, low))
+
+
+def _outermost(values: pa.Array, side: Side) -> Any:
+    if pa.types.is_floating(values.type):
+        known = numpy_values(values.drop_null())
+        # NaN is the greatest number; numpy's minimum would let it through.
+        ordered = known[~np.isnan(known)] if side == "min" and not np.isnan(known).all() else known
+        return None if not len(ordered) else float(ordered.min() if side == "min" else ordered.max())
+    return pc.min_max(values)[side].as_py()
+
+
+def _public(value: Any, column: Resolved) -> Any:
+    if isinstance(value, bytes):
+        return value.decode()
+    if column.type == DATE and value is not None:
+        return date(1970, 1, 1) + timedelta(days=value)
+    return bool(value) if column.type == BOOLEAN and value is not None else value
+
+
+def _partition_value(value: Any, column: Resolved) -> Any:
+    if value is None:
+        return None
+    if column.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        epoch = datetime(1970, 1, 1, tzinfo=UTC if column.type == TIMESTAMP else None)
+        return epoch + timedelta(microseconds=value)
+    return _public(value, column)
+
+
+def _stat_field(column: Resolved) -> StatField:
+    label = display_name(column.logical)
+    return StatField(column.physical, column.type, label, widened_types(column.field.metadata))
+
+
+def _flag(values: pa.Array) -> pa.BooleanArray:
+    return pc.fill_null(values, FALSE)
+
+
+def _refusal(snapshot: Snapshot, side: Side, name: str, reason: str) -> PredicateError:
+    return PredicateError(
+        f"The log of {snapshot.table_root} at version {snapshot.version} does not prove the {side}imum of {name}: "
+        f"{reason}; ask Spark, with to_spark(spark).agg({side}('{name}'))."
+    )

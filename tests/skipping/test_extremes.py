@@ -1,0 +1,199 @@
+"""MIN and MAX from the log: the exact value, or a refusal with its reason."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import warnings
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import deltaskip as ds
+from deltaskip.schema.types import DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, DataType, DecimalType
+from tests.builder import TableBuilder, add, bounds
+
+VECTOR = {"storageType": "u", "pathOrInlineDv": "0" * 20, "sizeInBytes": 40, "cardinality": 4}
+LONG_TEXT = "x" * 32
+
+
+def opened(folder: Path, type_: DataType, *files: dict[str, Any], partitions: tuple[str, ...] = ()) -> ds.DeltaTable:
+    columns = {"c": type_, **dict.fromkeys(partitions, STRING)}
+    builder = TableBuilder(folder / "t", columns, list(partitions))
+    builder.commit(*files)
+    return ds.DeltaTable(folder / "t")
+
+
+def both(scan: ds.Scan, column: str = "c") -> tuple[Any, Any]:
+    return scan.min(column), scan.max(column)
+
+
+@pytest.mark.parametrize(
+    ("type_", "low", "high", "expected"),
+    [
+        (LONG, -(1 << 62), (1 << 62) + 1, (-(1 << 62), (1 << 62) + 1)),
+        (INTEGER, 1, 9, (1, 9)),
+        (DATE, "1950-01-02", "2024-02-29", (date(1950, 1, 2), date(2024, 2, 29))),
+        (DOUBLE, -1.5, 2.25, (-1.5, 2.25)),
+        (STRING, "a", "ümlaut", ("a", "ümlaut")),
+        (DecimalType(20, 2), 1.25, 99.5, (Decimal("1.25"), Decimal("99.50"))),
+    ],
+)
+def test_bounds_that_are_written_as_they_are(
+    tmp_path: Path, type_: DataType, low: Any, high: Any, expected: tuple[Any, Any]
+) -> None:
+    table = opened(tmp_path, type_, add("a", bounds(3, c=(low, high))), add("b", bounds(3, c=(low, low))))
+    assert both(table.scan()) == expected
+    assert both(table.scan("c IS NOT NULL")) == expected
+
+
+def test_files_without_rows_or_values_say_nothing_and_null_is_the_answer_of_none(tmp_path: Path) -> None:
+    nulls = {"numRecords": 4, "nullCount": {"c": 4}}
+    empty = {"numRecords": 0}
+    table = opened(tmp_path, LONG, add("a", nulls), add("b", empty), add("c", bounds(2, c=(5, 6))))
+    assert both(table.scan()) == (5, 6)
+    assert both(table.scan("c IS NULL")) == (None, None)
+    assert both(table.scan("c > 100")) == (None, None)
+
+
+def test_files_that_match_in_part_are_edges_only(tmp_path: Path) -> None:
+    table = opened(
+        tmp_path, LONG, add("a", bounds(2, c=(1, 10))), add("b", bounds(2, c=(5, 8))), add("c", bounds(2, c=(7, 9)))
+    )
+    with pytest.raises(ds.PredicateError, match="matches only in part"):
+        table.scan("c >= 6").min("c")
+    with pytest.raises(ds.PredicateError, match="does not prove the maximum of c"):
+        table.scan("c <= 8").max("c")
+    assert table.scan("c < 11").min("c") == 1
+
+
+@pytest.mark.parametrize(
+    ("tight", "vector", "exact"),
+    [
+        (None, False, True),
+        (True, False, True),
+        (False, False, False),
+        (None, True, False),
+        (True, True, True),
+        (False, True, False),
+    ],
+)
+def test_a_bound_counts_only_where_it_is_tight(tmp_path: Path, tight: bool | None, vector: bool, exact: bool) -> None:
+    stats = {**bounds(10, c=(1, 9)), **({} if tight is None else {"tightBounds": tight})}
+    table = opened(tmp_path, LONG, add("a", stats, **({"deletionVector": VECTOR} if vector else {})))
+    if exact:
+        assert both(table.scan()) == (1, 9)
+    else:
+        with pytest.raises(ds.PredicateError, match="wide"):
+            table.scan().min("c")
+
+
+def test_a_wide_file_inside_the_others_does_no_harm(tmp_path: Path) -> None:
+    wide = {**bounds(10, c=(3, 6)), "tightBounds": False}
+    table = opened(tmp_path, LONG, add("a", wide, deletionVector=VECTOR), add("b", bounds(2, c=(1, 9))))
+    assert both(table.scan()) == (1, 9)
+
+
+@pytest.mark.parametrize(
+    ("type_", "low", "high", "reason"),
+    [
+        (TIMESTAMP, "2024-01-01T00:00:00.000Z", "2024-01-02T00:00:00.000Z", "milliseconds"),
+        (STRING, LONG_TEXT, LONG_TEXT, "may reach further"),
+        (DATE, "1899-12-31", "1899-12-31", "may reach further"),
+        (DecimalType(20, 2), 12345678901234567.25, 12345678901234567.25, "may reach further"),
+    ],
+)
+def test_bounds_that_may_not_be_the_value(tmp_path: Path, type_: DataType, low: Any, high: Any, reason: str) -> None:
+    table = opened(tmp_path, type_, add("a", bounds(2, c=(low, high))))
+    with pytest.raises(ds.PredicateError, match=reason):
+        table.scan().min("c")
+
+
+def test_a_maximum_of_doubles_needs_a_writer_that_records_nan(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": DOUBLE})
+    builder.commit(add("a", bounds(2, c=(1.0, 2.0))), engine="Apache-Spark/4.0.0 Delta-Lake/4.0.0")
+    builder.commit(add("b", bounds(2, c=(0.5, 1.5))), engine="delta-rs:py-1.0.0")
+    table = ds.DeltaTable(tmp_path / "t")
+    assert table.scan().min("c") == 0.5
+    with pytest.raises(ds.PredicateError, match="1 files have no usable statistics"):
+        table.scan().max("c")
+
+
+def test_missing_statistics_are_named(tmp_path: Path) -> None:
+    table = opened(tmp_path, LONG, add("a", bounds(2, c=(1, 2))), add("b", {"numRecords": 2}), add("c"))
+    with pytest.raises(ds.PredicateError, match=r"version 0 .* minimum of c: 2 files have no usable statistics"):
+        table.scan().min("c")
+
+
+def test_partition_columns(tmp_path: Path) -> None:
+    def part(value: str | None, path: str, stats: Any, **more: Any) -> dict[str, Any]:
+        return add(path, stats, partitionValues={"p": value}, **more)
+
+    files = [
+        part("b", "b", bounds(1, c=(1, 2))),
+        part("a", "a", {"numRecords": 0}),
+        part(None, "n", bounds(1, c=(1, 2))),
+    ]
+    table = opened(tmp_path, LONG, *files, partitions=("p",))
+    assert both(table.scan(), "p") == ("b", "b")
+    assert both(table.scan("p IS NULL"), "p") == (None, None)
+    with pytest.raises(ds.PredicateError, match="matches only in part"):
+        table.scan("c = 1").max("p")
+
+
+def test_partition_timestamps_are_datetimes(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"c": LONG, "p": TIMESTAMP}, ["p"])
+    builder.commit(add("a", bounds(1, c=(1, 1)), partitionValues={"p": "2024-01-01 10:00:00"}))
+    table = ds.DeltaTable(tmp_path / "t")
+    assert table.scan(time_zone="Asia/Tokyo").min("p") == datetime(2024, 1, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("column", ["c + 1", "1", "nowhere"])
+def test_only_columns_have_extremes(tmp_path: Path, column: str) -> None:
+    with pytest.raises(ds.PredicateError):
+        opened(tmp_path, LONG, add("a", bounds(1, c=(1, 1)))).scan().min(column)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 32))
+def test_against_rows(seed: int) -> None:
+    """Files of random rows, deleted ones among them, with the bounds that their writer knew before the deletion."""
+    rng = random.Random(seed)
+    alive: list[int] = []
+    files = []
+    for number in range(rng.randint(1, 6)):
+        rows = [rng.choice([None, *range(20)]) for _ in range(rng.randint(0, 4))]
+        deleted = rng.sample(range(len(rows)), rng.randint(0, len(rows))) if rng.random() < 0.4 else []
+        left = [value for i, value in enumerate(rows) if i not in deleted]
+        told = left if deleted and rng.random() < 0.5 else rows
+        known = [value for value in told if value is not None]
+        stats: dict[str, Any] = {"numRecords": len(rows), "nullCount": {"c": sum(v is None for v in rows)}}
+        if known:
+            stats |= {"minValues": {"c": min(known)}, "maxValues": {"c": max(known)}}
+        if told is left and deleted:
+            stats["tightBounds"] = True
+        elif rng.random() < 0.5 and deleted:
+            stats["tightBounds"] = False
+        vector = {"deletionVector": {**VECTOR, "cardinality": len(deleted)}} if deleted else {}
+        files.append(add(f"f{number}", json.dumps(stats), **vector))
+        alive += [value for value in left if value is not None]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ds.StatisticsWarning)
+        table = opened(Path(folder), LONG, *files)
+        for where, matches in (
+            (None, alive),
+            ("c >= 7", [v for v in alive if v >= 7]),
+            ("c < 3", [v for v in alive if v < 3]),
+        ):
+            for name, expected in (("min", min(matches, default=None)), ("max", max(matches, default=None))):
+                try:
+                    found = getattr(table.scan(where), name)("c")
+                except ds.PredicateError:
+                    continue
+                assert found == expected, f"seed {seed}: {name} of {where} is {expected}, not {found}"
