@@ -2,8 +2,9 @@
 
 A file's bound is *attained* if some row that matches certainly has that value: the whole file matches, its statistics
 are tight (PROTOCOL, Per-file Statistics: a deletion vector makes them wide unless `tightBounds` says otherwise), and
-bounds of the type are written as they are. Every other bound is only an edge, which no matching row lies beyond. The
-extreme is the outermost attained bound, if no edge lies further out (skipping.md, traps 1, 2, 4, 5 and 8).
+bounds of the type are written as they are, both of them there. Every other bound is only an edge, which no matching
+row lies beyond. The extreme is the outermost attained bound, if no edge lies further out (skipping.md, traps 1, 2, 4, 5
+and 8).
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.errors import PredicateError
-from deltaskip.features import has_feature
 from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
@@ -66,7 +66,12 @@ class _Found:
     def _outer(self, a: Any, b: Any) -> Any:
         if a is None or b is None:
             return b if a is None else a
-        return min(a, b) if self.side == "min" else max(a, b)
+        return min(a, b, key=_spark_order) if self.side == "min" else max(a, b, key=_spark_order)
+
+
+def _spark_order(value: Any) -> tuple[bool, Any]:
+    """NaN is greater than any number; strings compare by their bytes."""
+    return (value != value, value.encode() if isinstance(value, str) else value)
 
 
 def exact_extreme(
@@ -94,7 +99,7 @@ def exact_extreme(
         if in_partition:
             _partition_extreme(found, batch, kept, pc.and_(whole, _flag(pc.greater(rows, _ZERO))), rows, column, zone)
         else:
-            _bound_extreme(found, snapshot, batch, kept, whole, rows, column)
+            _bound_extreme(found, batch, kept, whole, rows, column)
     if found.unknown:
         raise _refusal(snapshot, side, name, f"{found.unknown} files have no usable statistics of it")
     if found.beyond():
@@ -117,7 +122,7 @@ def _unfit(column: Resolved) -> str | None:
 
 
 def _bound_extreme(
-    found: _Found, snapshot: Snapshot, batch: Batch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
+    found: _Found, batch: Batch, kept: pa.Array, whole: pa.Array, rows: pa.Array, column: Resolved
 ) -> None:
     stats, statistic, side = batch.statistics, _stat_field(column), found.side
     values = stats.bound(statistic, side).take(kept)
@@ -130,10 +135,10 @@ def _bound_extreme(
     if statistic.kind is BoundKind.DOUBLE and side == "max":
         unknown = pc.and_(counted, pc.or_(unknown, pc.invert(stats.nan_recorded().take(kept))))
     found.unknown += unknown.true_count
-    exact = pc.and_(pc.and_(whole, counted), _as_written(values, statistic))
-    if has_feature(snapshot.protocol, "deletionVectors"):
-        [vectors] = batch.rows(["deletion_vector"], kept)
-        exact = pc.and_(exact, pc.coalesce(stats.tight().take(kept), pc.is_null(vectors)))
+    other = stats.bound(statistic, "max" if side == "min" else "min").take(kept)
+    exact = pc.and_(pc.and_(whole, pc.is_valid(other)), _as_written(values, statistic))
+    [vectors] = batch.rows(["deletion_vector"], kept)
+    exact = pc.and_(pc.and_(exact, counted), pc.coalesce(stats.tight().take(kept), pc.is_null(vectors)))
     inexact = pc.and_(counted, pc.invert(exact))
     found.add(_outermost(values.filter(exact), side), _outermost(values.filter(inexact), side))
 

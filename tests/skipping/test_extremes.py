@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.schema.types import DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, DataType, DecimalType
+from tests import corpus
 from tests.builder import TableBuilder, add, bounds
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "0" * 20, "sizeInBytes": 40, "cardinality": 4}
@@ -197,3 +198,29 @@ def test_against_rows(seed: int) -> None:
                 except ds.PredicateError:
                     continue
                 assert found == expected, f"seed {seed}: {name} of {where} is {expected}, not {found}"
+
+
+_READ: dict[DataType, Any] = {LONG: int, INTEGER: int, STRING: str, DATE: date.fromisoformat, DOUBLE: float}
+
+
+@pytest.mark.parametrize(("table", "version"), corpus.version_params("read"))
+def test_the_rows_of_the_corpus(table: corpus.CorpusTable, version: dict[str, Any]) -> None:
+    given = (version.get("rows") or {}).get("file")
+    if given is None:
+        pytest.skip("no rows are given")
+    lines = (corpus.SHARED / "tables" / given).read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    scan = ds.DeltaTable(table.path, version=version["version"]).scan(time_zone=None)
+    for field in scan.snapshot.schema.fields:
+        read = Decimal if isinstance(field.type, DecimalType) else _READ.get(field.type)
+        if read is None:
+            continue
+        values = [read(row[field.name]) for row in rows if row.get(field.name) is not None]
+        order = str.encode if field.type == STRING else lambda value: (value != value, value)
+        for name, outermost in (("min", min), ("max", max)):
+            try:
+                found = getattr(scan, name)(f"`{field.name.replace('`', '``')}`")
+            except ds.PredicateError:
+                continue
+            expected = outermost(values, key=order, default=None)
+            assert found == expected or (found != found and expected != expected), f"{name} of {field.name}"
