@@ -141,7 +141,7 @@ def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
             "otherwise than its sort keys order them."
         )
     versioned = identifier.with_version(library.version)
-    return IcuCollation(versioned, name, library.path, not collator.case_level, collator)
+    return IcuCollation(versioned, name, library.source, not collator.case_level, collator)
 
 
 def _contradicts_itself(collator: IcuCollator) -> bool:

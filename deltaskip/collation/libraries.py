@@ -1,8 +1,9 @@
 """The ICU libraries of this process: where they are looked for, and what each must show before it is used.
 
 Looked for, in this order: paths given to register_icu, those in DELTASKIP_ICU_PATH, installed packages that bring an
-ICU (pyicu-wheels brings 77.1, icu4py 78.3), and the folders of the loader. Nothing is loaded before it is asked for; a
-library once loaded stays. Several versions run side by side, because each is bound by its own path and symbols.
+ICU (pyicu-wheels brings 77.1, icu4py 78.3), and the folders of the loader; at last the collation data in the jar of
+the Spark that is here, read by a library of another version. Nothing is loaded before it is asked for; a library once
+loaded stays. Several versions run side by side, because each is bound by its own path and symbols.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from deltaskip.collation.library_check import fault
+from deltaskip.collation.library_check import data_fault, fault, unicode_version
+from deltaskip.collation.spark_data import SparkJar, library_with_data, spark_jar
 from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.icu import IcuLibrary
 
@@ -67,6 +69,8 @@ def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
         raise CollationUnavailable(f"{text} gives no ICU library: {reasons}. Name another file or folder.")
     with _process.lock:
         _process.registered = (text, *(other for other in _process.registered if other != text))
+        for jar in [path for path in _process.refused if path.endswith(".jar")]:
+            del _process.refused[jar]  # the new library may be one that can read its data
     return tuple(library.version for library in libraries)
 
 
@@ -80,7 +84,8 @@ def icu_library(version: str) -> IcuLibrary | None:
             library = _load(files)
             if library is not None and library.version == version:
                 return library
-    return None
+    jar = spark_jar()
+    return _load_with_data(jar) if jar is not None and jar.version == version else None
 
 
 def icu_libraries() -> dict[str, IcuLibrary]:
@@ -90,7 +95,12 @@ def icu_libraries() -> dict[str, IcuLibrary]:
         library = _load(files)
         if library is not None:
             libraries.setdefault(library.version, library)
-    return dict(sorted(libraries.items(), key=lambda item: [int(part) for part in item[0].split(".")], reverse=True))
+    jar = spark_jar()
+    if jar is not None and jar.version not in libraries:
+        library = _load_with_data(jar)
+        if library is not None:
+            libraries[library.version] = library
+    return dict(sorted(libraries.items(), key=lambda item: _numbers(item[0]), reverse=True))
 
 
 def refused_icu_files() -> dict[str, str]:
@@ -194,3 +204,36 @@ def _load(files: IcuFiles) -> IcuLibrary | None:
             return None
         _process.loaded[files.path] = library
         return library
+
+
+def _load_with_data(jar: SparkJar) -> IcuLibrary | None:
+    """A library that reads the jar's data, loaded and checked at most once; None where that failed.
+
+    Its engine must know the same version of Unicode: canonical order is the engine's own, and combining marks that only
+    one of the two knows (U+0897 and U+1ACF are such) get other keys under locales with contractions.
+    """
+    with _process.lock:
+        if jar.path in _process.loaded or jar.path in _process.refused:
+            return _process.loaded.get(jar.path)
+        unicode = unicode_version(jar.version)
+        found = ((files, _load(files)) for files in find_icu_files())
+        engines = [(f, e) for f, e in found if e is not None and unicode and unicode_version(e.version) == unicode]
+        if not engines:
+            _process.refused[jar.path] = f"no ICU library here is of the same version of Unicode as {jar.path}"
+            return None
+        files, engine = engines[0]
+        library, wrong = None, None
+        try:
+            library = library_with_data(files.path, files.dependencies, engine.version.partition(".")[0], jar)
+            wrong = data_fault(library)
+        except (OSError, ValueError) as error:
+            wrong = str(error)
+        if library is None or wrong:
+            _process.refused[jar.path] = wrong or "it cannot be loaded"
+            return None
+        _process.loaded[jar.path] = library
+        return library
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]

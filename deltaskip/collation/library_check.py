@@ -11,7 +11,7 @@ from itertools import pairwise, product
 from deltaskip.kernels.icu import IcuCollator, IcuLibrary
 from deltaskip.kernels.icu_order import compare_texts, sort_key
 
-__all__ = ["fault", "key_digest"]
+__all__ = ["data_fault", "fault", "key_digest", "unicode_version"]
 
 # Each list ascends, strictly, under its locale in every version of ICU.
 _ASCENDING = {
@@ -42,8 +42,17 @@ _DIGESTS = {
     "72.1": "7805cc2e704b1ae9dd5d6bb1e307db99",
     "76.1": "971f8b8ce9e9e80c6bf12b52cb74ac65",
     "77.1": "971f8b8ce9e9e80c6bf12b52cb74ac65",
+    "78.1": "c1ba3113d05a9f9c53cb53e2add6b830",
+    "78.2": "c1ba3113d05a9f9c53cb53e2add6b830",
     "78.3": "c1ba3113d05a9f9c53cb53e2add6b830",
 }
+
+_UNICODE = {"72.1": "15.0", "76.1": "16.0", "77.1": "16.0", "78.1": "17.0", "78.2": "17.0", "78.3": "17.0"}
+
+
+def unicode_version(version: str) -> str | None:
+    """The version of Unicode that ICU `version` is of; None where it is not known here."""
+    return _UNICODE.get(version)
 
 
 def fault(library: IcuLibrary) -> str | None:
@@ -55,7 +64,19 @@ def fault(library: IcuLibrary) -> str | None:
     wrong = _disorder(collators) or _inequality(collators) or _ill_formed(collators["und-u-ks-level3"])
     if wrong is None and _DIGESTS.get(library.version, digest := _digest(collators)) != digest:
         wrong = f"sort keys of its own, not those of the ICU {library.version} that it says it is"
-    return wrong and f"{library.path} has {wrong}"
+    return wrong and f"{library.source} has {wrong}"
+
+
+def data_fault(library: IcuLibrary) -> str | None:
+    """What is wrong with a library that reads the data of another version; None where nothing was found.
+
+    Only a version whose keys are known here can be checked. `zxx` is Swedish in that data, and unknown in ICU's own.
+    Raises OSError where it cannot open a collation.
+    """
+    if library.version not in _DIGESTS:
+        return f"{library.source} cannot be checked: the sort keys of ICU {library.version} are not known here"
+    wrong = _disorder({"sv-u-ks-level3": IcuCollator(library, "zxx", ranked=False)})
+    return f"{library.source} does not take effect: it has {wrong}" if wrong else fault(library)
 
 
 def key_digest(library: IcuLibrary) -> str:
@@ -77,8 +98,8 @@ def _digest(collators: dict[str, IcuCollator]) -> str:
 
 
 def _disorder(collators: dict[str, IcuCollator]) -> str | None:
-    for locale, ascending in _ASCENDING.items():
-        collator = collators[locale]
+    for locale, collator in collators.items():
+        ascending = _ASCENDING.get(locale, ())
         keyed = [(text.encode(), sort_key(collator, text.encode())) for text in ascending]
         for (low, low_key), (high, high_key) in product(keyed, repeat=2):
             if compare_texts(collator, low, high) != (low_key > high_key) - (low_key < high_key):

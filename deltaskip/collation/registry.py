@@ -45,7 +45,7 @@ def available_collations() -> tuple[AvailableCollations, ...]:
 
     Loads every ICU library that is found: some milliseconds each, the first time.
     """
-    icu = [AvailableCollations("icu", version, library.path) for version, library in icu_libraries().items()]
+    icu = [AvailableCollations("icu", version, library.source) for version, library in icu_libraries().items()]
     own = [AvailableCollations("spark", version, "built in") for version in reversed(spark_order_versions())]
     return (*icu, *own)
 

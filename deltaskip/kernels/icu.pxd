@@ -25,6 +25,8 @@ ctypedef int32_t (*set_item_t)(
 ) noexcept nogil
 ctypedef int32_t (*count_available_t)() noexcept nogil
 ctypedef const char* (*get_available_t)(int32_t index) noexcept nogil
+ctypedef void (*set_data_directory_t)(const char* folder) noexcept nogil
+ctypedef void (*set_file_access_t)(int access, int* status) noexcept nogil
 ctypedef int8_t (*set_contains_t)(const void* chars, int32_t char) noexcept nogil
 
 
@@ -52,7 +54,9 @@ cdef class IcuLibrary:
     cdef readonly str path
     cdef readonly str version
     cdef readonly str suffix
+    cdef readonly str source
     cdef int _bind(self, void* handle) except -1
+    cdef int _read_data(self, void* handle, str folder) except -1
     cdef void* _symbol(self, void* handle, str name) except NULL
 
 

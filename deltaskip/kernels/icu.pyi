@@ -11,9 +11,22 @@ class IcuLibrary:
     @property
     def suffix(self) -> str:
         """What its symbols end in: "_77", or nothing."""
-    def __init__(self, path: str, dependencies: Iterable[str] = ()) -> None:
+    @property
+    def source(self) -> str:
+        """What to call it to people: its path, if nothing else was given."""
+    def __init__(
+        self,
+        path: str,
+        dependencies: Iterable[str] = (),
+        *,
+        data_folder: str | None = None,
+        data_version: str | None = None,
+        source: str | None = None,
+    ) -> None:
         """path: the file of libicui18n. dependencies: files to load before it, in order (libicudata, libicuuc).
 
+        data_folder, data_version: a folder whose data goes before the library's own, and the version of that, which is
+        then the library's: for a file that nothing else in the process uses, and that is loaded for the first time.
         Raises OSError where a file cannot be loaded or lacks a function.
         """
     def locales(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ cdef enum:
     PRIMARY = 0
     OFF = 16
     NON_IGNORABLE = 21
+    FILES_FIRST = 0
 
 # Function names are the same since ICU 50; a symbol may end in any major version up to one that is far away.
 cdef int OLDEST = 50
@@ -30,7 +31,9 @@ cdef int NEWEST = 150
 
 
 cdef class IcuLibrary:
-    def __init__(self, str path not None, dependencies=()):
+    def __init__(
+        self, str path not None, dependencies=(), *, str data_folder=None, str data_version=None, str source=None
+    ):
         cdef void* handle
         for dependency in dependencies:
             _load(dependency)
@@ -41,6 +44,10 @@ cdef class IcuLibrary:
         cdef uint8_t[4] numbers
         self.call.get_version(numbers)
         self.version = f"{numbers[0]}.{numbers[1]}"
+        self.source = path if source is None else source
+        if data_folder is not None and data_version is not None:
+            self._read_data(handle, data_folder)
+            self.version = data_version
 
     cdef int _bind(self, void* handle) except -1:
         self.call.get_version = <get_version_t>self._symbol(handle, "u_getVersion")
@@ -58,6 +65,18 @@ cdef class IcuLibrary:
         self.call.set_contains = <set_contains_t>self._symbol(handle, "uset_contains")
         self.call.count_available = <count_available_t>self._symbol(handle, "ucol_countAvailable")
         self.call.get_available = <get_available_t>self._symbol(handle, "ucol_getAvailable")
+        return 0
+
+    cdef int _read_data(self, void* handle, str folder) except -1:
+        """Let the library take data from the folder before its own; to be called before anything is opened."""
+        cdef set_data_directory_t set_folder = <set_data_directory_t>self._symbol(handle, "u_setDataDirectory")
+        cdef set_file_access_t set_access = <set_file_access_t>self._symbol(handle, "udata_setFileAccess")
+        cdef bytes encoded = folder.encode("utf-8", "surrogateescape")
+        cdef int status = 0
+        set_folder(PyBytes_AS_STRING(encoded))
+        set_access(FILES_FIRST, &status)
+        if status > 0:
+            raise OSError(f"{self.path} reads no data from {folder} (ICU error {status})")
         return 0
 
     cdef void* _symbol(self, void* handle, str name) except NULL:

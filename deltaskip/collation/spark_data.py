@@ -1,0 +1,97 @@
+"""The collation data of Spark's own ICU4J jar in an ICU4C of another version, where none of its version is here.
+
+An engine of the same version of Unicode gives the sort keys of the version that its data is of. The data directory is
+a setting of a loaded library, and other code in the process may use the same file: so a copy is loaded, under another
+name, since the loader takes a library that is loaded already for any other of its name.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+from deltaskip.collation.icu_data import swapped
+from deltaskip.kernels.icu import IcuLibrary
+
+__all__ = ["SparkJar", "library_with_data", "spark_jar"]
+
+_JAR = re.compile(r"icu4j-(\d+\.\d+)(?:\.\d+)*\.jar")
+_COLLATIONS = "com/ibm/icu/impl/data/icudata/coll/"
+_copies = count()
+
+
+@dataclass(frozen=True, slots=True)
+class SparkJar:
+    """The ICU4J of a Spark: where its jar is, and the version that its name gives."""
+
+    path: str
+    version: str
+
+
+def spark_jar() -> SparkJar | None:
+    """The ICU4J of the Spark in SPARK_HOME, else of the installed PySpark; None without either. Imports neither."""
+    for folder in _spark_homes():
+        for path in sorted(folder.glob("jars/icu4j-*.jar")):
+            match = _JAR.fullmatch(path.name)
+            if match is not None:
+                return SparkJar(str(path), match[1])
+    return None
+
+
+def library_with_data(path: str, dependencies: tuple[str, ...], major: str, jar: SparkJar) -> IcuLibrary:
+    """A copy of the ICU library at `path`, of the major version `major`, that reads the collations of `jar`.
+
+    Its files stay in a folder of their own until the process ends. Raises OSError where they cannot be read, written or
+    loaded, ValueError where the jar holds what is not understood.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="deltaskip-icu-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _write_collations(jar, folder / f"icudt{major}l" / "coll")
+    tag = f"d{next(_copies) % 100:02d}"
+    *others, common = dependencies or (path,)
+    copied = [_renamed(file, folder, tag) for file in (common, path)]
+    return IcuLibrary(copied[1], (*others, copied[0]), data_folder=str(folder), data_version=jar.version,
+                      source=f"{path} with the data of {jar.path}")
+
+
+def _spark_homes() -> list[Path]:
+    homes = [Path(home)] if (home := os.environ.get("SPARK_HOME")) else []
+    try:
+        spec = find_spec("pyspark")
+    except (ImportError, ValueError):
+        spec = None
+    return homes + [Path(folder) for folder in (spec.submodule_search_locations or () if spec is not None else ())]
+
+
+def _write_collations(jar: SparkJar, folder: Path) -> None:
+    """Write the jar's collations as ICU4C of this machine reads them, and Swedish once more as the locale `zxx`, which
+    no ICU has: by that locale it shows that the library reads this folder."""
+    folder.mkdir(parents=True)
+    try:
+        with ZipFile(jar.path) as archive:
+            names = [name for name in archive.namelist() if name.startswith(_COLLATIONS) and not name.endswith("/")]
+            for name in names:
+                (folder / name.rpartition("/")[2]).write_bytes(swapped(archive.read(name)))
+    except BadZipFile as error:
+        raise ValueError(f"{jar.path} is no jar: {error}") from error
+    if not {"ucadata.icu", "sv.res", "res_index.res"} <= {name.rpartition("/")[2] for name in names}:
+        raise ValueError(f"{jar.path} holds no collations")
+    shutil.copyfile(folder / "sv.res", folder / "zxx.res")
+
+
+def _renamed(file: str, folder: Path, tag: str) -> str:
+    """A copy in which the library, and those that need it, are called otherwise; names keep their length."""
+    image = Path(file).read_bytes()
+    for name in (b"uc", b"i18n"):
+        image = image.replace(b"libicu" + name, b"lib" + tag.encode() + name)
+    copy = folder / Path(file).name.replace("libicu", f"lib{tag}")
+    copy.write_bytes(image)
+    return str(copy)
