@@ -74,6 +74,7 @@ cdef class IcuCollator:
     cdef uint8_t[256] ranks
     cdef bint weighed
     cdef uint8_t[8192] contracting
+    cdef object ascii_keys
     cdef int _rank(self, bytes tag) except -1
     cdef int _attribute(self, int attribute) except? -2
 

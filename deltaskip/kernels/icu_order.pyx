@@ -14,6 +14,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view
 from deltaskip.kernels.icu cimport IcuCollator
+from deltaskip.kernels.icu_ascii cimport LONGEST_ASCII, AsciiKeys, ascii_keys
 from deltaskip.kernels.icu_first cimport FirstOrders, first_orders
 from deltaskip.kernels.lane cimport is_valid
 
@@ -28,6 +29,9 @@ cdef int64_t KEY_ROOM = 512
 
 # From so many values on, what their first characters say is worth noting down.
 cdef int64_t MANY = 4096
+
+# From so many values on, the pieces of ASCII keys are worth working out, which takes as long as some hundred keys.
+cdef int64_t SOME = 1024
 
 cdef struct Texts:
     const int32_t* offsets32
@@ -62,9 +66,10 @@ def sort_keys(IcuCollator collator not None, object array, bint rtrim=False):
     cdef Texts texts = _texts(view, rtrim)
     cdef ByteBuffer ends = ByteBuffer.__new__(ByteBuffer)
     cdef ByteBuffer keys = ByteBuffer.__new__(ByteBuffer)
+    cdef AsciiKeys pieces = ascii_keys(collator) if view.length >= SOME else None
     cdef int code
     with nogil:
-        code = _sort_keys(collator, texts, ends, keys)
+        code = _sort_keys(collator, texts, pieces, ends, keys)
     _check(code)
     buffers = [_validity(texts), pa.py_buffer(ends), pa.py_buffer(keys)]
     return pa.Array.from_buffers(pa.large_binary(), view.length, buffers)
@@ -79,7 +84,7 @@ def sort_key(IcuCollator collator not None, bytes text not None, bint rtrim=Fals
     offsets[0], offsets[1] = 0, PyBytes_GET_SIZE(text)
     cdef Texts texts = Texts(NULL, &offsets[0], <const uint8_t*>PyBytes_AS_STRING(text), NULL, 0, 1, rtrim)
     with nogil:
-        code = _sort_keys(collator, texts, ends, keys)
+        code = _sort_keys(collator, texts, None, ends, keys)
     _check(code)
     return PyBytes_FromStringAndSize(<const char*>keys.data, keys.size)
 
@@ -312,11 +317,15 @@ cdef int _min_max(IcuCollator collator, Texts texts, int64_t* least, int64_t* gr
     return 0
 
 
-cdef int _sort_keys(IcuCollator collator, Texts texts, ByteBuffer ends, ByteBuffer keys) noexcept nogil:
+cdef int _sort_keys(
+    IcuCollator collator, Texts texts, AsciiKeys pieces, ByteBuffer ends, ByteBuffer keys
+) noexcept nogil:
     cdef int64_t i, room = 0
     cdef int code = ends.reserve((texts.length + 1) * 8)
     cdef uint16_t* units = NULL
     cdef Text text
+    cdef bint by_pieces = pieces is not None and pieces.levels > 0
+    cdef int64_t written
     if code == 0:
         code = ends.append_int64(0)
     for i in range(texts.length):
@@ -324,11 +333,19 @@ cdef int _sort_keys(IcuCollator collator, Texts texts, ByteBuffer ends, ByteBuff
             break
         if texts.validity == NULL or is_valid(texts.validity, texts.offset + i):
             text = _at(&texts, i)
-            if text.size > room:
+            written = -1
+            if by_pieces and text.size <= LONGEST_ASCII:
+                code = keys.reserve(text.size * 8 + KEY_ROOM)
+                if code != 0:
+                    break
+                written = pieces.write(text.data, text.size, keys.data + keys.size)
+            if text.size > room and written < 0:
                 free(units)
                 room = text.size * 2
                 units = <uint16_t*>malloc(room * sizeof(uint16_t))
-            if text.size > 0 and units == NULL:
+            if written >= 0:
+                keys.size += written
+            elif text.size > 0 and units == NULL:
                 code = NO_MEMORY
             else:
                 code = _append_key(collator, text, units, keys)

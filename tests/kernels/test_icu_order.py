@@ -21,8 +21,10 @@ LOCALES = (
     "en-u-ka-shifted", "und-u-kr-grek-latn", "und-u-kf-upper", "und-u-ks-identic",
 )
 
-# More values than from which on the kernel compares by first characters.
+# More values than from which on the kernel compares by first characters, and puts ASCII keys together.
 LONG = 5000
+
+ASCII = "".join(map(chr, range(128)))
 
 # Contractions and expansions of some locale, whole and cut; ignorable, combining and ill-formed parts; long beginnings.
 PARTS = (
@@ -69,6 +71,7 @@ def test_order_is_that_of_pyicu(
     times = LONG // len(values) + 1 if values else 0
     column = pa.concat_arrays([array] * times) if values else array
     assert icu_order.compare(order, column, literal, rtrim).to_pylist() == signs * times
+    assert icu_order.sort_keys(order, column, rtrim).to_pylist() == keys * times
     assert icu_order.min_max(order, array, rtrim) == icu_twin.min_max(locale, values, rtrim)
     for value, key, sign in zip(values, keys, signs, strict=True):
         if value is not None:
@@ -82,9 +85,22 @@ def test_every_pair_of_parts_is_ordered_as_by_pyicu(locale: str) -> None:
     texts = [*PARTS, *(a + b for a in PARTS for b in PARTS)]
     array = pa.array(texts, pa.binary())
     assert len(array) > LONG
+    assert icu_order.sort_keys(order, array).to_pylist() == [icu_twin.sort_key(locale, text, False) for text in texts]
     for literal in (*PARTS[::3], *texts[:: len(texts) // 23]):
         expected = [icu_twin.compare(locale, text, literal, False) for text in texts]
         assert icu_order.compare(order, array, literal).to_pylist() == expected, literal
+
+
+@pytest.mark.parametrize("locale", [*LOCALES, "lt-u-ks-level2", "ar-u-ks-level3", "vi-u-ks-level1", "sk-u-kf-upper"])
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_keys_of_long_ascii_columns_are_those_of_pyicu(locale: str, data: st.DataObject) -> None:
+    alphabet = data.draw(st.sampled_from([ASCII, "abcXYZ 019-", "aA", "kK\x00\x7f", "xyz~\u00e9"]))
+    texts = data.draw(st.lists(st.text(alphabet, max_size=80), min_size=1, max_size=30))
+    times = LONG // len(texts) + 1
+    column = pa.concat_arrays([pa.array(texts)] * times)
+    expected = [icu_twin.sort_key(locale, text.encode(), False) for text in texts]
+    assert icu_order.sort_keys(collator(locale), column).to_pylist() == expected * times
 
 
 @pytest.mark.parametrize("locale", LOCALES)
