@@ -16,7 +16,7 @@ from deltaskip.collation.identifier import CollationId
 from deltaskip.collation.names import CollationName, icu_locale, parse_name
 from deltaskip.collation.texts import kernel_texts, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
-from deltaskip.kernels import icu_order
+from deltaskip.kernels import icu_keys, icu_order
 from deltaskip.kernels.icu import IcuCollator, IcuLibrary
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
 from deltaskip.kernels.sort_key_column import KeyColumn
@@ -50,7 +50,7 @@ class IcuCollation:
         strings nor binary, ValueError for a string of 1 GiB.
         """
         texts, codes = kernel_texts(array)
-        keys = icu_order.sort_keys(self.collator, texts, self.name.rtrim)
+        keys = icu_keys.sort_keys(self.collator, texts, self.name.rtrim)
         return keys if codes is None else keys.take(codes)
 
     def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
@@ -74,7 +74,7 @@ class IcuCollation:
 
     def key(self, value: str | bytes) -> bytes:
         """The sort key of one value, its final zero included."""
-        return icu_order.sort_key(self.collator, text_bytes(value), self.name.rtrim)
+        return icu_keys.sort_key(self.collator, text_bytes(value), self.name.rtrim)
 
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
         """The beginning of primary weights that every string starting with `prefix` has; None where nothing is certain.
@@ -150,7 +150,7 @@ def _contradicts_itself(collator: IcuCollator) -> bool:
     ICU 77.1 does so where a locale reorders digits (`und-u-kr-latn-digit`): its fast path for Latin takes no notice.
     """
     texts = [character.encode() for character in _SAMPLE]
-    keyed = sorted((icu_order.sort_key(collator, text), text) for text in texts)
+    keyed = sorted((icu_keys.sort_key(collator, text), text) for text in texts)
     return any(
         icu_order.compare_texts(collator, low, high) != (-1 if low_key < high_key else 0)
         for (low_key, low), (high_key, high) in pairwise(keyed)

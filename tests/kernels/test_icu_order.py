@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.collation.libraries import icu_library
-from deltaskip.kernels import icu_order
+from deltaskip.kernels import icu_keys, icu_order
 from deltaskip.kernels.icu import IcuCollator, IcuLibrary
 from tests.kernels import icu_twin
 
@@ -64,18 +64,18 @@ def test_order_is_that_of_pyicu(
     order = collator(locale)
     array = pa.array(values, pa.large_binary() if wide else pa.binary())
     keys = [None if value is None else icu_twin.sort_key(locale, value, rtrim) for value in values]
-    assert icu_order.sort_keys(order, array, rtrim).to_pylist() == keys
+    assert icu_keys.sort_keys(order, array, rtrim).to_pylist() == keys
     signs = [None if value is None else icu_twin.compare(locale, value, literal, rtrim) for value in values]
     assert icu_order.compare(order, array, literal, rtrim).to_pylist() == signs
     # Long columns are compared by first characters, too.
     times = LONG // len(values) + 1 if values else 0
     column = pa.concat_arrays([array] * times) if values else array
     assert icu_order.compare(order, column, literal, rtrim).to_pylist() == signs * times
-    assert icu_order.sort_keys(order, column, rtrim).to_pylist() == keys * times
+    assert icu_keys.sort_keys(order, column, rtrim).to_pylist() == keys * times
     assert icu_order.min_max(order, array, rtrim) == icu_twin.min_max(locale, values, rtrim)
     for value, key, sign in zip(values, keys, signs, strict=True):
         if value is not None:
-            assert icu_order.sort_key(order, value, rtrim) == key
+            assert icu_keys.sort_key(order, value, rtrim) == key
             assert icu_order.compare_texts(order, value, literal, rtrim) == sign
 
 
@@ -85,7 +85,7 @@ def test_every_pair_of_parts_is_ordered_as_by_pyicu(locale: str) -> None:
     texts = [*PARTS, *(a + b for a in PARTS for b in PARTS)]
     array = pa.array(texts, pa.binary())
     assert len(array) > LONG
-    assert icu_order.sort_keys(order, array).to_pylist() == [icu_twin.sort_key(locale, text, False) for text in texts]
+    assert icu_keys.sort_keys(order, array).to_pylist() == [icu_twin.sort_key(locale, text, False) for text in texts]
     for literal in (*PARTS[::3], *texts[:: len(texts) // 23]):
         expected = [icu_twin.compare(locale, text, literal, False) for text in texts]
         assert icu_order.compare(order, array, literal).to_pylist() == expected, literal
@@ -100,7 +100,7 @@ def test_keys_of_long_ascii_columns_are_those_of_pyicu(locale: str, data: st.Dat
     times = LONG // len(texts) + 1
     column = pa.concat_arrays([pa.array(texts)] * times)
     expected = [icu_twin.sort_key(locale, text.encode(), False) for text in texts]
-    assert icu_order.sort_keys(collator(locale), column).to_pylist() == expected * times
+    assert icu_keys.sort_keys(collator(locale), column).to_pylist() == expected * times
 
 
 @pytest.mark.parametrize("locale", LOCALES)
@@ -139,11 +139,11 @@ def test_case_has_a_level_of_its_own_only_where_asked() -> None:
 
 def test_a_key_longer_than_the_room_it_is_given_is_whole() -> None:
     text = "\u1e69\ufdfa\u3300".encode() * 5000
-    key = icu_order.sort_key(collator("und-u-ks-level3"), text)
+    key = icu_keys.sort_key(collator("und-u-ks-level3"), text)
     assert key == icu_twin.sort_key("und-u-ks-level3", text, False)
     assert len(key) > 2 * len(text)
     array = pa.array([b"a", text, b"b"], pa.binary())
-    assert icu_order.sort_keys(collator("und-u-ks-level3"), array)[1].as_py() == key
+    assert icu_keys.sort_keys(collator("und-u-ks-level3"), array)[1].as_py() == key
 
 
 def test_nulls_of_a_slice_stay_in_place() -> None:
@@ -151,7 +151,7 @@ def test_nulls_of_a_slice_stay_in_place() -> None:
     order = collator("und-u-ks-level3")
     assert icu_order.compare(order, array, b"b").to_pylist() == [None, -1, None, 0, 1, None, 1, None, 1]
     assert icu_order.min_max(order, array) == (1, 8)
-    assert [key is None for key in icu_order.sort_keys(order, array).to_pylist()] == [
+    assert [key is None for key in icu_keys.sort_keys(order, array).to_pylist()] == [
         value is None for value in array.to_pylist()
     ]
 
