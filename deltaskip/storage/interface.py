@@ -1,6 +1,7 @@
 """What a storage does, whichever it is."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol, runtime_checkable
@@ -22,7 +23,7 @@ class FileInfo:
 
 @runtime_checkable
 class Storage(Protocol):
-    """Reads one file system by location (see `storage.location`).
+    """Reads and writes one file system by location (see `storage.location`).
 
     A file or folder that is not there raises FileNotFoundError; every other failure raises StorageError naming the
     location.
@@ -70,6 +71,26 @@ class Storage(Protocol):
 
     def size(self, path: str) -> int:
         """Size of the file in bytes."""
+        ...
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create the file with this content, whole and durable or not at all; folders above it are made.
+
+        Raises FileExistsError where there is such a file: of several writers exactly one succeeds. Raises StorageError
+        where the file system has no atomic creation, and where it failed; then the file may be there all the same.
+        """
+        ...
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write the file, replacing one that is there; no reader sees a part of it."""
+        ...
+
+    def publish(self, path: str) -> AbstractContextManager[str]:
+        """A local file to write: at the end of the block its content is `put` at `path`, after an error it is not."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete the file; that it is not there is no error."""
         ...
 
 

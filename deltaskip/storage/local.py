@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from deltaskip.errors import StorageError
 from deltaskip.storage.interface import FileInfo, joined
+from deltaskip.storage.local_writing import create, publish, replace, unlink
 
 __all__ = ["LocalStorage"]
 
@@ -87,6 +88,22 @@ class LocalStorage:
         """Size of the file in bytes."""
         with _naming(path):
             return os.stat(path).st_size
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create the file whole: a synced temporary file beside it, linked to its name."""
+        create(path, data)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write the file: a synced temporary file beside it, renamed over it."""
+        replace(path, data)
+
+    def publish(self, path: str) -> AbstractContextManager[str]:
+        """A temporary file beside `path`, renamed over it at the end of the block."""
+        return publish(path)
+
+    def delete(self, path: str) -> None:
+        """Delete the file; that it is not there is no error."""
+        unlink(path)
 
 
 def _name(info: FileInfo) -> str:

@@ -16,6 +16,24 @@ from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 __all__ = ["open_storage", "storage_for"]
 
 _ARROW_SCHEMES = {"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss"}
+# Options of the HTTP client, which obstore takes apart from those of the store.
+_CLIENT_OPTIONS = frozenset(
+    (
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "default_content_type",
+        "http1_only",
+        "http2_only",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+        "proxy_url",
+        "timeout",
+        "user_agent",
+    )
+)
 _OBJECT_SCHEMES = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https", "memory"}
 
 
@@ -60,11 +78,20 @@ def _object_storage(base: str, options: Mapping[str, str] | None) -> Storage:
     from obstore.exceptions import BaseError
     from obstore.store import from_url
 
+    config = {key: value for key, value in (options or {}).items() if _client_option(key) is None}
+    client = {name: value for key, value in (options or {}).items() if (name := _client_option(key)) is not None}
     try:
-        store = from_url(base, config=dict(options)) if options else from_url(base)
+        store = from_url(base, config=config or None, client_options=client or None)
     except (BaseError, ValueError, TypeError, OSError) as error:
         raise StorageError(f"Cannot open {base}: {error}. Check storage_options.") from error
     return ObjectStorage(store, base, options)
+
+
+def _client_option(key: str) -> str | None:
+    """The name of the HTTP client's option that a storage option is, such as `allow_http` of `aws_allow_http`."""
+    lowered = key.lower()
+    name = lowered.removeprefix("aws_").removeprefix("azure_").removeprefix("google_")
+    return name if name in _CLIENT_OPTIONS else None
 
 
 def _arrow_storage(base: str, scheme: str) -> Storage:

@@ -1,9 +1,12 @@
 """Remote file systems: pyarrow.fs, and object stores through obstore (the `cloud` extra)."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +15,7 @@ import pyarrow.fs as pafs
 from deltaskip.errors import StorageError
 from deltaskip.storage.interface import FileInfo, Storage, joined
 from deltaskip.storage.location import join
+from deltaskip.storage.steps import step
 
 __all__ = ["ArrowStorage", "ObjectStorage"]
 
@@ -74,6 +78,29 @@ class ArrowStorage:
         if info.type != pafs.FileType.File:
             raise FileNotFoundError(path)
         return int(info.size)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Refused: pyarrow's file systems cannot create a file only where there is none."""
+        raise StorageError(
+            f"Cannot commit to {path}: pyarrow's file systems cannot create a file only where there is none, so two "
+            f"writers could overwrite each other; install obstore for object stores (pip install 'deltaskip[cloud]')."
+        )
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write the file, replacing one that is there; on HDFS a reader may see a part of it meanwhile."""
+        with _naming(path, "write"):
+            self._files.create_dir(self._path(path).rpartition("/")[0], recursive=True)
+            with self._files.open_output_stream(self._path(path), compression=None) as stream:
+                stream.write(data)
+
+    def publish(self, path: str) -> AbstractContextManager[str]:
+        """A local file to write, whose content goes to `path` at the end of the block."""
+        return _staged(lambda file: self.put(path, Path(file).read_bytes()))
+
+    def delete(self, path: str) -> None:
+        """Delete the file; that it is not there is no error."""
+        with suppress(FileNotFoundError), _naming(path, "delete"):
+            self._files.delete_file(self._path(path))
 
     def _path(self, location: str) -> str:
         return f"{self._prefix}/{location[len(self.base) :].lstrip('/')}"
@@ -153,6 +180,39 @@ class ObjectStorage:
         with _naming(path):
             return int(obstore.head(self._store, self._key(path))["size"])
 
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Create the object by a conditional request, so that of several writers exactly one succeeds."""
+        import obstore
+
+        with _naming(path, "write"):
+            step("before the request")
+            obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
+            step("after the request")
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write the object, replacing one that is there."""
+        import obstore
+
+        with _naming(path, "write"):
+            obstore.put(self._store, self._key(path), data)
+
+    def publish(self, path: str) -> AbstractContextManager[str]:
+        """A local file to write; it is uploaded in parts at the end of the block."""
+        import obstore
+
+        def upload(file: str) -> None:
+            with _naming(path, "write"):
+                obstore.put(self._store, self._key(path), Path(file))
+
+        return _staged(upload)
+
+    def delete(self, path: str) -> None:
+        """Delete the object; that it is not there is no error."""
+        import obstore
+
+        with suppress(FileNotFoundError), _naming(path, "delete"):
+            obstore.delete(self._store, self._key(path))
+
     def _key(self, location: str) -> str:
         return location[len(self.base) :].lstrip("/")
 
@@ -197,8 +257,20 @@ def _read_side_by_side(storage: Storage, paths: Sequence[str]) -> list[bytes]:
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Turn what a backend raises into FileNotFoundError or StorageError, both naming the location."""
+def _staged(send: Callable[[str], None]) -> Iterator[str]:
+    """A temporary local file, sent at the end of the block and removed in any case."""
+    handle, name = tempfile.mkstemp(prefix="deltaskip-")
+    os.close(handle)
+    try:
+        yield name
+        send(name)
+    finally:
+        os.unlink(name)
+
+
+@contextmanager
+def _naming(path: str, act: str = "read") -> Iterator[None]:
+    """Turn what a backend raises into FileNotFoundError, FileExistsError or StorageError, all naming the location."""
     try:
         yield
     except StorageError:
@@ -206,24 +278,31 @@ def _naming(path: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise FileNotFoundError(path) from error
     except PermissionError as error:
-        raise _refused(path, error) from error
+        raise _refused(path, error, act) from error
     except (OSError, pa.ArrowException) as error:
-        raise StorageError(f"Cannot read {path}: {_first_line(error)}.") from error
+        raise StorageError(f"Cannot {act} {path}: {_first_line(error)}.") from error
     except Exception as error:
         match type(error).__module__.partition(".")[0], type(error).__name__:
             case "obstore", "NotFoundError":
                 raise FileNotFoundError(path) from error
+            case "obstore", "AlreadyExistsError" | "PreconditionError":
+                raise FileExistsError(path) from error
             case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
-                raise _refused(path, error) from error
+                raise _refused(path, error, act) from error
+            case "obstore", name if name.startswith(("NotImplemented", "NotSupported")):
+                raise StorageError(
+                    f"Cannot {act} {path}: this store cannot do that ({_first_line(error)}); use one with conditional "
+                    f"requests."
+                ) from error
             case "obstore", _:
-                raise StorageError(f"Cannot read {path}: {_first_line(error)}.") from error
+                raise StorageError(f"Cannot {act} {path}: {_first_line(error)}.") from error
             case _:
                 raise
 
 
-def _refused(path: str, error: Exception) -> StorageError:
+def _refused(path: str, error: Exception, act: str) -> StorageError:
     return StorageError(
-        f"No permission to read {path} ({_first_line(error)}): check the credentials in storage_options."
+        f"No permission to {act} {path} ({_first_line(error)}): check the credentials in storage_options."
     )
 
 

@@ -1,0 +1,151 @@
+"""Writing local files so that a reader sees all of a file or none of it, also after a crash.
+
+A file is written under a temporary name in its own folder, synced, and given its name by link(2), which fails where the
+name is taken, or by rename(2), which replaces what is there; then the folder is synced. Where the file system has no
+links, renameat2(2) with RENAME_NOREPLACE does the same.
+"""
+
+import ctypes
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from uuid import uuid4
+
+from deltaskip.errors import StorageError
+from deltaskip.storage.steps import step
+
+__all__ = ["create", "publish", "replace", "unlink"]
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP)
+_NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+
+
+def create(path: str, data: bytes) -> None:
+    """Write a file that is not there yet. Raises FileExistsError where it is, StorageError where writing failed."""
+    with _written(path, data) as temporary:
+        try:
+            os.link(temporary, path)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            _rename_without_replacing(temporary, path)
+        step("linked")
+
+
+def replace(path: str, data: bytes) -> None:
+    """Write a file, replacing one that is there. Raises StorageError where writing failed."""
+    with _written(path, data) as temporary:
+        _rename(temporary, path)
+
+
+@contextmanager
+def publish(path: str) -> Iterator[str]:
+    """A temporary file to write, synced and renamed over `path` at the end of the block."""
+    with _naming(path), _temporary(path) as temporary:
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        step("synced")
+        _rename(temporary, path)
+    _sync_folder(path)
+
+
+def unlink(path: str) -> None:
+    """Delete a file, and Hadoop's checksum of it; that they are not there is no error."""
+    with _naming(path):
+        _drop_hadoop_checksum(path)
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+@contextmanager
+def _written(path: str, data: bytes) -> Iterator[str]:
+    with _naming(path), _temporary(path) as temporary:
+        with open(temporary, "xb", buffering=0) as file:
+            step("opened")
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) or 0 :]
+                step("written")
+            os.fsync(file.fileno())
+        step("synced")
+        yield temporary
+    _sync_folder(path)
+
+
+@contextmanager
+def _temporary(path: str) -> Iterator[str]:
+    """A name beside `path` that nobody else uses and every reader of the log passes over; gone after the block."""
+    folder, name = os.path.split(path)
+    os.makedirs(folder, exist_ok=True)
+    temporary = f"{folder}/.{name}.{uuid4()}.tmp"
+    try:
+        yield temporary
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        step("tidied")
+
+
+def _rename(temporary: str, path: str) -> None:
+    # Hadoop's local file system would hold the new content against the checksum of the old.
+    _drop_hadoop_checksum(path)
+    step("unchecked")
+    os.rename(temporary, path)
+    step("renamed")
+
+
+def _rename_without_replacing(temporary: str, path: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    renameat2 = getattr(libc, "renameat2", None)
+    code = errno.ENOSYS
+    if renameat2 is not None:
+        names = os.fsencode(temporary), os.fsencode(path)
+        if renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_NOREPLACE) == 0:
+            return
+        code = ctypes.get_errno()
+    if code in _NO_RENAME:
+        raise StorageError(
+            f"Cannot write {path}: its file system can neither link files nor rename them without replacing others, so "
+            f"two writers could overwrite each other; keep the table on another file system."
+        )
+    raise OSError(code, os.strerror(code), path)
+
+
+def _drop_hadoop_checksum(path: str) -> None:
+    folder, name = os.path.split(path)
+    with suppress(FileNotFoundError):
+        os.unlink(f"{folder}/.{name}.crc")
+
+
+def _sync_folder(path: str) -> None:
+    """Make the name durable; some file systems cannot sync a folder, and need not."""
+    with _naming(path):
+        handle = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EROFS):
+                raise
+        finally:
+            os.close(handle)
+    step("named")
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    try:
+        yield
+    except StorageError:
+        raise
+    except FileExistsError as error:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from error
+    except PermissionError as error:
+        raise StorageError(
+            f"No permission to write {path}: ask its owner for access, or run as a user who has it."
+        ) from error
+    except OSError as error:
+        raise StorageError(f"Cannot write {path}: {error.strerror or error}.") from error

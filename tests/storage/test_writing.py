@@ -1,0 +1,211 @@
+"""Creating, replacing and deleting files: whole or not at all, and of several writers one."""
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.fs as pafs
+import pytest
+
+from deltaskip.errors import StorageError
+from deltaskip.storage import ArrowStorage, LocalStorage, ObjectStorage, Storage, local_writing
+from deltaskip.storage.steps import observe
+
+Made = tuple[Storage, str]
+
+
+def _local(folder: Path) -> Made:
+    return LocalStorage(), str(folder)
+
+
+def _arrow(folder: Path) -> Made:
+    return ArrowStorage(pafs.LocalFileSystem(), str(folder), "hdfs://host:8020"), "hdfs://host:8020"
+
+
+def _object(folder: Path) -> Made:
+    pytest.importorskip("obstore")
+    from obstore.store import MemoryStore
+
+    return ObjectStorage(MemoryStore(), "s3://bucket"), "s3://bucket"
+
+
+CREATING = [_local, _object]
+
+
+@pytest.fixture(params=[*CREATING, _arrow], ids=["local", "object", "arrow"])
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
+    make: Callable[[Path], Made] = request.param
+    return make(tmp_path)
+
+
+@pytest.fixture(params=CREATING, ids=["local", "object"])
+def creating(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
+    make: Callable[[Path], Made] = request.param
+    return make(tmp_path)
+
+
+def test_a_file_is_created_once(creating: Made) -> None:
+    storage, root = creating
+    path = f"{root}/t/_log/a b%20ü.json"
+    storage.put_if_absent(path, b"first")
+    with pytest.raises(FileExistsError, match="a b%20ü"):
+        storage.put_if_absent(path, b"second")
+    assert storage.read(path) == b"first"
+    assert [info.name for info in storage.list_from(f"{root}/t/_log", "")] == ["a b%20ü.json"]
+
+
+def test_of_many_writers_one_creates_the_file(creating: Made) -> None:
+    storage, root = creating
+    won: list[bytes] = []
+
+    def write(number: int) -> None:
+        data = bytes([number]) * 10_000
+        try:
+            storage.put_if_absent(f"{root}/t/x", data)
+        except FileExistsError:
+            return
+        won.append(data)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert storage.read(f"{root}/t/x") == won[0]
+
+
+def test_arrow_file_systems_refuse_to_create_and_say_why(tmp_path: Path) -> None:
+    storage, root = _arrow(tmp_path)
+    with pytest.raises(StorageError, match=r"Cannot commit to hdfs://host:8020/t/x.*overwrite each other.*obstore"):
+        storage.put_if_absent(f"{root}/t/x", b"")
+
+
+def test_put_replaces_and_delete_deletes(made: Made) -> None:
+    storage, root = made
+    path = f"{root}/t/x"
+    storage.put(path, b"old and long")
+    storage.put(path, b"new")
+    assert storage.read(path) == b"new"
+    storage.delete(path)
+    storage.delete(path)
+    assert not storage.exists(path)
+
+
+def test_what_is_published_appears_whole_at_the_end(made: Made) -> None:
+    storage, root = made
+    path = f"{root}/t/x"
+    with storage.publish(path) as name:
+        Path(name).write_bytes(b"a" * 100)
+        assert not storage.exists(path)
+    assert storage.read(path) == b"a" * 100
+    assert not os.path.exists(name)
+
+
+def test_what_fails_while_it_is_made_is_not_published(made: Made) -> None:
+    storage, root = made
+    storage.put(f"{root}/t/x", b"old")
+    with pytest.raises(RuntimeError, match="half"), storage.publish(f"{root}/t/x") as name:
+        Path(name).write_bytes(b"half")
+        raise RuntimeError("half")
+    assert storage.read(f"{root}/t/x") == b"old"
+    assert not os.path.exists(name)
+
+
+def test_the_checksum_that_hadoop_keeps_of_a_replaced_file_goes(tmp_path: Path) -> None:
+    (tmp_path / ".x.crc").write_bytes(b"of the old content")
+    LocalStorage().put(str(tmp_path / "x"), b"new")
+    assert sorted(os.listdir(tmp_path)) == ["x"]
+
+
+def test_without_links_the_file_is_renamed_and_never_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    storage, path = LocalStorage(), str(tmp_path / "x")
+    storage.put_if_absent(path, b"first")
+    with pytest.raises(FileExistsError):
+        storage.put_if_absent(path, b"second")
+    assert storage.read(path) == b"first"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_file_system_with_neither_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(local_writing.ctypes, "CDLL", lambda *_, **__: object())
+    with pytest.raises(StorageError, match="keep the table on another file system"):
+        LocalStorage().put_if_absent(str(tmp_path / "x"), b"first")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match=f"Cannot write {tmp_path}/x: No space left on device"):
+        LocalStorage().put_if_absent(str(tmp_path / "x"), b"first")
+    assert os.listdir(tmp_path) == []
+
+
+KILLED = """
+import os, signal, sys
+from deltaskip.storage import LocalStorage
+from deltaskip.storage.steps import observe
+path, act = sys.argv[1:]
+def steps_until(stop):
+    seen = 0
+    def observer(name):
+        nonlocal seen
+        if seen == stop:
+            os.kill(os.getpid(), signal.SIGKILL)
+        seen += 1
+    return observer
+stop = 0
+while True:
+    child = os.fork()
+    if child == 0:
+        observe(steps_until(stop))
+        getattr(LocalStorage(), act)(path + str(stop), b"new")
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if status == 0:
+        break
+    assert os.WIFSIGNALED(status), status
+    stop += 1
+print(stop)
+"""
+
+
+@pytest.mark.parametrize("act", ["put", "put_if_absent"])
+def test_a_writer_killed_at_any_step_leaves_all_of_the_file_or_none(tmp_path: Path, act: str) -> None:
+    if act == "put":
+        for number in range(20):
+            (tmp_path / f"x{number}").write_bytes(b"old")
+    arguments = [sys.executable, "-c", KILLED, str(tmp_path / "x"), act]
+    run = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60)
+    steps = int(run.stdout)
+    assert steps >= 5
+    contents = [path.read_bytes() if (path := tmp_path / f"x{number}").exists() else None for number in range(steps)]
+    before = b"old" if act == "put" else None
+    changed = contents.index(b"new")
+    assert contents == [before] * changed + [b"new"] * (steps - changed)
+    assert 0 < changed < steps
+
+
+def test_an_observer_sees_the_steps_of_a_write_in_order(tmp_path: Path) -> None:
+    seen: list[str] = []
+    observe(seen.append)
+    try:
+        LocalStorage().put_if_absent(str(tmp_path / "x"), b"data")
+    finally:
+        observe(None)
+    assert seen == ["opened", "written", "synced", "linked", "tidied", "named"]
