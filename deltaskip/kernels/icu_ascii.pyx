@@ -47,7 +47,7 @@ cdef class AsciiKeys:
         memset(self.compressed, 0, sizeof(self.compressed))
 
     cdef int64_t write(self, const uint8_t* text, int64_t size, uint8_t* key) noexcept nogil:
-        """Write the key, at most 8 × `size` + 64 bytes; gives its size, or -1 for a text that is not of these."""
+        """Write the key, at most 16 × `size` + 64 bytes; gives its size, or -1 for a text that is not of these."""
         cdef int64_t i, upper, n = 0, count = 0, common = 0
         cdef uint8_t lead = 0, kind
         cdef uint8_t[LONGEST_ASCII * LONGEST_PIECE + LONGEST_PIECE] cases
@@ -121,7 +121,7 @@ cdef class AsciiKeys:
         primary = own[0]
         if own[1:] != sample[1:] and own[1:] != upper[1:]:
             return 0
-        if not _piece(&self.tails[character], primary[1:]) or len(primary) == 0:
+        if not 1 <= len(primary) <= 4 or not _piece(&self.tails[character], primary[1:]):
             return 0
         if len(primary) > 1 and twice == primary + primary[1:]:
             self.compressed[character] = 1
@@ -134,7 +134,7 @@ cdef class AsciiKeys:
     cdef bint _holds(self, IcuCollator collator) except -1:
         """Whether the pieces give back ICU's keys of many texts."""
         cdef uint8_t[LONGEST_ASCII] text
-        cdef uint8_t[8 * LONGEST_ASCII + 64] key
+        cdef uint8_t[16 * LONGEST_ASCII + 64] key
         cdef uint8_t[128] known
         cdef int i, j, size, count = 0
         cdef int64_t written

@@ -72,7 +72,7 @@ cdef int _sort_keys(
             text = text_at(&texts, i)
             written = -1
             if by_pieces and text.size <= LONGEST_ASCII:
-                code = keys.reserve(text.size * 8 + KEY_ROOM)
+                code = keys.reserve(text.size * 16 + KEY_ROOM)
                 if code != 0:
                     break
                 written = pieces.write(text.data, text.size, keys.data + keys.size)
