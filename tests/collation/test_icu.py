@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from unicodedata import normalize
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.collation.icu import IcuCollation
+from deltaskip.collation.names import icu_locale
 from deltaskip.collation.registry import evaluator
 from deltaskip.kernels.sort_key_column import KeyColumn
 
@@ -134,6 +136,33 @@ def test_a_prefix_is_its_primary_weights() -> None:
     assert collation.prefix_key("\u0301") is None
     assert order("UNICODE_AI").prefix_key("ab") is None
     assert order("th").prefix_key("ab") is None
+
+
+SEARCHED = ("UNICODE", "UNICODE_CI", "UNICODE_CI_AI", "cs", "hu_CI", "da", "zh", "ja_CI_AI", "tr_CI", "th", "vi_CI_AI")
+PARTS = [
+    "a", "A", "b", "c", "ch", "dz", "dzs", "aa", "ll", "s", "ss", "ß", "ẞ", "ſ", "fi", "ﬁ", "i", "I", "ı", "İ", "é",
+    "E", "\u0301", "\u030a", "\u0323", "\u00ad", "Å", "½", "1", "①", "ĳ", "æ", "か", "ー", "\u3099", "日", "가", "\u1100",
+    "\u1161", "\u0e40", "\u0e01", " ", "-", "\u0001", "\U0001f600",
+]
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+@settings(deadline=None, max_examples=150)
+@given(text=st.lists(st.sampled_from(PARTS), max_size=5), data=st.data())
+def test_what_icus_own_search_finds_at_the_start_is_kept(name: str, text: list[str], data: st.DataObject) -> None:
+    """Spark asks ICU's StringSearch whether a string starts with another."""
+    import icu
+
+    whole = "".join(text)
+    begun = whole[: data.draw(st.integers(0, len(whole)))]
+    changed = st.sampled_from([begun, begun.upper(), begun.lower(), normalize("NFD", begun), normalize("NFC", begun)])
+    prefix = data.draw(changed | st.lists(st.sampled_from(PARTS), min_size=1, max_size=2).map("".join))
+    if not prefix or not whole:
+        return
+    collator = icu.Collator.createInstance(icu.Locale.forLanguageTag(icu_locale(name)))
+    column = pa.array([whole])
+    if icu.StringSearch(prefix, whole, collator).first() == 0:
+        assert order(name).may_start_with(column, column, prefix).count() == 1
 
 
 def test_files_that_cannot_hold_the_prefix_are_dropped_and_unknown_ones_kept() -> None:
