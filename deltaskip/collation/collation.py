@@ -7,6 +7,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from deltaskip.collation.identifier import CollationId
+from deltaskip.kernels.lane import Lane
+from deltaskip.kernels.sort_key_column import KeyColumn
 
 __all__ = ["Collation"]
 
@@ -39,6 +41,21 @@ class Collation(Protocol):
     def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
         """A least and a greatest value that are in the array, as its type gives them; None without any. Nulls do not
         count."""
+
+    def key(self, value: str | bytes) -> bytes:
+        """The sort key of one value."""
+
+    def prefix_key(self, prefix: str | bytes) -> bytes | None:
+        """What the key of every value that starts with `prefix` begins with; None where nothing is certain."""
+
+    def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
+        """The lane of rows for which some value within min and max may start with `prefix`; a missing bound keeps."""
+
+    def trusts(self, text: str | bytes) -> bool:
+        """Whether Spark orders `text` among other values that are trusted just as this does."""
+
+    def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
+        """The same for each value; a null is trusted."""
 
     def compare_values(self, left: str | bytes, right: str | bytes) -> int:
         """-1, 0 or 1 as `left` is below, equal to or above `right`."""

@@ -388,7 +388,7 @@ def _missing(stat: StatLeaf, batch: Batch, live: npt.NDArray[np.bool_]) -> npt.N
     elif stat.side is None:
         values = statistics.null_count(stat.field)
     else:
-        values = statistics.bound(stat.field, stat.side)
+        values = statistics.leaf(stat)
     if not values.null_count:
         return None
     missing = values.is_null()

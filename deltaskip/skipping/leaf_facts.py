@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from deltaskip.collation.identifier import CollationId
+from deltaskip.errors import InvalidCollation
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import And, Compare, FieldRef, Node, Opaque, Or, walk
 from deltaskip.expr.render import to_sql
@@ -12,6 +14,7 @@ from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, leaves, simple_string
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.skipping.generated import derived_columns
+from deltaskip.skipping.logged_collations import logged_collations
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,
@@ -61,7 +64,8 @@ def statistic_name(leaf: StatLeaf) -> str:
     """A statistic as people write it, such as min(name) or numRecords."""
     if leaf.field is None:
         return leaf.group
-    return f"{leaf.side or leaf.group}({leaf.field.label})"
+    under = f" under the collation {leaf.collation[0]}" if leaf.collation else ""
+    return f"{leaf.side or leaf.group}({leaf.field.label}){under}"
 
 
 def used(leaf: Leaf, snapshot: Snapshot) -> tuple[str, ...]:
@@ -132,12 +136,37 @@ def leaf_facts(leaf: Leaf, node: Node | None, facts: LeafFacts, snapshot: Snapsh
     absent = [name for name, files in facts.lacking.items() if facts.files and files == facts.files]
     if absent:
         said.append(f"no file has {_enumerated(absent, 'or')} in the log")
+    said += _of_other_versions(leaf, facts, snapshot)
     if facts.nan_hidden:
         files = "1 file is" if facts.nan_hidden == 1 else f"{facts.nan_hidden:,} files are"
         said.append(f"{files} kept only because a writer that the log does not name may have left out a NaN")
     if not said and facts.files and not facts.dropped:
         said.append(_overlap(Program(leaf), facts))
     return "; ".join(dict.fromkeys(said))
+
+
+def _of_other_versions(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
+    """Which statistics of the same collation are there that this comparison must not use."""
+    needed = {stat.collation[0]: statistic_name(stat) for stat in Program(leaf).stat_leaves if stat.collation}
+    said = []
+    for collation, statistic in needed.items():
+        if not facts.lacking.get(statistic):
+            continue
+        others = [key for key in logged_collations(snapshot) if _same_but_version(key, collation)]
+        if others:
+            said.append(
+                f"{_enumerated(others, 'and')}: statistics of another version than {collation}, by which strings are "
+                "compared here, prove nothing; recompute them for this version"
+            )
+    return said
+
+
+def _same_but_version(key: str, collation: str) -> bool:
+    try:
+        one, other = CollationId.parse(key), CollationId.parse(collation)
+    except InvalidCollation:
+        return False
+    return one.version != other.version and one.without_version.canonical == other.without_version.canonical
 
 
 def _is_bounded(leaf: Leaf) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.evaluate import Order, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import And, Compare, FieldRef, In, IsNull, Literal, Node, Not, Or
 from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
@@ -45,10 +45,11 @@ Columns = Callable[[FieldRef], tuple[PartitionColumn, pa.Array]]
 class PartitionTruth:
     """For one scan: which partition values make its terms TRUE, or leave them unknown. Safe to share between threads.
 
-    time_zone: that of timestamps without one; None if unknown.
+    time_zone: that of timestamps without one; None if unknown. order: that of collated strings (expr.evaluate).
     """
 
     time_zone: str | None
+    order: Order | None = None
     _keep: dict[PartitionTerm, bytearray] = field(default_factory=dict)
     _tuples: dict[tuple[PartitionTerm, tuple[int, ...]], bool] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
@@ -101,12 +102,12 @@ class PartitionTruth:
             if possible is None:
                 return True
             rows = [{**row, ref.logical: reading} for row in rows for reading in possible]
-        return any(_is_true(term.node, row, zone) for row in rows)
+        return any(_is_true(term.node, row, zone, self.order) for row in rows)
 
 
-def _is_true(node: Node, row: dict[tuple[str, ...], Any], time_zone: str) -> bool:
+def _is_true(node: Node, row: dict[tuple[str, ...], Any], time_zone: str, order: Order | None) -> bool:
     try:
-        return evaluate(node, row, time_zone) is True
+        return evaluate(node, row, time_zone, order) is True
     except EvaluationError:
         return True
 

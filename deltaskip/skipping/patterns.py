@@ -9,7 +9,7 @@ from deltaskip.expr.nodes import Like, Literal
 from deltaskip.schema.types import STRING
 from deltaskip.skipping.values import Values, complement, domain_of, satisfying
 
-__all__ = ["matching", "not_matching", "starting_with"]
+__all__ = ["matching", "not_matching", "prefix_of", "starting_with"]
 
 
 def starting_with(prefix: str) -> Values:
@@ -20,7 +20,7 @@ def starting_with(prefix: str) -> Values:
 
 def matching(node: Like) -> Values | None:
     """A set that holds every string which the pattern matches; None where the pattern tells nothing."""
-    prefix, rest = _prefix(node)
+    prefix, rest = prefix_of(node)
     if prefix is None:
         return None
     if not rest:
@@ -31,7 +31,7 @@ def matching(node: Like) -> Values | None:
 
 def not_matching(node: Like) -> Values | None:
     """The strings that the pattern does not match; None where that is more than a prefix can tell."""
-    prefix, rest = _prefix(node)
+    prefix, rest = prefix_of(node)
     if prefix is None or set(rest) - {"%"}:
         return None
     domain = domain_of(STRING)
@@ -39,7 +39,7 @@ def not_matching(node: Like) -> Values | None:
     return None if domain is None or found is None else Values(complement(found.spans, domain))
 
 
-def _prefix(node: Like) -> tuple[str | None, str]:
+def prefix_of(node: Like) -> tuple[str | None, str]:
     """(text before the first wildcard, the pattern from there on), or (None, "") where the pattern is no constant."""
     if node.case_insensitive or not isinstance(node.pattern, Literal) or not isinstance(node.pattern.value, str):
         return None, ""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.collation.collation import Collation
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.kernels.conversion import TRUE, arrow_scalar
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes
@@ -23,6 +24,7 @@ from deltaskip.kernels.prune_binary import compare_binary, in_range_binary, max_
 from deltaskip.skipping.constants import constant_files
 from deltaskip.skipping.spans import any_span, cycle_hits
 from deltaskip.skipping.values import Cycle
+from deltaskip.stats.collated_bounds import CollatedColumn, Op, collated_leaf
 from deltaskip.stats.layout import CUT_FROM, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 
 __all__ = [
@@ -31,6 +33,8 @@ __all__ = [
     "AnyPoint",
     "AnySpan",
     "Bound",
+    "CollatedBound",
+    "CollatedPrefix",
     "ConstantTerm",
     "CycleTerm",
     "Drop",
@@ -38,6 +42,7 @@ __all__ = [
     "Leaf",
     "NotOnly",
     "NullsPossible",
+    "Op",
     "PartitionTerm",
     "Program",
     "Statistics",
@@ -47,8 +52,6 @@ __all__ = [
     "leaves_of",
     "terms_of",
 ]
-
-Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 
 
 class Term:
@@ -145,6 +148,28 @@ class ConstantTerm(Term):
     time_zone: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CollatedBound(Term):
+    """`side(field) op value` in the order of `collation`; keys: spellings of its id in statsWithCollation."""
+
+    field: StatField
+    side: Side
+    op: Op
+    value: str
+    collation: Collation
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CollatedPrefix(Term):
+    """Some value from min(field) to max(field) may start with `prefix`, as Spark understands it under `collation`."""
+
+    field: StatField
+    prefix: str
+    collation: Collation
+    keys: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class NullsPossible(Term):
     """nullCount(field) is not 0."""
@@ -224,6 +249,10 @@ class Statistics(Protocol):
         """Whether the writer is known to record NaN."""
         ...
 
+    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
+        """Minimum or maximum under a collation, null where unknown, ready for comparisons."""
+        ...
+
 
 PartitionEvaluator = Callable[[PartitionTerm], Lane]
 
@@ -260,6 +289,11 @@ def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator)
             return _lane(cycle_hits(term.cycle, term.low, term.high, *bounds))
         case ConstantTerm(node, columns, time_zone):
             return _lane(constant_files(node, columns, time_zone, statistics))
+        case CollatedBound():
+            return statistics.collated(term.field, term.side, term.keys, term.collation).keep(term.op, term.value)
+        case CollatedPrefix():
+            lows = statistics.collated(term.field, "min", term.keys, term.collation)
+            return lows.may_start_with(statistics.collated(term.field, "max", term.keys, term.collation), term.prefix)
         case NullsPossible(column):
             return compare_int64(statistics.null_count(column), "ne", 0)
         case ValuesPossible(column):
@@ -302,6 +336,10 @@ def _reads(term: Term) -> tuple[StatLeaf, ...]:
                 *(StatLeaf("nullCount", field) for field in fields),
                 NUM_RECORDS,
             )
+        case CollatedBound(column, side):
+            return (collated_leaf(column, side, term.keys),)
+        case CollatedPrefix(column):
+            return (collated_leaf(column, "min", term.keys), collated_leaf(column, "max", term.keys))
         case NullsPossible(column):
             return (StatLeaf("nullCount", column),)
         case ValuesPossible(column):

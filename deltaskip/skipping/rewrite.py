@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from deltaskip.collation.registry import SPARK_VERSION
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import (
@@ -51,6 +52,7 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import BOOLEAN, STRING, StructField, StructType
 from deltaskip.skipping.branches import unfold
+from deltaskip.skipping.collated import Collations, collated_term, in_binary_order
 from deltaskip.skipping.generated import Derived, derive, derived_columns
 from deltaskip.skipping.patterns import matching, not_matching, starting_with
 from deltaskip.skipping.preimage import null_only_with, preimage, strict_columns
@@ -87,14 +89,16 @@ def rewrite(
     time_zone: str,
     partition_columns: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
+    collations: Collations | None = None,
 ) -> Program:
     """The Program of a predicate that expr.bind and expr.normalize have prepared.
 
     schema, mode: the table's schema and column mapping. time_zone: the session's, for casts of dates and timestamps.
     partition_columns, properties: the table's; without them, generated partition columns are not known as such.
+    collations: what evaluates them, by default Spark 4.1's version.
     """
     derived = derived_columns(schema, mode, partition_columns, properties or {})
-    return Program(_Rewriter(schema, mode, time_zone, derived).may(node))
+    return Program(_Rewriter(schema, mode, time_zone, derived, collations or Collations(SPARK_VERSION)).may(node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class _Rewriter:
     mode: MappingMode
     time_zone: str
     derived: tuple[Derived, ...]
+    collations: Collations
     known: dict[int, tuple[Node, Found | None]] = field(default_factory=dict)
     budget: list[int] = field(default_factory=lambda: [_UNFOLDED])
 
@@ -146,7 +151,10 @@ class _Rewriter:
                 return Drop("NOT IN a list with NULL is never true"), True
             case Opaque():
                 return Keep("this expression is not understood"), True
-        found = self._found(node)
+        collated = collated_term(node, self._field, self.collations)
+        if collated is not None:
+            return (all_of([self._strict(node), collated]) if isinstance(collated, Keep) else collated), False
+        found = self._found(in_binary_order(node) or node)
         if found is not None:
             statistics = self._field(found[0])
             if statistics is not None:
@@ -326,7 +334,7 @@ class _Rewriter:
         columns = _columns(node)
         if not columns or not all(column.partition and not self._is_padded(column) for column in columns):
             return False
-        return deterministic(node) and _evaluable(node)
+        return deterministic(node) and not any(isinstance(part, Opaque) for part in walk(node))
 
     def _field(self, column: FieldRef) -> StatField | None:
         """The column as statistics know it, or None for partition columns."""

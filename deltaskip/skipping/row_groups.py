@@ -13,11 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.collation.collation import Collation
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.kernels.lane import constant_lane
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.skipping.program import Program, evaluate
+from deltaskip.stats.collated_bounds import CollatedColumn
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLeaf
 
@@ -61,6 +63,10 @@ class _Footer:
 
     def num_records(self) -> pa.Array:
         return pa.nulls(self.num_rows, pa.int64())
+
+    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
+        """Nothing: a footer's extremes are those of bytes."""
+        return CollatedColumn(pa.nulls(self.num_rows, pa.string()), collation)
 
     def nan_recorded(self) -> pa.BooleanArray:
         return arrow_array([False] * self.num_rows)

@@ -11,15 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths
+from deltaskip.collation.registry import SPARK_VERSION
 from deltaskip.errors import PredicateError, SparkUnavailable
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
-from deltaskip.expr.nodes import Column, Literal
+from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, Opaque, walk
 from deltaskip.kernels.conversion import empty_table
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.candidates import Batch, each_candidate
+from deltaskip.skipping.collated import Collations
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
 from deltaskip.skipping.explain import Explain, explain
 from deltaskip.skipping.extremes import exact_extreme
@@ -42,6 +44,8 @@ class Scan:
     columns: top-level columns that `to_spark` reads; None for all. limit: at most so many rows are wanted, any.
     time_zone: the session's, in which zone-less timestamps of literals and partition values are read; None says that
     the zone of partition values is unknown: they keep their file wherever it matters.
+    collation_version: version of the collations under which the rows will be compared, by default that of Spark 4.1;
+    statistics of another version prove nothing.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class Scan:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         time_zone: str | None = "UTC",
+        collation_version: str = SPARK_VERSION,
     ) -> None:
         if limit is not None and limit < 0:
             raise PredicateError(f"A limit must not be negative, but {limit} was given.")
@@ -60,13 +65,24 @@ class Scan:
         self.limit = limit
         self.time_zone = time_zone
         self._predicate = self._bound(where)
-        self._partition_truth = PartitionTruth(time_zone)
+        self.collation_version = collation_version
+        self._collations = Collations(collation_version)
+        self._partition_truth = PartitionTruth(time_zone, self._collations.order)
         self.program: Program = self._rewritten(self._predicate)
 
     @property
     def predicate(self) -> Node:
         """The bound, normalised predicate; a TRUE literal where there is none."""
         return self._predicate
+
+    @property
+    def compares_collated(self) -> bool:
+        """Whether the predicate compares strings otherwise than by their bytes, as far as can be told."""
+        parts = list(walk(self._predicate))
+        return any(
+            isinstance(part, Collate | Opaque) or (isinstance(part, FieldRef) and part.collation is not None)
+            for part in parts
+        )
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
         """One row a file that may hold a matching row, in a stable order (checkpoint, then commits, as logged).
@@ -182,7 +198,7 @@ class Scan:
     def _rewritten(self, predicate: Node) -> Program:
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         columns, properties = snapshot.partition_columns, snapshot.properties
-        return rewrite(predicate, snapshot.schema, snapshot.mapping_mode, zone, columns, properties)
+        return rewrite(predicate, snapshot.schema, snapshot.mapping_mode, zone, columns, properties, self._collations)
 
     def _file_columns(self, stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
         if columns is None:

@@ -31,13 +31,15 @@ FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 def scan_to_dataframe(spark: SparkSession, scan: Scan) -> DataFrame:
     """The rows that `scan` asks for: its files pruned, its predicate applied to their rows, its columns, its limit.
 
-    Spark reads timestamps without a zone in its session's time zone, so the files are pruned in that zone whatever the
-    scan's own is. Raises as to_dataframe does.
+    Spark reads timestamps without a zone in its session's time zone, and compares strings by its own version of their
+    collations, so the files are pruned in that zone and by that version whatever the scan's own are. Raises as
+    to_dataframe does.
     """
     zone = spark.conf.get("spark.sql.session.timeZone")
     snapshot = scan.snapshot
-    if zone != scan.time_zone:
-        scan = Scan(snapshot, scan.where, scan.columns, scan.limit, zone)
+    version = session_collation_version(spark) if scan.compares_collated else scan.collation_version
+    if zone != scan.time_zone or version != scan.collation_version:
+        scan = Scan(snapshot, scan.where, scan.columns, scan.limit, zone, version)
 
     def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
         return deletion_vectors.read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
@@ -54,6 +56,15 @@ def scan_to_dataframe(spark: SparkSession, scan: Scan) -> DataFrame:
         columns=scan.columns,
     )
     return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def session_collation_version(spark: SparkSession) -> str:
+    """major.minor of the ICU library by which the session compares strings; "unknown" where it does not tell."""
+    try:
+        rows = spark.sql("SELECT icu_version FROM collations() WHERE name = 'UNICODE'").collect()
+    except Exception:  # the function is young, and Connect wraps every error in its own
+        return "unknown"
+    return ".".join(rows[0][0].split(".")[:2]) if rows and rows[0][0] else "unknown"
 
 
 def to_dataframe(

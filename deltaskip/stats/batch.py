@@ -9,10 +9,12 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.collation.collation import Collation
 from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
-from deltaskip.stats.decode import from_double, from_struct, from_text
+from deltaskip.stats.collated_bounds import CollatedColumn, collated_leaf, merged_spellings
+from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 
 __all__ = ["ColumnStore", "FileStats", "StatisticsSource", "StatisticsWarning", "stats_of_texts"]
@@ -78,29 +80,41 @@ class FileStats:
         wanted = [leaf for leaf in dict.fromkeys(leaves) if not self._known(leaf)]
         if not wanted:
             return
-        from_parsed = dict(zip(wanted, self._struct_leaves(wanted), strict=True))
+        spelled = [spelling for leaf in wanted for spelling in leaf.spellings]
+        from_parsed = dict(zip(spelled, self._struct_leaves(spelled), strict=True))
         valid = self._source.struct_valid() if any(v is not None for v in from_parsed.values()) else None
         unparsed = valid is None or valid.false_count > 0
         texts = self._json_leaves([leaf for leaf, values in from_parsed.items() if values is None or unparsed])
         for leaf in wanted:
-            values = self._merge(from_parsed[leaf], texts.get(leaf), valid, leaf)
+            merged = [self._merge(from_parsed[s], texts.get(s), valid, s) for s in leaf.spellings]
+            values = merged_spellings(merged) if leaf.collation else merged[0]
             self._decoded[leaf] = values
             self._cache.put((self._scope, leaf), values, values.nbytes)
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
         """Minimum or maximum in the kernel layout of `field.kind`; null where missing or unusable. Inclusive."""
-        return self._leaf(StatLeaf("minValues" if side == "min" else "maxValues", field))
+        return self.leaf(StatLeaf("minValues" if side == "min" else "maxValues", field))
+
+    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
+        """Minimum or maximum under a collation, from statsWithCollation; keys: spellings of its identifier there."""
+        leaf = collated_leaf(field, side, keys)
+        key = (self._scope, leaf, str(collation.id))
+        found: CollatedColumn | None = self._cache.get(key)
+        if found is None:
+            found = CollatedColumn(self.leaf(leaf), collation)
+            self._cache.put(key, found, found.nbytes)
+        return found
 
     def null_count(self, field: StatField) -> pa.Array:
         """int64 null counts; null where missing."""
-        return self._leaf(StatLeaf("nullCount", field))
+        return self.leaf(StatLeaf("nullCount", field))
 
     def num_records(self) -> pa.Array:
         """int64 physical row counts; null where missing."""
-        return self._leaf(NUM_RECORDS)
+        return self.leaf(NUM_RECORDS)
 
     def tight(self) -> pa.BooleanArray:
-        """`tightBounds`: False where some bound or null count may be that of a deleted row; null where it is not said."""
+        """`tightBounds`: False where a bound or null count may be that of a deleted row; null where it is not said."""
         [parsed] = self._source.struct_leaves([("tightBounds",)])
         valid = None if parsed is None else self._source.struct_valid()
         said = pa.nulls(self.num_rows, pa.bool_()) if parsed is None else parsed.cast(pa.bool_())
@@ -126,7 +140,8 @@ class FileStats:
             self._decoded[leaf] = cached
         return True
 
-    def _leaf(self, leaf: StatLeaf) -> pa.Array:
+    def leaf(self, leaf: StatLeaf) -> pa.Array:
+        """Any leaf, decoded; null where missing or unusable."""
         if leaf not in self._decoded:
             self.load([leaf])
         return self._decoded[leaf]
@@ -165,7 +180,7 @@ class FileStats:
         if others:
             for leaf, (texts, kinds) in zip(others, extract_leaves(text, [x.path for x in others]), strict=True):
                 self._warn(leaf, kinds, *_expected(leaf))
-                found[leaf] = from_text(texts, kinds, _field(leaf), _side(leaf))
+                found[leaf] = _from_text(texts, kinds, leaf)
         return found
 
     def _merge(
@@ -276,7 +291,16 @@ def _arrow_type(leaf: StatLeaf) -> pa.DataType:
             return pa.int64()
 
 
+def _from_text(texts: pa.Array, kinds: pa.Array, leaf: StatLeaf) -> pa.Array:
+    if leaf.collation:
+        return only_strings(texts, kinds)
+    return from_text(texts, kinds, _field(leaf), _side(leaf))
+
+
 def _decode_struct(values: pa.Array, leaf: StatLeaf) -> pa.Array:
+    if leaf.collation:
+        is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+        return values if is_text else pa.nulls(len(values), pa.large_string())
     if leaf.side is None:
         return pc.cast(values, pa.int64()) if pa.types.is_integer(values.type) else pa.nulls(len(values), pa.int64())
     decoded = from_struct(values, _field(leaf), leaf.side)

@@ -19,7 +19,7 @@ from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.schema.types import BOOLEAN, DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
-__all__ = ["from_double", "from_struct", "from_text", "widen_timestamps"]
+__all__ = ["from_double", "from_struct", "from_text", "only_strings", "widen_timestamps"]
 
 STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
@@ -72,6 +72,11 @@ def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> p
     if field.type == TIMESTAMP_NTZ:
         return _local_timestamps(_only(text, kind, STRING_KIND), field, side)
     return _by_value(_only(text, kind, NUMBER_KIND), _integer)
+
+
+def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
+    """JSON values given as text with their kinds: the strings, null for all else."""
+    return _only(text, kind, STRING_KIND)
 
 
 def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:

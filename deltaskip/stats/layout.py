@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Literal
 
@@ -81,15 +81,28 @@ class StatField:
 
 @dataclass(frozen=True, slots=True)
 class StatLeaf:
-    """One leaf of the statistics: `group` is numRecords, tightBounds, nullCount, minValues or maxValues."""
+    """One leaf of the statistics: `group` is numRecords, tightBounds, nullCount, minValues or maxValues.
+
+    collation: for a bound under a collation, the spellings of its identifier that may stand below statsWithCollation.
+    """
 
     group: str
     field: StatField | None = None
+    collation: tuple[str, ...] = ()
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Keys from the root of the statistics."""
-        return (self.group,) if self.field is None else (self.group, *self.field.physical)
+        """Keys from the root of the statistics; under a collation, those of its first spelling."""
+        if self.field is None:
+            return (self.group,)
+        # COLLATIONS RFC, Per-file Statistics
+        above = ("statsWithCollation", self.collation[0]) if self.collation else ()
+        return (*above, self.group, *self.field.physical)
+
+    @property
+    def spellings(self) -> tuple[StatLeaf, ...]:
+        """The same leaf under each spelling of its collation; itself where there is none."""
+        return tuple(replace(self, collation=(key,)) for key in self.collation) or (self,)
 
     @property
     def side(self) -> Side | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from deltaskip.actions import Metadata, Protocol
+from deltaskip.collation.registry import SPARK_VERSION
 from deltaskip.errors import VersionNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
@@ -100,9 +101,10 @@ class DeltaTable:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         time_zone: str | None = "UTC",
+        collation_version: str = SPARK_VERSION,
     ) -> Scan:
         """The files, and through Spark the rows, that match `where`; see Scan."""
-        return Scan(self.snapshot, where, columns, limit, time_zone)
+        return Scan(self.snapshot, where, columns, limit, time_zone, collation_version)
 
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
         """Commits that are still in the log, newest first."""

@@ -1,0 +1,286 @@
+"""Leaves that compare strings under a collation, as conditions on the statistics of that collation.
+
+Let key be the collation's sort key. `statsWithCollation.{id}` bounds every value x of the column that is not NULL:
+key(min) <= key(x) <= key(max). It serves only a comparison under the same provider, name and version (COLLATIONS RFC,
+Reader Requirements). Then, with v the literal:
+
+* x = v, x <=> v: key(x) = key(v), so key(min) <= key(v) <= key(max). IN: for some v of the list.
+* x < v, <=, >, >=: key(min) < key(v), and so on.
+* x != v: not both key(min) = key(v) and key(max) = key(v), else every value is equal to v. NOT IN: for each v.
+* x starts with p: what every key of such a string begins with (Collation.may_start_with).
+* x LIKE p is Spark's for UTF8_LCASE alone: an equality without wildcards, a prefix with `%` at the end, else a regular
+  expression without regard to case, which takes in more: there only the ASCII characters before the first wildcard, up
+  to the first i or s (`ſ` and `ı` match those), are sure to be in the lower-cased value.
+
+Case-sensitive collations without accents (`*_AI`): Spark's comparator does not follow their keys for U+00DF, but both
+refine the order without case, so leaves become `<=` and `>=` in that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from deltaskip.collation.collation import Collation
+from deltaskip.collation.identifier import CollationId
+from deltaskip.collation.names import LCASE, parse_name
+from deltaskip.collation.registry import evaluator, find
+from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
+from deltaskip.expr.collated import comparison_collation
+from deltaskip.expr.nodes import Collate, Compare, FieldRef, In, Like, Literal, Node, Not, StartsWith
+from deltaskip.skipping.patterns import prefix_of
+from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, Term, ValuesPossible
+from deltaskip.skipping.terms import all_of, any_of
+from deltaskip.stats.layout import StatField
+
+__all__ = ["Collations", "collated_term", "in_binary_order"]
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_BOUNDS: dict[str, tuple[tuple[str, Op], ...]] = {
+    "=": (("min", "le"), ("max", "ge")),
+    "<": (("min", "lt"),),
+    "<=": (("min", "le"),),
+    ">": (("max", "gt"),),
+    ">=": (("max", "ge"),),
+}
+_WITH_TIES: dict[Op, Op] = {"lt": "le", "gt": "ge"}
+_MOST_VALUES = 64
+"""Values of an IN list up to which each is looked for; of more, the least and greatest."""
+
+StatFieldOf = Callable[[FieldRef], StatField | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Collations:
+    """What evaluates the collations of one scan: all of one version, that of the engine whose answers count."""
+
+    version: str
+    _found: dict[str, Collation | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def evaluator(self, collation: str) -> Collation | None:
+        """The order under the collation, as a schema or COLLATE names it; None where it cannot be had."""
+        if collation not in self._found:
+            identifier = self.identifier(collation)
+            self._found[collation] = None if identifier is None else find(identifier)
+        return self._found[collation]
+
+    def identifier(self, collation: str) -> CollationId | None:
+        """The collation with the version; None for a name that nobody knows."""
+        try:
+            named = CollationId.named(collation).canonical
+        except InvalidCollation:
+            return None
+        return named.with_version(self.version) if named.version is None else named
+
+    def unavailable(self, collation: str) -> str:
+        """Why `evaluator` has none: what was needed, and what is here."""
+        identifier = self.identifier(collation)
+        if identifier is None:
+            return f"the collation {collation} is not known"
+        try:
+            evaluator(identifier)
+        except DeltaSkipError as error:
+            return str(error).rstrip(".")
+        return f"the collation {identifier} cannot be evaluated here"
+
+    def order(self, collation: str, left: str, right: str) -> int:
+        """-1, 0 or 1 as Spark compares the two. Raises LookupError where that cannot be told (expr.evaluate.Order)."""
+        found = self.evaluator(collation)
+        if found is None or not (found.trusts(left) and found.trusts(right)):
+            raise LookupError(collation)
+        return found.compare_values(left, right)
+
+
+def in_binary_order(node: Node) -> Node | None:
+    """A leaf under an explicit UTF8_BINARY without its COLLATE, its column taken as binary; None for other leaves."""
+    try:
+        match node:
+            case Not(child):
+                inner = in_binary_order(child)
+                return None if inner is None else Not(inner)
+            case Compare(op, left, right) if _explicit(left, right) and comparison_collation(left, right) is None:
+                return Compare(op, _plain(left), _plain(right))
+            case In(child, values) if _explicit(child) and comparison_collation(child, *values) is None:
+                return In(_plain(child), tuple(map(_plain, values)))
+            case StartsWith(child, prefix) if _explicit(child, prefix) and comparison_collation(child, prefix) is None:
+                return StartsWith(_plain(child), _plain(prefix))
+            case Like(child, pattern) if _explicit(child, pattern) and comparison_collation(child, pattern) is None:
+                return replace(node, child=_plain(child), pattern=_plain(pattern))
+    except PredicateError:
+        return None
+    return None
+
+
+def collated_term(node: Node, field_of: StatFieldOf, collations: Collations) -> Term | None:
+    """The condition of a leaf that compares a column with literals under a collation; None for every other leaf."""
+    try:
+        return _term(node, _Reader(field_of, collations))
+    except PredicateError:
+        return Keep("two collations meet in this comparison")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    field_of: StatFieldOf
+    collations: Collations
+
+    def subject(self, column: Node, *others: Node) -> _Subject | Keep | None:
+        """The column of a comparison under a collation; a Keep where its order cannot be had, None for other nodes."""
+        reference = _stripped(column)
+        if not isinstance(reference, FieldRef) or not all(isinstance(_stripped(other), Literal) for other in others):
+            return None
+        collation = comparison_collation(column, *others)
+        statistics = None if reference.partition else self.field_of(reference)
+        if collation is None or statistics is None:
+            return None
+        found = self.collations.evaluator(collation)
+        if found is None:
+            return Keep(self.collations.unavailable(collation))
+        return _Subject(statistics, found, _spellings(found.id, collation), _coarser(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """field under a collation; keys: spellings of its id in statistics; coarser: the order without case, for `*_AI`."""
+
+    field: StatField
+    collation: Collation
+    keys: tuple[str, ...]
+    coarser: Collation | None
+
+    def compared(self, op: str, value: Any) -> Term:
+        if not isinstance(value, str):
+            return Keep("the literal is no string")
+        present = ValuesPossible(self.field)
+        if op == "!=":
+            if self.coarser is not None or not self.collation.exact_keys:
+                return present
+            return all_of([present, any_of([self._bound("min", "ne", value), self._bound("max", "ne", value)])])
+        return all_of([present, *(self._bound(side, comparison, value) for side, comparison in _BOUNDS[op])])
+
+    def listed(self, values: Sequence[Any]) -> Term:
+        texts = [value for value in values if isinstance(value, str)]
+        if not texts:
+            return Keep("the list holds no string")
+        if len(texts) <= _MOST_VALUES:
+            return any_of([self.compared("=", text) for text in texts])
+        order = self.coarser or self.collation
+        least, greatest = texts[0], texts[0]
+        for text in texts[1:]:
+            least = text if order.compare_values(text, least) < 0 else least
+            greatest = text if order.compare_values(text, greatest) > 0 else greatest
+        return all_of([self.compared(">=", least), self.compared("<=", greatest)])
+
+    def none_of(self, values: Sequence[Any]) -> Term:
+        if len(values) > _MOST_VALUES:
+            return ValuesPossible(self.field)
+        return all_of([ValuesPossible(self.field), *(self.compared("!=", value) for value in values)])
+
+    def starting_with(self, prefix: Any) -> Term:
+        if not isinstance(prefix, str) or self.collation.prefix_key(prefix) is None:
+            return Keep(f"no beginning of the strings is certain under {self.collation.id}")
+        return all_of([ValuesPossible(self.field), CollatedPrefix(self.field, prefix, self.collation, self.keys)])
+
+    def _bound(self, side: Any, op: Op, value: str) -> Term:
+        order = self.collation
+        if self.coarser is not None:
+            order, op = self.coarser, _WITH_TIES.get(op, op)
+        elif not order.exact_keys:
+            return Keep(f"Spark does not follow the sort keys of {order.id}")
+        return CollatedBound(self.field, side, op, value, order, self.keys)
+
+
+def _term(node: Node, reader: _Reader) -> Term | None:
+    match node:
+        case Compare(op, left, right) if isinstance(_stripped(left), Literal):
+            return _compared(reader, _MIRRORED.get(op, op), right, left)
+        case Compare(op, left, right):
+            return _compared(reader, op, left, right)
+        case Not(Compare("<=>", left, right)):
+            column, literal = (right, left) if isinstance(_stripped(left), Literal) else (left, right)
+            unequal, subject = _compared(reader, "!=", column, literal), reader.subject(column, literal)
+            if unequal is None or not isinstance(subject, _Subject):
+                return unequal
+            return any_of([NullsPossible(subject.field), unequal])
+        case Not(Compare(op, left, right)) if op in _NEGATED:
+            return _term(Compare(_NEGATED[op], left, right), reader)
+        case In(child, values):
+            found = reader.subject(child, *values)
+            return found.listed(_values(values)) if isinstance(found, _Subject) else found
+        case Not(In(child, values)):
+            found = reader.subject(child, *values)
+            return found.none_of(_values(values)) if isinstance(found, _Subject) else found
+        case StartsWith(child, prefix):
+            found = reader.subject(child, prefix)
+            return found.starting_with(_value(prefix)) if isinstance(found, _Subject) else found
+        case Like(child, pattern):
+            found = reader.subject(child, pattern)
+            return _like(found, replace(node, pattern=_stripped(pattern))) if isinstance(found, _Subject) else found
+    return None
+
+
+def _compared(reader: _Reader, op: str, column: Node, literal: Node) -> Term | None:
+    subject = reader.subject(column, literal)
+    return subject.compared("=" if op == "<=>" else op, _value(literal)) if isinstance(subject, _Subject) else subject
+
+
+def _like(subject: _Subject, node: Like) -> Term:
+    text, rest = prefix_of(node)
+    if text is None or subject.collation.id.canonical.name != LCASE:
+        return Keep(f"LIKE under {subject.collation.id} is left to Spark")
+    if not rest:
+        return subject.compared("=", text)
+    if set(rest) != {"%"}:
+        text = _sure_beginning(text)
+    return subject.starting_with(text) if text else Keep("the pattern has no certain beginning")
+
+
+def _sure_beginning(text: str) -> str:
+    end = next((i for i, c in enumerate(text) if not c.isascii() or c in "iIsS"), len(text))
+    return text[:end]
+
+
+def _spellings(identifier: CollationId, collation: str) -> tuple[str, ...]:
+    """How writers may spell the identifier in statistics: Spark's way, Delta Kernel's upper case, and the schema's."""
+    canonical = identifier.canonical
+    version = canonical.version
+    declared = [f"{collation}.{version}"] if "." in collation else []
+    upper_provider = f"{canonical.provider.upper()}.{canonical.name}.{version}"
+    return tuple(dict.fromkeys((str(canonical), identifier.kernel_text, upper_provider, *declared)))
+
+
+def _coarser(order: Collation) -> Collation | None:
+    """For a case-sensitive order without accents the one without case, of the same library."""
+    if order.exact_keys:
+        return None
+    name = parse_name(order.id.name)
+    trimmed = "_RTRIM" if name.rtrim else ""
+    return find(f"{order.id.provider}.{name.locale}_CI_AI{trimmed}.{order.id.version}")
+
+
+def _stripped(node: Node) -> Node:
+    while isinstance(node, Collate):
+        node = node.child
+    return node
+
+
+def _plain(node: Node) -> Node:
+    inner = _stripped(node)
+    return replace(inner, collation=None) if isinstance(inner, FieldRef) else inner
+
+
+def _explicit(*nodes: Node) -> bool:
+    return any(isinstance(node, Collate) for node in nodes) and all(
+        isinstance(_stripped(node), FieldRef | Literal) for node in nodes
+    )
+
+
+def _value(node: Node) -> Any:
+    inner = _stripped(node)
+    return inner.value if isinstance(inner, Literal) else None
+
+
+def _values(nodes: Sequence[Node]) -> list[Any]:
+    return [value for value in map(_value, nodes) if value is not None]

@@ -1,0 +1,85 @@
+"""Bounds under a collation, as a batch of files has them, and comparisons with them.
+
+# COLLATIONS RFC, Per-file Statistics: statsWithCollation, keyed by the collation's identifier with its version
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.collation.collation import Collation
+from deltaskip.kernels.conversion import arrow_scalar
+from deltaskip.kernels.lane import Lane, constant_lane
+from deltaskip.kernels.prune import compare_int64
+from deltaskip.kernels.sort_key_column import KeyColumn
+from deltaskip.stats.layout import CUT_FROM, Side, StatField, StatLeaf
+
+__all__ = ["CollatedColumn", "Op", "collated_leaf", "merged_spellings"]
+
+Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
+
+_KEYS_FROM = 3
+"""After so many comparisons of one column, its sort keys are made and kept."""
+
+
+def collated_leaf(field: StatField, side: Side, keys: tuple[str, ...]) -> StatLeaf:
+    """The leaf that holds a bound under a collation; keys: spellings of its identifier."""
+    return StatLeaf("minValues" if side == "min" else "maxValues", field, keys)
+
+
+def merged_spellings(columns: Sequence[pa.Array]) -> pa.Array:
+    """One bound a file out of those under each spelling; null where two are there that differ, or none is usable.
+
+    Writers cut long strings at a fixed length, and under a collation the beginning of a string need not be the lower of
+    the two: a bound that may be cut says nothing (collations.md, Truncation).
+    """
+    columns = [column for column in columns if column.null_count < len(column)] or list(columns[:1])
+    values = columns[0]
+    for other in columns[1:]:
+        differ = pc.fill_null(pc.not_equal(values, other.cast(values.type)), arrow_scalar(False, pa.bool_()))
+        both = pc.coalesce(values, other.cast(values.type))
+        values = pc.if_else(differ, arrow_scalar(None, both.type), both)
+    if values.null_count == len(values):
+        return values
+    cut = pc.greater_equal(pc.binary_length(values), arrow_scalar(CUT_FROM, pa.int32()))
+    return pc.if_else(cut, arrow_scalar(None, values.type), values) if pc.any(cut).as_py() else values
+
+
+class CollatedColumn:
+    """A bound of each file under one collation; missing ones keep. Comparisons with it are few, or made cheap."""
+
+    def __init__(self, values: pa.Array, collation: Collation) -> None:
+        self._values = values
+        self._collation = collation
+        self._keys: KeyColumn | None = None
+        self._comparisons = 0
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the bounds, and of their keys as they will be."""
+        return int(self._values.nbytes) * 4 + 8 * len(self._values)
+
+    def keep(self, op: Op, value: str) -> Lane:
+        """The lane of `bound op value`."""
+        if self._values.null_count == len(self._values):
+            return constant_lane(len(self._values), True)
+        self._comparisons += 1
+        if self._comparisons < _KEYS_FROM and self._keys is None:
+            return compare_int64(pc.cast(self._collation.compare(self._values, value), pa.int64()), op, 0)
+        return self._key_column().keep(op, self._collation.key(value))
+
+    def may_start_with(self, highest: CollatedColumn, prefix: str) -> Lane:
+        """The lane of files whose values, between these minima and `highest`, may start with `prefix`."""
+        return self._collation.may_start_with(self._key_column(), highest._key_column(), prefix)
+
+    def _key_column(self) -> KeyColumn:
+        if self._keys is None:
+            self._keys = KeyColumn(self._collation.sort_keys(self._values))
+        return self._keys
