@@ -16,7 +16,7 @@ from deltaskip.expr.evaluate import EvaluationError, evaluate
 from tests.skipping.random_predicates import random_predicate
 from tests.skipping.random_tables import RandomTable, random_table
 
-PREDICATES_PER_TABLE = 8
+PREDICATES_PER_TABLE = int(os.environ.get("DELTASKIP_PREDICATES", "8"))
 
 
 def matching_files(table: RandomTable, predicate: Node, time_zone: str) -> set[str]:
