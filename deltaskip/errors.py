@@ -11,6 +11,7 @@ __all__ = [
     "DataFileMissing",
     "DeltaSkipError",
     "InvalidCollation",
+    "InvalidCommit",
     "PredicateError",
     "SchemaError",
     "SparkUnavailable",
@@ -62,7 +63,20 @@ class InvalidCollation(DeltaSkipError, ValueError):
 
 
 class CommitConflict(DeltaSkipError, RuntimeError):
-    """Another writer committed something that this transaction depends on."""
+    """Another writer committed something that this transaction depends on.
+
+    kind: what met: "protocol", "metadata", "append", "delete-read", "delete-delete", "add-add", "transaction",
+    "domain", "cleaned up" or "busy". paths: files at fault, as logged; a transaction without them may succeed.
+    """
+
+    def __init__(self, message: str, kind: str = "", paths: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.paths = paths
+
+
+class InvalidCommit(DeltaSkipError, ValueError):
+    """Actions that the protocol does not allow in one commit, or not on this table."""
 
 
 class DataFileMissing(DeltaSkipError, FileNotFoundError):

@@ -19,6 +19,7 @@ from deltaskip.actions.paths import (
     decode_paths,
     hadoop_path,
 )
+from deltaskip.actions.rows import add_files, remove_of, unchanged
 from deltaskip.actions.table_state import (
     CheckpointMetadata,
     CommitInfo,
@@ -50,6 +51,7 @@ __all__ = [
     "Txn",
     "absolute_uri",
     "absolute_uris",
+    "add_files",
     "canonical_path",
     "canonical_paths",
     "decode_path",
@@ -58,6 +60,8 @@ __all__ = [
     "parse_action",
     "parse_partition_value",
     "partition_column",
+    "remove_of",
     "serialize_partition_value",
     "to_line",
+    "unchanged",
 ]

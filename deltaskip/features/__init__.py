@@ -7,5 +7,14 @@ from deltaskip.features.registry import (
     has_feature,
     support_table,
 )
+from deltaskip.features.writing import Change, check_writable
 
-__all__ = ["FEATURES", "TableFeature", "check_readable", "has_feature", "support_table"]
+__all__ = [
+    "FEATURES",
+    "Change",
+    "TableFeature",
+    "check_readable",
+    "check_writable",
+    "has_feature",
+    "support_table",
+]

@@ -28,8 +28,10 @@ __all__ = [
 
 FeatureKind = Literal["reader-writer", "writer"]
 
-# "yes": done as the protocol asks. "not needed": the feature asks nothing of readers. Both others: tables are refused.
-Support = Literal["yes", "not needed", "not yet", "no"]
+# "yes": done as the protocol asks. "not needed": the feature asks nothing of readers. "no new rows": what the feature
+# asks of new rows cannot be checked here, so commits that add some are refused. Both others: tables are refused. What
+# features.writing says of a feature that a table has and does not use holds besides.
+Support = Literal["yes", "not needed", "no new rows", "not yet", "no"]
 
 READER_VERSIONS = (1, 2, 3)
 
@@ -67,12 +69,14 @@ class TableProtocol(Protocol):
         """The table's writer features, None where it lists none."""
 
 
-def _writer(name: str, legacy_writer_version: int | None = None, note: str = "") -> TableFeature:
-    return TableFeature(name, "writer", "not needed", "not yet", None, legacy_writer_version, note)
+def _writer(
+    name: str, legacy_writer_version: int | None = None, note: str = "", writes: Support = "yes"
+) -> TableFeature:
+    return TableFeature(name, "writer", "not needed", writes, None, legacy_writer_version, note)
 
 
-def _read(name: str, note: str = "") -> TableFeature:
-    return TableFeature(name, "reader-writer", "yes", "not yet", None, None, note)
+def _both(name: str, note: str = "") -> TableFeature:
+    return TableFeature(name, "reader-writer", "yes", "yes", None, None, note)
 
 
 def _refused(name: str, note: str) -> TableFeature:
@@ -81,37 +85,39 @@ def _refused(name: str, note: str) -> TableFeature:
 
 _CATALOG_MANAGED = "its newest commits may be known to its catalog only"
 
+_NO_NEW_ROWS: Support = "no new rows"
+
 _ROWS = (
     _writer("appendOnly", 2),
-    _writer("invariants", 2),
-    _writer("columnInvariants", 2, "the draft's other name of invariants"),
-    _writer("checkConstraints", 3),
-    _writer("changeDataFeed", 4),
-    _writer("generatedColumns", 4),
-    TableFeature("columnMapping", "reader-writer", "yes", "not yet", 2, 5, "modes name and id"),
-    _writer("identityColumns", 6),
+    _writer("invariants", 2, writes=_NO_NEW_ROWS),
+    _writer("columnInvariants", 2, "the draft's other name of invariants", _NO_NEW_ROWS),
+    _writer("checkConstraints", 3, writes=_NO_NEW_ROWS),
+    _writer("changeDataFeed", 4, "a commit either adds rows or removes some, not both"),
+    _writer("generatedColumns", 4, writes=_NO_NEW_ROWS),
+    TableFeature("columnMapping", "reader-writer", "yes", "yes", 2, 5, "modes name and id"),
+    _writer("identityColumns", 6, writes=_NO_NEW_ROWS),
     _writer("allowColumnDefaults"),
-    _read("deletionVectors"),
+    _both("deletionVectors"),
     _writer("rowTracking"),
-    _read("timestampNtz"),
-    _read("timestampNTZ", "the draft's spelling of timestampNtz"),
+    _both("timestampNtz"),
+    _both("timestampNTZ", "the draft's spelling of timestampNtz"),
     _writer("domainMetadata"),
-    _read("v2Checkpoint"),
+    _both("v2Checkpoint"),
     _writer("inCommitTimestamp"),
-    _read("vacuumProtocolCheck"),
+    _both("vacuumProtocolCheck"),
     _writer("clustering"),
-    _writer("liquid", note="an early name of clustering"),
-    _read("typeWidening"),
-    _read("typeWidening-preview"),
-    _read("variantType", "Spark 4.0 or newer reads the rows"),
-    _read("variantType-preview", "Spark 4.0 or newer reads the rows"),
-    _read("variantShredding", "Spark reads the rows; statistics of variants are not used"),
-    _read("variantShredding-preview", "Spark reads the rows; statistics of variants are not used"),
-    _writer("icebergCompatV1"),
-    _writer("icebergCompatV2"),
-    _writer("icebergCompatV3"),
+    _writer("liquid", note="an early name of clustering", writes="not yet"),
+    _both("typeWidening"),
+    _both("typeWidening-preview"),
+    _both("variantType", "Spark 4.0 or newer reads the rows"),
+    _both("variantType-preview", "Spark 4.0 or newer reads the rows"),
+    _both("variantShredding", "Spark reads the rows; statistics of variants are not used"),
+    _both("variantShredding-preview", "Spark reads the rows; statistics of variants are not used"),
+    _writer("icebergCompatV1", note="written where it is not enabled", writes="not yet"),
+    _writer("icebergCompatV2", note="written where it is not enabled", writes="not yet"),
+    _writer("icebergCompatV3", note="written where it is not enabled", writes="not yet"),
     _writer("checkpointProtection"),
-    _writer("materializePartitionColumns"),
+    _writer("materializePartitionColumns", writes=_NO_NEW_ROWS),
     _writer("collations"),
     _writer("collations-preview"),
     _refused("catalogManaged", _CATALOG_MANAGED),

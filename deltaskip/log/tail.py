@@ -40,18 +40,28 @@ class Tail:
     @property
     def files(self) -> Replay:
         """Their adds and removes, reconciled. Raises CorruptLog where a path does not decode."""
+        # A table that is refreshed for days without a scan has a long chain: too long for recursion.
+        chain: list[Tail] = [self]
+        while (unread := chain[-1]._unread) is not None and unread[1] is not None:
+            chain.append(unread[1])
+        for tail in reversed(chain):
+            tail._reconcile()
+        return self._files
+
+    def _reconcile(self) -> None:
+        """Fill `_files`; the older tail, if there is one, has done so."""
         with self._lock:
-            if self._unread is not None:
-                actions, older = self._unread
-                try:
-                    self._files = after(EMPTY if older is None else older.files, replay(actions))
-                except ValueError as error:
-                    raise CorruptLog(
-                        f"The log of {self._root} is damaged: {error}; rewrite the commit that holds it."
-                    ) from error
-                # The parsed text may be long, and nothing asks for it again.
-                self._unread = None
-            return self._files
+            if self._unread is None:
+                return
+            actions, older = self._unread
+            try:
+                self._files = after(EMPTY if older is None else older._files, replay(actions))
+            except ValueError as error:
+                raise CorruptLog(
+                    f"The log of {self._root} is damaged: {error}; rewrite the commit that holds it."
+                ) from error
+            # The parsed text may be long, and nothing asks for it again.
+            self._unread = None
 
 
 def parse_tail(root: str, files: Sequence[LogFile], data: memoryview, starts: Sequence[int]) -> Tail:

@@ -17,6 +17,7 @@ from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
+from deltaskip.txn.transaction import Transaction
 
 __all__ = ["DeltaTable"]
 
@@ -113,6 +114,19 @@ class DeltaTable:
     def inspect_stats(self) -> TableCoverage:
         """Share of files and rows with statistics, overlap of bounds, and what would help most; reads them all."""
         return table_coverage(self.snapshot)
+
+    def transaction(
+        self, read: object = None, operation: str = "WRITE", parameters: Mapping[str, object] | None = None
+    ) -> Transaction:
+        """A transaction on this version: add and remove files, set metadata, then `commit()`; see Transaction.
+
+        read: a predicate (`"true"` for every row) whose files the transaction depends on; None where it depends on
+        none. operation, parameters: what the history says of the commit.
+        """
+        transaction = Transaction(self.snapshot, operation, parameters)
+        if read is not None:
+            transaction.read(read)
+        return transaction
 
     def refresh(self) -> DeltaTable:
         """Move to the latest version, reading only what is new in the log; returns the table itself."""

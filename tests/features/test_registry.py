@@ -169,5 +169,5 @@ def test_the_support_table_has_one_row_a_feature():
     assert header == "| table feature | binds | read | write | note |"
     assert rule == "|---|---|---|---|---|"
     assert [row.split("`")[1] for row in rows] == list(FEATURES)
-    assert "| `deletionVectors` | readers and writers | yes | not yet |  |" in rows
+    assert "| `deletionVectors` | readers and writers | yes | yes |  |" in rows
     assert all(len(row.split(" |")) == 6 for row in rows)

@@ -1,0 +1,50 @@
+"""Rows of FILE_SCHEMA as actions, and the action that ends a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+
+from deltaskip.actions.file_schema import FILE_SCHEMA
+from deltaskip.actions.files import AddFile, DeletionVectorDescriptor, RemoveFile
+
+__all__ = ["add_files", "remove_of", "unchanged"]
+
+
+def add_files(adds: pa.Table) -> Iterator[AddFile]:
+    """The add action of each row of a table with every column of FILE_SCHEMA, in their order."""
+    for batch in adds.select(FILE_SCHEMA.names).to_batches(max_chunksize=4096):
+        for row in batch.to_pylist():
+            dv = row.pop("deletion_vector")
+            tags = row.pop("tags")
+            yield AddFile(
+                partition_values=dict(row.pop("partition_values") or ()),
+                tags=None if tags is None else dict(tags),
+                deletion_vector=None if dv is None else DeletionVectorDescriptor(**dv),
+                data_change=row.pop("data_change") is not False,
+                **row,
+            )
+
+
+def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
+    """The tombstone of a live file, with all that its add says of it. deletion_timestamp: ms since the epoch."""
+    return RemoveFile(
+        path=add.path,
+        data_change=data_change,
+        deletion_timestamp=deletion_timestamp,
+        extended_file_metadata=True,
+        partition_values=add.partition_values,
+        size=add.size,
+        stats=add.stats,
+        tags=add.tags,
+        deletion_vector=add.deletion_vector,
+        base_row_id=add.base_row_id,
+        default_row_commit_version=add.default_row_commit_version,
+    )
+
+
+def unchanged(add: AddFile, stats: str | None) -> AddFile:
+    """The same logical file with other statistics: an add that changes no data."""
+    return replace(add, stats=stats, data_change=False)

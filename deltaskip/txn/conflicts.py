@@ -1,0 +1,150 @@
+"""Whether what other writers committed leaves a transaction valid.
+
+A transaction that read version r and would become version w is valid if it would have done the same after every commit
+between, the winners. Each rule says which winner it cannot stand:
+
+* protocol, metaData: any; the transaction was prepared under the old one.
+* append/read: rows that it would have read. Under Serializable of every winner, under WriteSerializable of those that
+  are no blind appends, since a blind append may be ordered after it. What changes no data brings no rows; and for a
+  transaction that changes none the order does not matter.
+* delete/read: a file that it read is gone.
+* delete/delete, add/add, delete/add: a file that it removes or adds again is not the one that it knew.
+* txn: the same application, whose version it read or writes. domainMetadata: the same domain, but for
+  `delta.rowTracking`, whose high-water mark every attempt takes from the latest version.
+
+What may match a predicate is asked of skipping's own program: it never drops a file with a matching row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import absolute_uris
+from deltaskip.errors import CommitConflict
+from deltaskip.kernels.conversion import arrow_array
+from deltaskip.skipping.scan import Scan
+from deltaskip.txn.intent import Intent
+from deltaskip.txn.row_ids import ROW_TRACKING_DOMAIN
+from deltaskip.txn.winners import Winners
+
+__all__ = ["check_conflicts"]
+
+_SHOWN_PATHS = 3
+
+
+def check_conflicts(intent: Intent, isolation: str, winners: Winners) -> None:
+    """Returns where the transaction is still valid after the winners; raises CommitConflict where it is not."""
+    _check_state(intent, winners)
+    if not winners.commits.actions.num_rows:
+        return
+    _check_removes(intent, winners)
+    _check_adds_again(intent, winners)
+    if intent.changes_data and isolation != "SnapshotIsolation":
+        _check_new_rows(intent, isolation, winners)
+
+
+def _check_state(intent: Intent, winners: Winners) -> None:
+    for version, _ in winners.others("protocol"):
+        raise _conflict(intent, version, "protocol", "changed the protocol of the table")
+    for version, _ in winners.others("metaData"):
+        raise _conflict(intent, version, "metadata", "changed the schema or the properties of the table")
+    apps = intent.apps | set(intent.txns)
+    for version, members in winners.others("txn"):
+        if members.get("appId") in apps:
+            raise _conflict(intent, version, "transaction", f"is of the same application, {members.get('appId')}")
+    for version, members in winners.others("domainMetadata"):
+        domain = members.get("domain")
+        if domain in intent.domains and domain != ROW_TRACKING_DOMAIN:
+            raise _conflict(intent, version, "domain", f"set the metadata domain {domain}")
+
+
+def _check_removes(intent: Intent, winners: Winners) -> None:
+    canonical, raw, versions = winners.paths(is_remove=True)
+    if not len(raw):
+        return
+    _refuse(intent, "delete-delete", "ended", "touches", intent.touched, canonical, raw, versions)
+    _refuse(intent, "delete-read", "ended", "read", intent.files, canonical, raw, versions)
+    uris = absolute_uris(intent.base.table_root, raw)
+    for scan in intent.scans:
+        read = _uris_read(scan)
+        gone = pc.is_in(uris, value_set=read)
+        if pc.any(gone).as_py():
+            raise _files_conflict(intent, "delete-read", "ended", "read", raw.filter(gone), versions.filter(gone))
+
+
+def _check_adds_again(intent: Intent, winners: Winners) -> None:
+    """An add of a path that the transaction adds, too, would be lost."""
+    canonical, raw, versions = winners.paths(is_remove=False)
+    added = {key: action.path for key, action in intent.adds.items()}
+    _refuse(intent, "add-add", "added again", "adds", added, canonical, raw, versions)
+
+
+def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
+    if not intent.scans:
+        return
+    appended = winners.new_rows(blind_appends=isolation == "Serializable")
+    if appended is None:
+        return
+    for scan in intent.scans:
+        may = Scan(appended, scan.where, time_zone=scan.time_zone).files(columns=["path"])["path"].to_pylist()
+        if may:
+            raise CommitConflict(
+                f"Another writer committed version {winners.versions[0]} or later of {intent.base.root} and added "
+                f"{_named(may)}, which may hold rows that {_asked(scan)} matches, after version {intent.base.version} "
+                f"was read: read the table again and repeat the operation.",
+                "append",
+                tuple(may),
+            )
+
+
+def _uris_read(scan: Scan) -> pa.Array:
+    column = scan.files(columns=["uri"])["uri"]
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _refuse(
+    intent: Intent,
+    kind: str,
+    did: str,
+    does: str,
+    ours: Iterable[str],
+    canonical: pa.Array,
+    raw: pa.Array,
+    versions: pa.Array,
+) -> None:
+    keys = list(ours)
+    if not keys:
+        return
+    met = pc.is_in(canonical, value_set=arrow_array(keys, pa.string()))
+    if pc.any(met).as_py():
+        raise _files_conflict(intent, kind, did, does, raw.filter(met), versions.filter(met))
+
+
+def _files_conflict(
+    intent: Intent, kind: str, did: str, does: str, paths: pa.Array, versions: pa.Array
+) -> CommitConflict:
+    unique = tuple(dict.fromkeys(paths.to_pylist()))
+    return _conflict(intent, versions[0].as_py(), kind, f"{did} {_named(unique)}, which this one {does}", unique)
+
+
+def _conflict(intent: Intent, version: int, kind: str, what: str, paths: tuple[str, ...] = ()) -> CommitConflict:
+    base = intent.base
+    return CommitConflict(
+        f"Another writer's version {version} of {base.root} {what}, after version {base.version} was read for "
+        f"{intent.operation}: read the table again and repeat the operation.",
+        kind,
+        paths,
+    )
+
+
+def _named(paths: Iterable[str]) -> str:
+    listed = list(paths)
+    shown = ", ".join(listed[:_SHOWN_PATHS])
+    return shown if len(listed) <= _SHOWN_PATHS else f"{shown} and {len(listed) - _SHOWN_PATHS} more files"
+
+
+def _asked(scan: Scan) -> str:
+    return "any predicate" if scan.where is None else f"the predicate {scan.where}"

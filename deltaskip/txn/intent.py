@@ -1,0 +1,117 @@
+"""What a transaction has read and is about to write: all that conflict detection and preparation need of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
+from deltaskip.errors import InvalidCommit
+from deltaskip.log import Snapshot
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["ISOLATION_PROPERTY", "Intent", "isolation_level"]
+
+ISOLATION_PROPERTY = "delta.isolationLevel"
+_LEVELS = {level.lower(): level for level in ("Serializable", "WriteSerializable", "SnapshotIsolation")}
+
+
+@dataclass(slots=True)
+class Intent:
+    """The reads and actions of a transaction on `base`. adds and removes are keyed by canonical path.
+
+    scans: predicates that were read; files: canonical paths of files that were read by name; apps: application ids
+    whose version was read.
+    """
+
+    base: Snapshot
+    operation: str
+    parameters: Mapping[str, Any]
+    scans: list[Scan] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    apps: set[str] = field(default_factory=set)
+    adds: dict[str, AddFile] = field(default_factory=dict)
+    removes: dict[str, RemoveFile] = field(default_factory=dict)
+    metadata: Metadata | None = None
+    protocol: Protocol | None = None
+    domains: dict[str, DomainMetadata] = field(default_factory=dict)
+    txns: dict[str, Txn] = field(default_factory=dict)
+    metrics: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def actions(self) -> int:
+        """Number of actions but for commitInfo."""
+        state = sum(action is not None for action in (self.metadata, self.protocol))
+        return len(self.adds) + len(self.removes) + len(self.domains) + len(self.txns) + state
+
+    @property
+    def changes_data(self) -> bool:
+        """Whether some file action has dataChange."""
+        return any(a.data_change for a in self.adds.values()) or any(r.data_change for r in self.removes.values())
+
+    @property
+    def is_blind_append(self) -> bool:
+        """Whether it only adds files, and nothing that it read could have made it add others."""
+        return bool(self.adds) and not self.removes and not self.scans and not self.files and self.changes_data
+
+    @property
+    def touched(self) -> dict[str, str]:
+        """Every path that it adds or removes: raw by canonical."""
+        adds = {key: action.path for key, action in self.adds.items()}
+        return adds | {key: action.path for key, action in self.removes.items()}
+
+    def put_add(self, action: AddFile) -> None:
+        """PROTOCOL, Add File and Remove File: at most one add, and one remove, of a path in one commit."""
+        key = self._key(action.path)
+        if key in self.adds:
+            raise InvalidCommit(f"{action.path} was added twice in one transaction on {self.base.root}: add it once.")
+        removed = self.removes.get(key)
+        if removed is not None and removed.deletion_vector == action.deletion_vector:
+            raise InvalidCommit(self._both(action.path))
+        self.adds[key] = action
+
+    def put_remove(self, action: RemoveFile) -> None:
+        """See put_add."""
+        key = self._key(action.path)
+        if key in self.removes:
+            raise InvalidCommit(
+                f"{action.path} was removed twice in one transaction on {self.base.root}: remove it once."
+            )
+        added = self.adds.get(key)
+        if added is not None and added.deletion_vector == action.deletion_vector:
+            raise InvalidCommit(self._both(action.path))
+        self.removes[key] = action
+
+    def without(self, paths: tuple[str, ...]) -> Intent:
+        """The same but for the file actions on these paths (raw)."""
+        gone = {self._key(path) for path in paths}
+        return replace(
+            self,
+            adds={key: action for key, action in self.adds.items() if key not in gone},
+            removes={key: action for key, action in self.removes.items() if key not in gone},
+            files={key: path for key, path in self.files.items() if key not in gone},
+        )
+
+    def _key(self, path: str) -> str:
+        try:
+            return canonical_path(path)
+        except ValueError as error:
+            raise InvalidCommit(f"A path of a commit to {self.base.root} is damaged: {error}.") from error
+
+    def _both(self, path: str) -> str:
+        return (
+            f"{path} is both added and removed, with the same deletion vector, in one transaction on {self.base.root}: "
+            f"an add alone replaces the one before it."
+        )
+
+
+def isolation_level(properties: Mapping[str, str]) -> str:
+    """The table's isolation level; Serializable where it has none, as in delta-spark. Raises InvalidCommit."""
+    text = properties.get(ISOLATION_PROPERTY, "Serializable").strip()
+    level = _LEVELS.get(text.lower())
+    if level is None:
+        raise InvalidCommit(
+            f"The table property {ISOLATION_PROPERTY} is {text!r}: set it to one of {', '.join(_LEVELS.values())}."
+        )
+    return level

@@ -1,0 +1,198 @@
+"""One attempt of a transaction: checked against the table's rules, and written out as the text of a commit."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from typing import Any
+
+from deltaskip.actions import Action, CommitInfo, DomainMetadata, Metadata, Protocol, to_line
+from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.features import Change, check_readable, check_writable
+from deltaskip.features.writing import is_true
+from deltaskip.log import Snapshot
+from deltaskip.log.snapshot import ICT_ENABLED
+from deltaskip.schema import StructType, parse_schema, physical_name
+from deltaskip.schema.mapping import mapping_mode
+from deltaskip.txn.intent import Intent, isolation_level
+from deltaskip.txn.row_ids import Known, assign_row_ids, known_files, num_records, tracks_rows
+
+__all__ = ["Prepared", "commit_text", "engine_info", "prepare"]
+
+_ICT_VERSION = "delta.inCommitTimestampEnablementVersion"
+_ICT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A transaction whose every action is allowed on the table as it was read.
+
+    known: what the snapshot says of the files that are added again. protocol, metadata: those after the commit.
+    """
+
+    intent: Intent
+    known: Mapping[str, Known]
+    protocol: Protocol
+    metadata: Metadata
+    isolation: str
+
+
+def prepare(intent: Intent) -> Prepared:
+    """Check the transaction against its snapshot; nothing is written.
+
+    Raises UnsupportedFeature naming every feature in the way, and InvalidCommit for actions that the protocol forbids.
+    """
+    base = intent.base
+    protocol, metadata = intent.protocol or base.protocol, intent.metadata or base.metadata
+    again = {
+        key: add
+        for key, add in intent.adds.items()
+        if not add.data_change or add.deletion_vector is not None or key in intent.removes
+    }
+    known = known_files(base, again)
+    where = f"Version {base.version} of {base.root}"
+    change = _change(intent, known)
+    schema = base.schema
+    if intent.protocol is None and intent.metadata is None:
+        check_writable(base.protocol, base.properties, schema, where, change)
+    else:
+        check_writable(base.protocol, base.properties, schema, where, Change())
+        where = f"The new state of {base.root}"
+        _check_protocol(base, protocol)
+        check_readable(protocol, metadata.configuration, base.root, base.version + 1)
+        schema = parse_schema(metadata.schema_string) if metadata.schema_string else StructType(())
+        check_writable(protocol, metadata.configuration, schema, where, change)
+    _check_metadata(base, metadata)
+    _check_adds(intent, known, protocol, metadata, schema)
+    return Prepared(intent, known, protocol, metadata, isolation_level(metadata.configuration))
+
+
+def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
+    """The commit that follows `latest`, as JSON lines: commitInfo first, as in-commit timestamps ask.
+
+    Row ids, row commit versions and the in-commit timestamp are those of this version.
+    """
+    intent, version = prepared.intent, latest.version + 1
+    now = time.time_ns() // 1_000_000
+    enabled = is_true(prepared.metadata.configuration, ICT_ENABLED)
+    previous = latest.in_commit_timestamp if enabled else None
+    # PROTOCOL, In-Commit Timestamps: later than that of the version before, whatever the clock says.
+    timestamp = now if previous is None else max(now, previous + 1)
+    metadata = _with_enablement(intent, latest, version, timestamp) if enabled else intent.metadata
+    adds, mark = list(intent.adds.values()), None
+    if adds and tracks_rows(prepared.protocol, prepared.metadata):
+        adds, mark = assign_row_ids(adds, prepared.known, intent.adds, latest, version)
+    info = _commit_info(prepared, txn_id, now, timestamp if enabled else None)
+    domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
+    state = [action for action in (intent.protocol, metadata) if action is not None]
+    actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *intent.removes.values(), *adds]
+    return "".join(f"{to_line(action)}\n" for action in actions).encode()
+
+
+@cache
+def engine_info() -> str:
+    """What this package calls itself in commits: `deltaskip/0.1.0`."""
+    try:
+        return f"deltaskip/{installed_version('deltaskip')}"
+    except PackageNotFoundError:
+        return "deltaskip"
+
+
+def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp: int | None) -> CommitInfo:
+    intent = prepared.intent
+    members: dict[str, Any] = {
+        "inCommitTimestamp": in_commit_timestamp,
+        "timestamp": now,
+        "operation": intent.operation,
+        "operationParameters": {name: _parameter(value) for name, value in intent.parameters.items()},
+        "readVersion": intent.base.version,
+        "isolationLevel": prepared.isolation if intent.changes_data else "SnapshotIsolation",
+        "isBlindAppend": intent.is_blind_append,
+        "operationMetrics": dict(intent.metrics),
+        "engineInfo": engine_info(),
+        "txnId": txn_id,
+    }
+    return CommitInfo(members)
+
+
+def _parameter(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _with_enablement(intent: Intent, latest: Snapshot, version: int, timestamp: int) -> Metadata | None:
+    """PROTOCOL, In-Commit Timestamps: a commit that enables them says from which version and time on."""
+    metadata = intent.metadata
+    if metadata is None or is_true(latest.properties, ICT_ENABLED):
+        return metadata
+    since = {_ICT_VERSION: str(version), _ICT_TIMESTAMP: str(timestamp)}
+    return replace(metadata, configuration={**metadata.configuration, **since})
+
+
+def _change(intent: Intent, known: Mapping[str, Known]) -> Change:
+    new_vectors = any(
+        add.deletion_vector is not None
+        and (key not in known or known[key].dv_id != add.deletion_vector.unique_id)
+        for key, add in intent.adds.items()
+    )
+    return Change(
+        adds_rows=any(add.data_change for add in intent.adds.values()),
+        removes_rows=any(remove.data_change for remove in intent.removes.values()),
+        sets_deletion_vectors=new_vectors,
+        sets_domains=bool(intent.domains),
+    )
+
+
+def _check_protocol(base: Snapshot, protocol: Protocol) -> None:
+    """A feature cannot be dropped by a protocol action alone: what it left in the table must go first."""
+    old = base.protocol
+    before = {*(old.reader_features or ()), *(old.writer_features or ())}
+    after = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    lost = sorted(before - after)
+    lower = (
+        protocol.min_reader_version < old.min_reader_version or protocol.min_writer_version < old.min_writer_version
+    )
+    if lost or lower:
+        what = f"drop the table feature {', '.join(lost)}" if lost else "lower the protocol version"
+        raise UnsupportedFeature(
+            f"A transaction cannot {what} of {base.root}: use ALTER TABLE … DROP FEATURE with a client that has it."
+        )
+
+
+def _check_metadata(base: Snapshot, metadata: Metadata) -> None:
+    if metadata.id != base.metadata.id:
+        raise InvalidCommit(f"The metaData of a commit to {base.root} must keep the table's id, {base.metadata.id}.")
+
+
+def _check_adds(
+    intent: Intent, known: Mapping[str, Known], protocol: Protocol, metadata: Metadata, schema: StructType
+) -> None:
+    root = intent.base.root
+    mode = mapping_mode(protocol, metadata.configuration)
+    fields = {field.name: field for field in schema.fields}
+    expected = {physical_name(fields[name], mode) for name in metadata.partition_columns}
+    for key, add in intent.adds.items():
+        if set(add.partition_values) != expected:
+            names = ", ".join(sorted(expected)) or "none"
+            raise InvalidCommit(f"{add.path} cannot be added to {root}: its partition values must name just: {names}.")
+        if add.deletion_vector is not None and num_records(add) is None:
+            # PROTOCOL, Per-file Statistics: required where there is a deletion vector.
+            raise InvalidCommit(
+                f"{add.path} cannot be added to {root}: a file with a deletion vector needs numRecords in its "
+                f"statistics."
+            )
+        old = known.get(key)
+        dv_id = None if add.deletion_vector is None else add.deletion_vector.unique_id
+        if old is None or old.dv_id == dv_id:
+            continue
+        removed = intent.removes.get(key)
+        removed_id = None if removed is None or removed.deletion_vector is None else removed.deletion_vector.unique_id
+        if removed is None or removed_id != old.dv_id:
+            raise InvalidCommit(
+                f"{add.path} cannot be added to {root} with another deletion vector than it has: remove the file with "
+                f"the old one in the same transaction."
+            )

@@ -1,0 +1,200 @@
+"""Transaction: reads and actions on one snapshot, committed as the next version or not at all."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from uuid import uuid4
+
+from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
+from deltaskip.errors import CommitConflict, InvalidCommit, StorageError
+from deltaskip.log import LOG_FOLDER, Snapshot, refresh
+from deltaskip.log.file_names import commit_name
+from deltaskip.skipping.scan import Scan
+from deltaskip.storage import join
+from deltaskip.storage.steps import step
+from deltaskip.txn.conflicts import check_conflicts
+from deltaskip.txn.intent import Intent
+from deltaskip.txn.preparation import Prepared, commit_text, prepare
+from deltaskip.txn.row_ids import ROW_TRACKING_DOMAIN
+from deltaskip.txn.winners import read_winners
+
+__all__ = ["Transaction"]
+
+MAX_ATTEMPTS = 1000
+_FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
+_LONGEST_PAUSE_SECONDS = 1.0
+# Domains that belong to the protocol and that this package understands.
+_OWN_DOMAINS = frozenset(("delta.clustering",))
+
+
+class Transaction:
+    """Reads and actions on `snapshot`; `commit` makes them one version of the table.
+
+    Made by DeltaTable.transaction. Other writers' commits meanwhile are no obstacle unless they touch what was read or
+    is written; then `commit` raises CommitConflict and nothing of this transaction is in the table.
+
+    operation, parameters: what the table's history says of the commit. after_commit: called once the commit is in the
+    log, with the last snapshot known before it and its version.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        operation: str,
+        parameters: Mapping[str, Any] | None = None,
+        after_commit: Callable[[Snapshot, int], None] | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self._intent = Intent(snapshot, operation, dict(parameters or {}))
+        self._after_commit = after_commit
+        self._txn_id = str(uuid4())
+        self._committed: int | None = None
+
+    @property
+    def version(self) -> int | None:
+        """The version that it became; None before that."""
+        return self._committed
+
+    def read(self, where: object = None, time_zone: str | None = "UTC") -> Scan:
+        """The files that may hold rows matching `where` (None: every file), as of the snapshot.
+
+        The transaction depends on them: it conflicts with a commit that ends one of them or adds rows that may match.
+        """
+        scan = Scan(self.snapshot, where, time_zone=time_zone)
+        self._intent.scans.append(scan)
+        return scan
+
+    def read_files(self, paths: Iterable[str]) -> None:
+        """Depend on these files, paths as logged: the transaction conflicts with a commit that ends one of them."""
+        self._intent.files.update((canonical_path(path), path) for path in paths)
+
+    def read_app(self, app_id: str) -> int | None:
+        """The version that an application has committed last; the transaction depends on it."""
+        self._intent.apps.add(app_id)
+        found = self.snapshot.txns.get(app_id)
+        return None if found is None else found.version
+
+    def add(self, *files: AddFile) -> None:
+        """Add files, or add active ones again with other statistics, tags or deletion vectors.
+
+        Row ids are assigned where the table tracks rows. An add of an active path with the same deletion vector
+        replaces it; with another one the file must be removed with the old one, too.
+        Raises InvalidCommit where a path was added before in this transaction.
+        """
+        for file in files:
+            self._intent.put_add(file)
+
+    def remove(self, *files: RemoveFile) -> None:
+        """Remove active files. Raises InvalidCommit where a path was removed before in this transaction."""
+        for file in files:
+            self._intent.put_remove(file)
+
+    def set_metadata(self, metadata: Metadata) -> None:
+        """Replace schema, partitioning and properties."""
+        self._intent.metadata = metadata
+
+    def set_protocol(self, protocol: Protocol) -> None:
+        """Replace the protocol; it must keep every feature that the table has."""
+        self._intent.protocol = protocol
+
+    def set_domain(self, domain: str, configuration: str) -> None:
+        """Set a metadata domain. Raises InvalidCommit for one that belongs to the protocol and is not known here."""
+        self._intent.domains[self._own(domain)] = DomainMetadata(domain, configuration)
+
+    def remove_domain(self, domain: str) -> None:
+        """Remove a metadata domain; it keeps its last configuration as a tombstone."""
+        known = self.snapshot.domains.get(domain)
+        configuration = "" if known is None else known.configuration
+        self._intent.domains[self._own(domain)] = DomainMetadata(domain, configuration, removed=True)
+
+    def set_app_version(self, app_id: str, version: int) -> None:
+        """Record how far an application has got; conflicts with any other commit of the same application."""
+        self._intent.txns[app_id] = Txn(app_id, version, time.time_ns() // 1_000_000)
+
+    def set_metrics(self, metrics: Mapping[str, object]) -> None:
+        """What the table's history tells about the commit (operationMetrics), as text."""
+        self._intent.metrics.update((name, str(value)) for name, value in metrics.items())
+
+    def leave_out(self, *paths: str) -> None:
+        """Forget the file actions on these paths, as logged: after a conflict over them the rest may be committed."""
+        self._intent = self._intent.without(paths)
+
+    def commit(self) -> int:
+        """The version that the actions have become.
+
+        Raises UnsupportedFeature and InvalidCommit before anything is written, CommitConflict where another writer got
+        in the way, StorageError where storage failed. After an error nothing of the transaction is in the table, and
+        it may be committed again.
+        """
+        if self._committed is not None:
+            raise InvalidCommit(
+                f"This transaction is version {self._committed} of {self.snapshot.root} already: begin another one."
+            )
+        if not self._intent.actions:
+            raise InvalidCommit(f"This transaction on {self.snapshot.root} has nothing to commit: add an action first.")
+        prepared = prepare(self._intent)
+        step("prepared")
+        latest, checked = self.snapshot, self.snapshot.version
+        for attempt in range(MAX_ATTEMPTS):
+            latest = refresh(latest)
+            if latest.version > checked or latest.metadata.id != self.snapshot.metadata.id:
+                winners = read_winners(self.snapshot, latest, checked)
+                landed = winners.version_of(self._txn_id)
+                if landed is not None:
+                    # An attempt whose outcome was not known has succeeded after all.
+                    return self._finish(latest, landed)
+                check_conflicts(self._intent, prepared.isolation, winners)
+                checked = latest.version
+            if self._try(prepared, latest):
+                return self._finish(latest, latest.version + 1)
+            _pause(attempt, self.snapshot.storage.remote)
+        raise CommitConflict(
+            f"Other writers of {self.snapshot.root} were faster {MAX_ATTEMPTS} times: commit again when fewer write.",
+            "busy",
+        )
+
+    def _try(self, prepared: Prepared, latest: Snapshot) -> bool:
+        """Whether the actions have become the version after `latest`."""
+        storage = latest.storage
+        path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
+        text = commit_text(prepared, latest, self._txn_id)
+        try:
+            storage.put_if_absent(path, text)
+        except FileExistsError:
+            # A request that was repeated after its answer got lost meets its own work.
+            return self._is_ours(path, text)
+        except StorageError:
+            if self._is_ours(path, text):
+                return True
+            raise
+        return True
+
+    def _is_ours(self, path: str, text: bytes) -> bool:
+        try:
+            return self.snapshot.storage.read(path) == text
+        except (FileNotFoundError, StorageError):
+            return False
+
+    def _finish(self, latest: Snapshot, version: int) -> int:
+        self._committed = version
+        step("committed")
+        if self._after_commit is not None:
+            self._after_commit(latest, version)
+        return version
+
+    def _own(self, domain: str) -> str:
+        if domain == ROW_TRACKING_DOMAIN or (domain.startswith("delta.") and domain not in _OWN_DOMAINS):
+            raise InvalidCommit(
+                f"The metadata domain {domain} of {self.snapshot.root} belongs to the protocol and cannot be set: use "
+                f"a name that does not begin with 'delta.'."
+            )
+        return domain
+
+
+def _pause(attempt: int, remote: bool) -> None:
+    """Longer after each attempt, and never as long as another writer's."""
+    longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS[remote] * 2.0 ** min(attempt, 20))
+    time.sleep(random.uniform(0, longest))

@@ -1,0 +1,132 @@
+"""Commits that other writers made after a transaction read its snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import CommitInfo, canonical_paths
+from deltaskip.errors import CommitConflict, CorruptLog
+from deltaskip.kernels.conversion import FALSE, arrow_array, numpy_values
+from deltaskip.log import Snapshot
+from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
+from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, version_prefix
+from deltaskip.log.segment import LogSegment, read_listing
+from deltaskip.log.table_state import StateChange
+from deltaskip.log.tail import Tail
+from deltaskip.storage import join
+
+__all__ = ["Winners", "read_winners"]
+
+
+@dataclass(frozen=True)
+class Winners:
+    """Parsed commits, oldest first. `commits.actions` holds their adds and removes."""
+
+    base: Snapshot
+    commits: Commits
+
+    @property
+    def versions(self) -> Sequence[int]:
+        """Their versions."""
+        return [file.version for file in self.commits.files]
+
+    def others(self, name: str) -> list[tuple[int, Mapping[str, object]]]:
+        """Version and members of every action of that name but adds and removes."""
+        found: list[OtherAction] = [action for action in self.commits.others if action.name == name]
+        return [(self.commits.files[a.commit].version, members_of(self.commits, a)) for a in found]
+
+    @cached_property
+    def infos(self) -> list[CommitInfo | None]:
+        """The provenance of each commit."""
+        return commit_infos(self.commits)
+
+    def version_of(self, txn_id: str) -> int | None:
+        """The version that a transaction has become; None where none of them is its commit."""
+        for version, info in zip(self.versions, self.infos, strict=True):
+            if info is not None and info.txn_id == txn_id:
+                return version
+        return None
+
+    def paths(self, is_remove: bool) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """Of the removes, or the adds: canonical paths, raw paths, versions."""
+        actions = self.commits.actions
+        wanted = actions["is_remove"] if is_remove else pc.invert(actions["is_remove"])
+        rows = actions.filter(wanted)
+        raw = _one(rows["path"])
+        try:
+            canonical = canonical_paths(raw)
+        except ValueError as error:
+            raise CorruptLog(
+                f"The log of {self.base.root} is damaged: {error}; rewrite the commit that holds it."
+            ) from error
+        ordinals = numpy_values(rows["commit"]) if len(rows) else np.zeros(0, np.int32)
+        return canonical, raw, arrow_array(np.array(self.versions, np.int64)[ordinals])
+
+    def new_rows(self, blind_appends: bool) -> Snapshot | None:
+        """The adds that bring rows as a table of their own, to be scanned; None where there are none.
+
+        blind_appends: also those of commits that say of themselves that nothing was read for them.
+        """
+        actions = self.commits.actions
+        brings = pc.and_(pc.invert(actions["is_remove"]), pc.fill_null(actions["data_change"], FALSE))
+        if not blind_appends:
+            blind = [i for i, info in enumerate(self.infos) if info is not None and _is_blind(info)]
+            brings = pc.and_(brings, pc.invert(pc.is_in(actions["commit"], value_set=arrow_array(blind, pa.int32()))))
+        adds = actions.filter(brings)
+        if not len(adds):
+            return None
+        base, last = self.base, self.commits.files[-1]
+        state = StateChange(base.protocol, base.metadata)
+        segment = LogSegment(base.root, last.version, None, self.commits.files)
+        return Snapshot(base.storage, segment, None, Tail(base.root, state, None, adds))
+
+
+def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
+    """The commits after version `after` up to `latest`, both of the table that `base` is a snapshot of.
+
+    Raises CommitConflict where some are gone, and where another table lies at the path by now.
+    """
+    if latest.metadata.id != base.metadata.id:
+        raise CommitConflict(
+            f"{base.root} holds another table at version {latest.version} than it did when version {base.version} was "
+            f"read: open it again and repeat the operation.",
+            "metadata",
+        )
+    files: dict[int, LogFile] = {f.version: f for f in latest.segment.commits if f.kind is Kind.COMMIT}
+    if latest.segment.own_commit is not None:
+        files[latest.version] = latest.segment.own_commit
+    wanted = range(after + 1, latest.version + 1)
+    missing = [version for version in wanted if version not in files]
+    if missing:
+        listed = _listed_commits(latest, missing[0])
+        files.update(listed)
+        missing = [version for version in wanted if version not in files]
+    if missing:
+        raise CommitConflict(
+            f"The commit of version {missing[0]} of {base.root} is gone, so it cannot be checked against a transaction "
+            f"on version {base.version}: open the table again and repeat the operation.",
+            "cleaned up",
+        )
+    return Winners(base, read_commits(base.storage, base.root, [files[version] for version in wanted], None))
+
+
+def _listed_commits(latest: Snapshot, start: int) -> dict[int, LogFile]:
+    """Commits from `start` on, which a newer checkpoint has made needless for the snapshot itself."""
+    listed = latest.storage.list_from(join(latest.root, LOG_FOLDER), version_prefix(start))
+    return dict(read_listing(latest.root, listed).commits)
+
+
+def _is_blind(info: CommitInfo) -> bool:
+    return info.members.get("isBlindAppend") is True
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

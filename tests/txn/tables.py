@@ -1,0 +1,97 @@
+"""Tables to write to: logs with every property and feature that a test names, and actions for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import deltaskip as ds
+from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile
+from deltaskip.schema import INTEGER, LONG, STRING, StructField, StructType, schema_to_json
+
+SCHEMA = StructType((StructField("id", LONG), StructField("name", STRING), StructField("part", INTEGER)))
+BOTH = ("columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening")
+
+
+def make_table(
+    path: Path,
+    properties: Mapping[str, str] | None = None,
+    features: Sequence[str] = (),
+    schema: StructType = SCHEMA,
+    partition_by: Sequence[str] = (),
+    actions: Sequence[Mapping[str, Any]] = (),
+    protocol: Mapping[str, Any] | None = None,
+) -> ds.DeltaTable:
+    """Version 0 of a table; with `features` its protocol lists just those."""
+    log = path / "_delta_log"
+    log.mkdir(parents=True)
+    lines = [
+        {"commitInfo": {"timestamp": 1_700_000_000_000, "inCommitTimestamp": 1_700_000_000_000, "operation": "CREATE"}},
+        {"protocol": protocol or protocol_of(features)},
+        {
+            "metaData": {
+                "id": "11111111-2222-3333-4444-555555555555",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": schema_to_json(schema),
+                "partitionColumns": list(partition_by),
+                "configuration": dict(properties or {}),
+            }
+        },
+        *actions,
+    ]
+    (log / f"{0:020d}.json").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return ds.DeltaTable(path)
+
+
+def protocol_of(features: Sequence[str]) -> dict[str, Any]:
+    """The protocol action that lists the features; a plain one where there are none."""
+    if not features:
+        return {"minReaderVersion": 1, "minWriterVersion": 2}
+    return {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": [name for name in features if name in BOTH],
+        "writerFeatures": list(features),
+    }
+
+
+def file(path: str, low: int = 0, high: int = 9, **members: Any) -> AddFile:
+    """An add of a file of ten rows whose id is within [low, high]."""
+    stats = {"numRecords": 10, "minValues": {"id": low}, "maxValues": {"id": high}, "nullCount": {"id": 0}}
+    usual = {"partition_values": {}, "size": 100, "modification_time": 1, "data_change": True}
+    return AddFile(path, **{**usual, "stats": json.dumps(stats), **members})
+
+
+def gone(path: str, **members: Any) -> RemoveFile:
+    """A remove of a file."""
+    return RemoveFile(path, **{"data_change": True, "deletion_timestamp": 1_700_000_000_000, "size": 100, **members})
+
+
+def vector(name: str) -> DeletionVectorDescriptor:
+    """A deletion vector that is never read."""
+    return DeletionVectorDescriptor("u", f"ab{name:0>18}", 40, 2, 1)
+
+
+def append(table: ds.DeltaTable, *files: AddFile) -> int:
+    """Commit the files as a blind append to the table's latest version."""
+    txn = ds.DeltaTable(table.snapshot.root).transaction()
+    txn.add(*files)
+    return txn.commit()
+
+
+def lines(path: Path, version: int) -> list[dict[str, Any]]:
+    """The actions of a commit."""
+    text = (path / "_delta_log" / f"{version:020d}.json").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def actions(path: Path, version: int, name: str) -> list[dict[str, Any]]:
+    """The members of a commit's actions of that name."""
+    return [line[name] for line in lines(path, version) if name in line]
+
+
+def paths(path: Path) -> list[str]:
+    """Active files of the latest version, sorted."""
+    return sorted(ds.DeltaTable(path).scan().files(columns=["path"])["path"].to_pylist())
