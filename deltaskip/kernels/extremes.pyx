@@ -1,0 +1,300 @@
+"""Least and greatest value of an Arrow array, as Spark orders them; nulls do not count.
+
+Stretches without nulls go through loops that the compiler vectorises; an array with nulls is cut into such stretches.
+"""
+
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+from deltaskip.kernels.arrow cimport BinaryView, PrimitiveView, binary_view, primitive_view
+from deltaskip.kernels.lane cimport Lane, integer_width, is_valid, new_lane, wide_void, wrong_format
+
+ctypedef fused integer_t:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+
+ctypedef fused real_t:
+    float
+    double
+
+cdef struct Decimal128:
+    uint64_t low
+    int64_t high
+
+cdef struct RealExtremes:
+    double least
+    double greatest
+    bint nan
+
+cdef extern from *:
+    uint64_t byteswap64 "__builtin_bswap64"(uint64_t word) noexcept nogil
+
+
+def integer_extremes(object values):
+    """(least, greatest) of int8 to int64, date32 or timestamps as integers; None where every value is null.
+
+    Raises TypeError on another format.
+    """
+    cdef PrimitiveView view = primitive_view(values, 0)
+    cdef int width = integer_width(view)
+    if width == 0:
+        raise wrong_format("a signed integer, date32 or timestamp", view.format)
+    view.values += view.offset * width
+    cdef int64_t[2] found
+    found[0], found[1] = INT64_MAX, INT64_MIN
+    with nogil:
+        if width == 1:
+            _integers(<const int8_t*>view.values, view, found)
+        elif width == 2:
+            _integers(<const int16_t*>view.values, view, found)
+        elif width == 4:
+            _integers(<const int32_t*>view.values, view, found)
+        else:
+            _integers(<const int64_t*>view.values, view, found)
+    return None if found[0] > found[1] else (found[0], found[1])
+
+
+def float_extremes(object values):
+    """(least, greatest) of float or double; None where every value is null.
+
+    NaN is the greatest value, the least only where there is no other. -0.0 equals 0.0, and the first of them is given.
+    Raises TypeError on another format.
+    """
+    cdef PrimitiveView view = primitive_view(values, 0)
+    cdef RealExtremes found = RealExtremes(0, 0, False)
+    if view.format not in (b"f", b"g"):
+        raise wrong_format("float or double", view.format)
+    cdef bint single = view.format == b"f"
+    view.values += view.offset * (4 if single else 8)
+    cdef double infinity = float("inf")
+    found.least, found.greatest = infinity, -infinity
+    with nogil:
+        if single:
+            _reals(<const float*>view.values, view, &found)
+        else:
+            _reals(<const double*>view.values, view, &found)
+    if found.least > found.greatest:
+        return (float("nan"), float("nan")) if found.nan else None
+    return found.least, (float("nan") if found.nan else found.greatest)
+
+
+def decimal_extremes(object values):
+    """(least, greatest) of decimal128 as unscaled integers; None where every value is null.
+
+    Raises TypeError on another format.
+    """
+    cdef PrimitiveView view = primitive_view(values, 16)
+    cdef Decimal128 least, greatest
+    cdef bint some
+    if not view.format.startswith(b"d:") or view.format.count(b",") != 1:
+        raise wrong_format("decimal128", view.format)
+    with nogil:
+        some = _decimals(<const Decimal128*>view.values, view, &least, &greatest)
+    if not some:
+        return None
+    return _unscaled(least), _unscaled(greatest)
+
+
+def binary_extremes(object values):
+    """Positions of the first least and the first greatest string or binary value, by unsigned bytes; None without any.
+
+    Raises TypeError on another format.
+    """
+    cdef BinaryView view = binary_view(values)
+    cdef int64_t least = -1, greatest = -1
+    with nogil:
+        _strings(view, &least, &greatest)
+    return None if least < 0 else (least, greatest)
+
+
+def used_entries(object codes, int64_t entries):
+    """The lane of the `entries` of a dictionary that some of the codes name; null codes name none.
+
+    codes: int8 to int64. Raises TypeError on another format, ValueError on a code outside the dictionary.
+    """
+    cdef PrimitiveView view = primitive_view(codes, 0)
+    cdef int width = integer_width(view)
+    cdef Lane lane = new_lane(entries)
+    cdef bint inside
+    if width == 0:
+        raise wrong_format("a signed integer", view.format)
+    view.values += view.offset * width
+    with nogil:
+        memset(lane.keep, 0, entries)
+        if width == 1:
+            inside = _mark(<const int8_t*>view.values, view, entries, lane.keep)
+        elif width == 2:
+            inside = _mark(<const int16_t*>view.values, view, entries, lane.keep)
+        elif width == 4:
+            inside = _mark(<const int32_t*>view.values, view, entries, lane.keep)
+        else:
+            inside = _mark(<const int64_t*>view.values, view, entries, lane.keep)
+    if not inside:
+        raise ValueError(f"a code lies outside the dictionary of {entries} entries")
+    return lane
+
+
+cdef object _unscaled(Decimal128 value):
+    return (int(value.high) << 64) | int(value.low)
+
+
+cdef inline int64_t _stretch(PrimitiveView view, int64_t start) noexcept nogil:
+    """The end of the stretch of valid values that begins at `start`, which is valid; whole bytes of the bitmap at once."""
+    cdef int64_t i = start, position
+    if view.validity == NULL:
+        return view.length
+    while i < view.length:
+        position = view.offset + i
+        if position & 7 == 0 and i + 8 <= view.length and view.validity[position >> 3] == 0xFF:
+            i += 8
+        elif is_valid(view.validity, position):
+            i += 1
+        else:
+            return i
+    return i
+
+
+cdef int _integers(const integer_t* v, PrimitiveView view, int64_t* found) noexcept nogil:
+    cdef int64_t i = 0, end
+    while i < view.length:
+        if view.validity != NULL and not is_valid(view.validity, view.offset + i):
+            i += 1
+            continue
+        end = _stretch(view, i)
+        _integer_stretch(v + i, end - i, found)
+        i = end
+    return 0
+
+
+cdef wide_void _integer_stretch(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
+    cdef integer_t least = v[0], greatest = v[0]
+    cdef int64_t i
+    for i in range(n):
+        least = v[i] if v[i] < least else least
+        greatest = v[i] if v[i] > greatest else greatest
+    if least < found[0]:
+        found[0] = least
+    if greatest > found[1]:
+        found[1] = greatest
+
+
+cdef int _reals(const real_t* v, PrimitiveView view, RealExtremes* found) noexcept nogil:
+    cdef int64_t i = 0, end
+    while i < view.length:
+        if view.validity != NULL and not is_valid(view.validity, view.offset + i):
+            i += 1
+            continue
+        end = _stretch(view, i)
+        _real_stretch(v + i, end - i, found)
+        i = end
+    # Zeros of both signs are equal, and the loops above do not tell which came first.
+    if found.least == 0:
+        found.least = _first_zero(v, view)
+    if found.greatest == 0:
+        found.greatest = _first_zero(v, view)
+    return 0
+
+
+cdef wide_void _real_stretch(const real_t* v, int64_t n, RealExtremes* found) noexcept nogil:
+    """A comparison with NaN is false, so that NaN leaves both extremes alone; eight lanes for the compiler to fold."""
+    cdef real_t[8] least
+    cdef real_t[8] greatest
+    cdef int64_t i, k, whole = n - n % 8
+    cdef uint8_t nan = 0
+    for k in range(8):
+        least[k] = <real_t>found.least
+        greatest[k] = <real_t>found.greatest
+    for i in range(0, whole, 8):
+        for k in range(8):
+            least[k] = v[i + k] if v[i + k] < least[k] else least[k]
+            greatest[k] = v[i + k] if v[i + k] > greatest[k] else greatest[k]
+    for i in range(whole, n):
+        least[0] = v[i] if v[i] < least[0] else least[0]
+        greatest[0] = v[i] if v[i] > greatest[0] else greatest[0]
+    for i in range(n):
+        nan |= v[i] != v[i]
+    for k in range(8):
+        if least[k] < found.least:
+            found.least = least[k]
+        if greatest[k] > found.greatest:
+            found.greatest = greatest[k]
+    found.nan |= nan
+
+
+cdef double _first_zero(const real_t* v, PrimitiveView view) noexcept nogil:
+    cdef int64_t i
+    for i in range(view.length):
+        if v[i] == 0 and is_valid(view.validity, view.offset + i):
+            return v[i]
+    return 0
+
+
+cdef bint _decimals(
+    const Decimal128* v, PrimitiveView view, Decimal128* least, Decimal128* greatest
+) noexcept nogil:
+    cdef int64_t i
+    cdef bint some = False
+    for i in range(view.length):
+        if view.validity != NULL and not is_valid(view.validity, view.offset + i):
+            continue
+        if not some:
+            least[0] = greatest[0] = v[i]
+            some = True
+        elif v[i].high < least.high or (v[i].high == least.high and v[i].low < least.low):
+            least[0] = v[i]
+        elif v[i].high > greatest.high or (v[i].high == greatest.high and v[i].low > greatest.low):
+            greatest[0] = v[i]
+    return some
+
+
+cdef inline uint64_t _first_bytes(const uint8_t* text, int64_t size) noexcept nogil:
+    """The first eight bytes as a number that orders as they do, short texts filled with zeros."""
+    cdef uint64_t word = 0
+    memcpy(&word, text, 8 if size >= 8 else size)
+    return byteswap64(word)
+
+
+cdef inline int _order(const uint8_t* a, int64_t a_size, const uint8_t* b, int64_t b_size) noexcept nogil:
+    cdef int64_t shared = a_size if a_size < b_size else b_size
+    cdef int order = memcmp(a, b, shared) if shared > 0 else 0
+    if order != 0:
+        return order
+    return (a_size > b_size) - (a_size < b_size)
+
+
+cdef int _strings(BinaryView view, int64_t* least, int64_t* greatest) noexcept nogil:
+    """Most values are told from both extremes by their first eight bytes."""
+    cdef int64_t i, start, size, low_start = 0, low_size = 0, high_start = 0, high_size = 0
+    cdef uint64_t word, low = 0, high = 0
+    cdef uint8_t nothing = 0
+    cdef const uint8_t* data = view.data if view.data != NULL else &nothing
+    for i in range(view.length):
+        if view.validity != NULL and not is_valid(view.validity, view.offset + i):
+            continue
+        start = view.start(i)
+        size = view.end(i) - start
+        word = _first_bytes(data + start, size)
+        if least[0] < 0:
+            least[0] = greatest[0] = i
+            low = high = word
+            low_start = high_start = start
+            low_size = high_size = size
+            continue
+        if word < low or (word == low and _order(data + start, size, data + low_start, low_size) < 0):
+            least[0], low, low_start, low_size = i, word, start, size
+        elif word > high or (word == high and _order(data + start, size, data + high_start, high_size) > 0):
+            greatest[0], high, high_start, high_size = i, word, start, size
+    return 0
+
+
+cdef bint _mark(const integer_t* codes, PrimitiveView view, int64_t entries, uint8_t* used) noexcept nogil:
+    cdef int64_t i
+    for i in range(view.length):
+        if view.validity != NULL and not is_valid(view.validity, view.offset + i):
+            continue
+        if codes[i] < 0 or codes[i] >= entries:
+            return False
+        used[codes[i]] = 1
+    return True

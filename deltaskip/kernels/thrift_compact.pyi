@@ -1,0 +1,3 @@
+from typing import Any
+
+def read_struct(data: bytes) -> dict[int, Any]: ...

@@ -1,0 +1,154 @@
+"""Thrift's compact protocol, in which Parquet footers are written: a struct as a dict by field id.
+
+# Apache Thrift, Thrift compact protocol encoding
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy
+
+cdef enum:
+    STOP = 0
+    TRUE_VALUE = 1
+    FALSE_VALUE = 2
+    BYTE = 3
+    I16 = 4
+    I32 = 5
+    I64 = 6
+    DOUBLE = 7
+    BINARY = 8
+    LIST = 9
+    SET = 10
+    MAP = 11
+    STRUCT = 12
+
+cdef int DEEPEST = 64
+
+
+cdef class _Cursor:
+    """The one place that reads from the bytes; nothing is read behind their end."""
+    cdef bytes owner
+    cdef const uint8_t* at
+    cdef const uint8_t* end
+
+    cdef uint8_t byte(self) except? 255:
+        if self.at == self.end:
+            raise ValueError("the Thrift struct ends before its end")
+        self.at += 1
+        return self.at[-1]
+
+    cdef uint64_t varint(self) except? 0:
+        cdef uint64_t value = 0
+        cdef int shift = 0
+        cdef uint8_t part
+        while True:
+            part = self.byte()
+            value |= <uint64_t>(part & 0x7F) << shift
+            if part < 0x80:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("a Thrift number is longer than 64 bits")
+
+    cdef int64_t zigzag(self) except? -1:
+        cdef uint64_t value = self.varint()
+        return <int64_t>(value >> 1) ^ -<int64_t>(value & 1)
+
+    cdef int64_t size(self, int64_t least_bytes) except -1:
+        """A number of things that follow, each of `least_bytes` or more."""
+        cdef uint64_t value = self.varint()
+        if value > <uint64_t>(self.end - self.at) // <uint64_t>least_bytes:
+            raise ValueError("a Thrift size reaches behind the end of the data")
+        return <int64_t>value
+
+
+def read_struct(bytes data not None):
+    """The struct that `data` begins with, what follows it left alone.
+
+    Field id → bool, int, float, bytes, list, dict (maps; a struct is a dict by field id again). Raises ValueError where
+    the bytes are no such struct.
+    """
+    cdef _Cursor cursor = _Cursor.__new__(_Cursor)
+    cursor.owner = data
+    cursor.at = <const uint8_t*>PyBytes_AS_STRING(data)
+    cursor.end = cursor.at + PyBytes_GET_SIZE(data)
+    return _struct(cursor, 0)
+
+
+cdef dict _struct(_Cursor cursor, int depth):
+    cdef dict fields = {}
+    cdef int64_t field = 0
+    cdef uint8_t header, kind
+    if depth > DEEPEST:
+        raise ValueError("the Thrift struct is nested too deep")
+    while True:
+        header = cursor.byte()
+        if header == STOP:
+            return fields
+        kind = header & 0x0F
+        field = field + (header >> 4) if header >> 4 != 0 else cursor.zigzag()
+        if kind == TRUE_VALUE or kind == FALSE_VALUE:
+            fields[field] = kind == TRUE_VALUE
+        else:
+            fields[field] = _value(cursor, kind, depth)
+
+
+cdef object _value(_Cursor cursor, uint8_t kind, int depth):
+    cdef int64_t size
+    cdef double number
+    cdef bytes text
+    if kind == I16 or kind == I32 or kind == I64:
+        return cursor.zigzag()
+    if kind == BINARY:
+        size = cursor.size(1)
+        text = PyBytes_FromStringAndSize(<const char*>cursor.at, size)
+        cursor.at += size
+        return text
+    if kind == STRUCT:
+        return _struct(cursor, depth + 1)
+    if kind == LIST or kind == SET:
+        return _list(cursor, depth + 1)
+    if kind == TRUE_VALUE or kind == FALSE_VALUE:
+        return cursor.byte() == TRUE_VALUE
+    if kind == BYTE:
+        size = cursor.byte()
+        return size - 256 if size > 127 else size
+    if kind == DOUBLE:
+        if cursor.end - cursor.at < 8:
+            raise ValueError("the Thrift struct ends before its end")
+        memcpy(&number, cursor.at, 8)
+        cursor.at += 8
+        return number
+    if kind == MAP:
+        return _map(cursor, depth + 1)
+    raise ValueError(f"there is no Thrift type {kind}")
+
+
+cdef list _list(_Cursor cursor, int depth):
+    cdef uint8_t header = cursor.byte()
+    cdef int64_t size = header >> 4
+    cdef list values = []
+    if depth > DEEPEST:
+        raise ValueError("the Thrift struct is nested too deep")
+    if size == 15:
+        size = cursor.size(1)
+    for _ in range(size):
+        values.append(_value(cursor, header & 0x0F, depth))
+    return values
+
+
+cdef dict _map(_Cursor cursor, int depth):
+    cdef int64_t size = cursor.size(1)
+    cdef dict values = {}
+    cdef uint8_t kinds
+    if depth > DEEPEST:
+        raise ValueError("the Thrift struct is nested too deep")
+    if size == 0:
+        return values
+    kinds = cursor.byte()
+    if kinds >> 4 >= LIST:
+        raise ValueError("a Thrift map has keys that are no values")
+    for _ in range(size):
+        key = _value(cursor, kinds >> 4, depth)
+        values[key] = _value(cursor, kinds & 0x0F, depth)
+    return values

@@ -1,0 +1,54 @@
+"""Thrift's compact protocol: what a plain writer wrote is read back, and damaged bytes raise or end, never crash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deltaskip.kernels.thrift_compact import read_struct
+from tests.kernels.extremes_twin import thrift_struct
+
+INTEGERS = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
+SCALARS = st.booleans() | INTEGERS | st.floats(allow_nan=False) | st.binary(max_size=40)
+
+
+def structs(depth: int) -> st.SearchStrategy[dict[int, Any]]:
+    values: st.SearchStrategy[Any] = SCALARS | st.lists(INTEGERS, max_size=20) | st.lists(st.binary(), max_size=20)
+    values |= st.lists(st.booleans(), max_size=3)
+    if depth:
+        values |= structs(depth - 1) | st.lists(structs(depth - 1), max_size=3)
+    return st.dictionaries(st.integers(1, 300), values, max_size=6)
+
+
+@given(structs(2), st.binary(max_size=3))
+def test_a_struct_is_read_back_and_what_follows_is_left(fields: dict[int, Any], behind: bytes) -> None:
+    assert read_struct(thrift_struct(fields) + behind) == fields
+
+
+@given(structs(2), st.data())
+def test_a_struct_that_is_cut_off_raises(fields: dict[int, Any], data: st.DataObject) -> None:
+    whole = thrift_struct(fields)
+    with pytest.raises(ValueError, match="Thrift"):
+        read_struct(whole[: data.draw(st.integers(0, len(whole) - 1))])
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_struct_or_raise(data: bytes) -> None:
+    try:
+        fields = read_struct(data)
+    except ValueError:
+        return
+    assert isinstance(fields, dict)
+
+
+def test_nesting_has_an_end() -> None:
+    with pytest.raises(ValueError, match="too deep"):
+        read_struct(b"\x1c" * 5000)
+
+
+def test_a_size_behind_the_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="behind the end"):
+        read_struct(b"\x18\xff\xff\xff\xff\x0f")
