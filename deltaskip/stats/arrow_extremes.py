@@ -1,0 +1,104 @@
+"""Null counts and extremes of one column of an Arrow batch, in the table's type."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.collation.collation import Collation
+from deltaskip.kernels.extremes import (
+    binary_extremes,
+    decimal_extremes,
+    float_extremes,
+    integer_extremes,
+    used_entries,
+)
+from deltaskip.schema.types import DataType
+from deltaskip.stats.facts import NO_VALUES, UNKNOWN, Extremes
+from deltaskip.stats.values import Bound, Source, converter
+
+__all__ = ["array_extremes", "collated_extremes", "plain_strings"]
+
+_SMALL_UNSIGNED = (pa.uint8(), pa.uint16(), pa.uint32())
+
+
+def array_extremes(array: pa.Array, type_: DataType) -> Extremes:
+    """The extremes of the array's values as bounds of `type_`; unknown where its values cannot be read as that type.
+
+    NaN is the greatest number. Of strings only those that a row has count, also where the array is a dictionary.
+    """
+    if array.null_count == len(array):
+        return NO_VALUES
+    if array.type in _SMALL_UNSIGNED:
+        array = array.cast(pa.int64())
+    source = _source(array.type)
+    convert = None if source is None else converter(source, type_)
+    if source is None or convert is None:
+        return UNKNOWN
+    found = _found(array, source)
+    if found is None:
+        return NO_VALUES
+    low, high = convert(found[0]), convert(found[1])
+    return UNKNOWN if low is None or high is None else Extremes(low, high)
+
+
+def collated_extremes(array: pa.Array, order: Collation) -> Extremes:
+    """The extremes of strings in `order`, as str; unknown where Spark may order one of them in another way.
+
+    array: string, large_string, or a dictionary of them.
+    """
+    if array.null_count == len(array):
+        return NO_VALUES
+    values = plain_strings(array)
+    if not order.exact_keys and not pc.all(order.trusts_each(values)).as_py():
+        return UNKNOWN
+    low, high = order.min_max(values)
+    return Extremes(low, high) if isinstance(low, str) and isinstance(high, str) else UNKNOWN
+
+
+def plain_strings(array: pa.Array) -> pa.Array:
+    """The array itself; of a dictionary those entries that a row names, each once."""
+    if not isinstance(array, pa.DictionaryArray):
+        return array
+    used = used_entries(array.indices, len(array.dictionary)).to_arrow()
+    return array.dictionary if used.true_count == len(used) else array.dictionary.filter(used)
+
+
+def _source(stored: pa.DataType) -> Source | None:
+    value_type = stored.value_type if pa.types.is_dictionary(stored) else stored
+    if pa.types.is_signed_integer(stored):
+        return Source("integer")
+    if pa.types.is_float32(stored) or pa.types.is_float64(stored):
+        return Source("float" if pa.types.is_float32(stored) else "double")
+    if pa.types.is_decimal128(stored):
+        return Source("decimal", scale=stored.scale)
+    if stored == pa.date32():
+        return Source("date")
+    if pa.types.is_timestamp(stored):
+        return Source("timestamp", unit=stored.unit)
+    if any(test(value_type) for test in _TEXTS):
+        return Source("string")
+    return None
+
+
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+
+
+def _found(array: pa.Array, source: Source) -> tuple[Bound, Bound] | None:
+    match source.kind:
+        case "float" | "double":
+            return float_extremes(array)
+        case "decimal":
+            return decimal_extremes(array)
+        case "string":
+            texts = plain_strings(array)
+            places = binary_extremes(texts)
+            return None if places is None else (_bytes(texts, places[0]), _bytes(texts, places[1]))
+        case _:
+            return integer_extremes(array)
+
+
+def _bytes(texts: pa.Array, i: int) -> bytes:
+    return cast(bytes, texts[i].as_buffer().to_pybytes())

@@ -1,0 +1,200 @@
+"""Which columns of a table get statistics, and under which names.
+
+# PROTOCOL, Table Properties: delta.dataSkippingStatsColumns names them, else delta.dataSkippingNumIndexedCols says how
+# many of the first leaves. Counted and matched as delta-spark 4.4 does: partition columns are left out first, an array
+# or a map is one leaf, and a struct is the leaves below it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from deltaskip.collation.identifier import CollationId
+from deltaskip.collation.registry import find
+from deltaskip.errors import InvalidCollation, SchemaError
+from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+    declared_collation,
+)
+
+__all__ = ["INDEXED_COLUMNS", "STATS_COLUMNS", "StatColumn", "declared_collations", "indexed_columns", "parse_names"]
+
+STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
+
+_DEFAULT_INDEXED = 32
+_BOUNDED = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING))
+_NAME_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^\s`.,]+))\s*([.,]|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class StatColumn:
+    """A leaf that gets statistics: names from the root, logical and physical, Parquet field ids beside them, its type.
+
+    collation: the declared one, as written; None is binary order.
+    """
+
+    logical: tuple[str, ...]
+    physical: tuple[str, ...]
+    field_ids: tuple[int | None, ...]
+    type: DataType
+    collation: str | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether minValues and maxValues hold it; nullCount holds every column.
+
+        delta-spark gives no bounds to booleans, binary, arrays, maps and variants, nor to a collated string, whose
+        bounds in binary order say nothing about comparisons under its collation.
+        """
+        return (self.type in _BOUNDED or isinstance(self.type, DecimalType)) and self.collation is None
+
+
+def indexed_columns(
+    schema: StructType,
+    *,
+    partition_columns: Sequence[str] = (),
+    mapping_mode: MappingMode = "none",
+    properties: Mapping[str, str] | None = None,
+    columns: Sequence[str] | None = None,
+) -> tuple[StatColumn, ...]:
+    """The columns with statistics in the schema's order.
+
+    columns: names in place of those of the table's properties, each of a leaf or of a struct with all its leaves, dots
+    between parts and backticks around a part that needs them. Raises SchemaError for a property or name that cannot be
+    read, and for a column that does not exist.
+    """
+    partitions = {fold_name(name) for name in partition_columns}
+    fields = tuple(field for field in schema.fields if fold_name(field.name) not in partitions)
+    found = tuple(_leaves(fields, mapping_mode, (), (), ()))
+    settings = properties or {}
+    if columns is not None:
+        return _named(found, [name for text in columns for name in parse_names(text, "columns")], strict=True)
+    if STATS_COLUMNS in settings:
+        return _named(found, parse_names(settings[STATS_COLUMNS], STATS_COLUMNS), strict=False)
+    limit = _limit(settings)
+    return found if limit < 0 else found[:limit]
+
+
+def parse_names(text: str, where: str) -> list[tuple[str, ...]]:
+    """Column names separated by commas, each as its parts; `where`: what the text is, for the message.
+
+    Raises SchemaError where the text is no list of names.
+    """
+    names: list[tuple[str, ...]] = []
+    parts: list[str] = []
+    position = 0
+    while position < len(text) and text.strip():
+        match = _NAME_PART.match(text, position)
+        if match is None:
+            raise SchemaError(f"{where} is {text!r}, which is no list of column names: write a, b.c, `d e`.")
+        quoted, plain, separator = match.groups()
+        parts.append(plain if quoted is None else quoted.replace("``", "`"))
+        if separator != ".":
+            names.append(tuple(parts))
+            parts = []
+        position = match.end()
+        if separator and position == len(text):
+            raise SchemaError(f"{where} is {text!r}, which ends in {separator!r}: a column name is missing.")
+    return names
+
+
+def declared_collations(
+    columns: Sequence[StatColumn], write_versions: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, list[str]]:
+    """Column name → versioned identifiers of the statistics to write for the collations that the schema declares.
+
+    write_versions: as the domain metadata `collations` holds them, unversioned identifier → versions; those that
+    nothing here evaluates are left out. None: the version that `evaluator` takes by itself, Spark 4.1's if it is here.
+    """
+    wanted: dict[str, list[str]] = {}
+    for column in columns:
+        if column.collation is None:
+            continue
+        evaluators = [find(identifier) for identifier in _versions(column.collation, write_versions)]
+        identifiers = [str(found.id.canonical) for found in evaluators if found is not None]
+        if identifiers:
+            wanted[display_name(column.logical)] = list(dict.fromkeys(identifiers))
+    return wanted
+
+
+def _versions(declared: str, write_versions: Mapping[str, Sequence[str]] | None) -> Iterator[CollationId]:
+    try:
+        collation = CollationId.parse(declared).without_version
+    except InvalidCollation:
+        return
+    if write_versions is None:
+        yield collation
+        return
+    for text, versions in write_versions.items():
+        if CollationId.parse(text).canonical == collation.canonical:
+            yield from (collation.with_version(version) for version in versions)
+
+
+def _leaves(
+    fields: Sequence[StructField],
+    mode: MappingMode,
+    logical: tuple[str, ...],
+    physical: tuple[str, ...],
+    ids: tuple[int | None, ...],
+) -> Iterator[StatColumn]:
+    for field in fields:
+        names = (*logical, field.name), (*physical, physical_name(field, mode)), (*ids, field_id(field))
+        if isinstance(field.type, StructType):
+            yield from _leaves(field.type.fields, mode, *names)
+        else:
+            collation = declared_collation(field, field.name) if field.type == STRING else None
+            yield StatColumn(*names, field.type, None if collation is None or _is_binary(collation) else collation)
+
+
+def _is_binary(collation: str) -> bool:
+    try:
+        return CollationId.parse(collation).is_binary
+    except InvalidCollation:
+        return False
+
+
+def _limit(properties: Mapping[str, str]) -> int:
+    text = properties.get(INDEXED_COLUMNS)
+    if text is None:
+        return _DEFAULT_INDEXED
+    try:
+        return int(text)
+    except ValueError as error:
+        raise SchemaError(f"The table property {INDEXED_COLUMNS} is {text!r}; it must be an integer.") from error
+
+
+def _named(found: Sequence[StatColumn], names: Sequence[tuple[str, ...]], strict: bool) -> tuple[StatColumn, ...]:
+    """The leaves at or below a name, letter case aside; with `strict` a name must have some."""
+    wanted = {tuple(map(fold_name, name)) for name in names}
+    taken = []
+    met = set()
+    for column in found:
+        path = tuple(map(fold_name, column.logical))
+        above = {path[:n] for n in range(1, len(path) + 1)} & wanted
+        met |= above
+        if above:
+            taken.append(column)
+    missing = [name for name in names if tuple(map(fold_name, name)) not in met]
+    if strict and missing:
+        raise SchemaError(
+            f"There is no data column {display_name(missing[0])} that can have statistics; partition columns have none."
+        )
+    return tuple(taken)

@@ -1,0 +1,86 @@
+"""What is known of a data file or a part of one: null counts and extremes, which join with those of other parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from deltaskip.collation.collation import Collation
+from deltaskip.stats.values import Bound
+
+__all__ = ["NO_VALUES", "UNKNOWN", "ColumnFacts", "Extremes", "FileFacts", "joined", "joined_extremes", "joined_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extremes:
+    """A least and a greatest value of the rows, None where there is none; not `known`: others may be beyond them."""
+
+    low: Any
+    high: Any
+    known: bool = True
+
+
+NO_VALUES = Extremes(None, None)
+UNKNOWN = Extremes(None, None, known=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """One column. null_count: None where unknown. extremes: in binary order. collated: in the order of each collation
+    that was asked for, as str."""
+
+    null_count: int | None
+    extremes: Extremes = UNKNOWN
+    collated: tuple[Extremes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """num_records: physical rows. columns: as they were asked for. scanned: how many of them values were read of."""
+
+    num_records: int
+    columns: tuple[ColumnFacts, ...]
+    scanned: int = 0
+
+
+def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]) -> Extremes:
+    """The extremes of all parts together; `above(a, b)`: a is greater. Of equal values the first stays."""
+
+    def join(a: Extremes, b: Extremes) -> Extremes:
+        if not (a.known and b.known):
+            return UNKNOWN
+        if a.low is None or b.low is None:
+            return b if a.low is None else a
+        return Extremes(b.low if above(a.low, b.low) else a.low, b.high if above(b.high, a.high) else a.high)
+
+    return reduce(join, parts, NO_VALUES)
+
+
+def joined(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) -> ColumnFacts:
+    """The column over all parts, at least one; orders: those of `collated`."""
+    counts = [part.null_count for part in parts]
+    collated = tuple(
+        joined_extremes((part.collated[i] for part in parts), _above_in(order)) for i, order in enumerate(orders)
+    )
+    return ColumnFacts(
+        None if None in counts else sum(c for c in counts if c is not None),
+        joined_extremes((part.extremes for part in parts), _above),
+        collated,
+    )
+
+
+def joined_files(parts: Sequence[FileFacts], orders: Sequence[Sequence[Collation]]) -> FileFacts:
+    """The file over all its parts; num_records is theirs together. orders: of each column."""
+    columns = tuple(joined([part.columns[i] for part in parts], order) for i, order in enumerate(orders))
+    return FileFacts(sum(p.num_records for p in parts), columns, max(p.scanned for p in parts))
+
+
+def _above(a: Bound, b: Bound) -> bool:
+    """NaN is above everything else."""
+    return (a > b or (a != a and b == b)) if isinstance(a, float) else a > b  # type: ignore[operator]
+
+
+def _above_in(order: Collation) -> Callable[[str, str], bool]:
+    return lambda a, b: order.compare_values(a, b) > 0

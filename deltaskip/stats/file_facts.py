@@ -1,0 +1,218 @@
+"""One data file's statistics: out of its footer where that proves them, out of its values where not, as JSON text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+
+from deltaskip.collation.collation import Collation
+from deltaskip.collation.identifier import CollationId
+from deltaskip.collation.registry import evaluator
+from deltaskip.errors import StorageError
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.types import STRING
+from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
+from deltaskip.stats.footer import ColumnPlan, Planner, footer_facts, read_footer
+from deltaskip.stats.layout import Side
+from deltaskip.stats.scan import ScannedColumn, scan_file
+from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
+from deltaskip.stats.values import bound_text, json_string
+
+__all__ = ["DataStorage", "FileReader", "Mode", "StatisticsRequest", "stats_json"]
+
+Mode = Literal["auto", "footer", "scan"]
+
+
+class DataStorage(Protocol):
+    """What computing statistics asks of a storage (storage.Storage has it)."""
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`, fewer where the file ends before; FileNotFoundError where there is none."""
+        ...
+
+    def size(self, path: str) -> int:
+        """Size of the file in bytes."""
+        ...
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """The file for random access; the caller closes it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsRequest:
+    """What to compute of every file of a table; pickles, so that it may travel to Spark tasks.
+
+    columns: those with statistics, in the schema's order. collations: for each the versioned identifiers of its
+    collated bounds. mode: "footer" reads no values and leaves out what a footer does not prove, "scan" reads all
+    values, "auto" those of the columns that a footer does not prove. tight_bounds: whether the texts say so.
+    kernel_spelling: whether collated bounds stand under Delta Kernel's spelling of the identifier, too.
+    """
+
+    columns: tuple[StatColumn, ...]
+    collations: tuple[tuple[str, ...], ...]
+    mapping_mode: MappingMode = "none"
+    mode: Mode = "auto"
+    tight_bounds: bool = False
+    kernel_spelling: bool = False
+    orders: tuple[tuple[Collation, ...], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        orders = tuple(tuple(evaluator(identifier) for identifier in each) for each in self.collations)
+        object.__setattr__(self, "orders", orders)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = self.columns, self.collations, self.mapping_mode, self.mode, self.tight_bounds, self.kernel_spelling
+        return StatisticsRequest, values
+
+
+class FileReader:
+    """Reads the facts of one file after another for one request."""
+
+    def __init__(self, request: StatisticsRequest) -> None:
+        self._request = request
+        self._planner = Planner(request.columns, request.mapping_mode)
+
+    def facts(
+        self,
+        storage: DataStorage,
+        path: str,
+        *,
+        size: int | None = None,
+        deleted: pa.Int64Array | None = None,
+        row_groups: Sequence[int] | None = None,
+    ) -> FileFacts:
+        """The facts of the file at a location, or of some of its row groups.
+
+        size: of the file in bytes, if known. deleted: the rows that are no longer in the table, ascending from 0; they
+        count in num_records only. Raises DataFileMissing, StorageError and UnsupportedFeature as read_footer does.
+        """
+        footer = read_footer(storage, path, size)
+        numbers = range(len(footer.row_groups)) if row_groups is None else row_groups
+        try:
+            groups = [footer.row_groups[number] for number in numbers]
+            plans = self._planner.plans(footer)
+            found = [self._from_footer(plan, groups, i, deleted) for i, plan in enumerate(plans)]
+        except (ValueError, KeyError, IndexError, TypeError, UnicodeDecodeError) as error:
+            raise StorageError(f"The footer of the data file {path} is damaged: {error}; restore the file.") from error
+        columns = [facts for facts, _ in found]
+        wanted = [(i, column) for i, (_, column) in enumerate(found) if column is not None]
+        if wanted:
+            scanned = scan_file(storage, path, footer, [column for _, column in wanted], list(numbers), deleted)
+            for (i, column), facts in zip(wanted, scanned, strict=True):
+                extremes = facts.extremes if column.bounds else columns[i].extremes
+                columns[i] = ColumnFacts(facts.null_count, extremes, facts.collated)
+        rows = footer.num_rows if row_groups is None else sum(footer.group_rows(number) for number in row_groups)
+        return FileFacts(rows, tuple(columns), len(wanted))
+
+    def _from_footer(
+        self, plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], i: int, deleted: pa.Int64Array | None
+    ) -> tuple[ColumnFacts, ScannedColumn | None]:
+        """What the footer proves of column `i`, and what is to be read for the rest."""
+        orders = self._request.orders[i]
+        facts, unproved = footer_facts(plan, groups)
+        nothing = facts.extremes == NO_VALUES
+        collated = (NO_VALUES if nothing else UNKNOWN,) * len(orders)
+        if deleted is not None and len(deleted):
+            return self._live(plan, facts, orders, deleted)
+        facts = ColumnFacts(facts.null_count, facts.extremes, collated)
+        if not plan.nodes or self._request.mode == "footer":
+            return facts, None
+        if self._request.mode == "scan" or unproved:
+            return facts, ScannedColumn(plan, plan.column.bounded, orders)
+        return facts, ScannedColumn(plan, False, orders) if orders and not nothing else None
+
+    def _live(
+        self, plan: ColumnPlan, facts: ColumnFacts, orders: tuple[Collation, ...], deleted: pa.Int64Array
+    ) -> tuple[ColumnFacts, ScannedColumn | None]:
+        """The same where rows are deleted: footers describe them, too."""
+        unknown = ColumnFacts(None, UNKNOWN, (UNKNOWN,) * len(orders))
+        if plan.nodes is None or (plan.nodes and self._request.mode == "footer"):
+            return unknown, None
+        if not plan.nodes and facts.null_count is not None:
+            live = facts.null_count - len(deleted)
+            return ColumnFacts(live, NO_VALUES, (NO_VALUES,) * len(orders)), None
+        return unknown, ScannedColumn(plan, plan.column.bounded, orders)
+
+
+def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
+    """The statistics as an add action holds them, as delta-spark 4.4 spells them.
+
+    # PROTOCOL, Per-file Statistics; COLLATIONS RFC, statsWithCollation
+    """
+    columns = request.columns
+    parts = [f'"numRecords":{facts.num_records}']
+    if any(column.bounded for column in columns):
+        for side in ("min", "max"):
+            texts = (
+                (column.physical, _text(column, each.extremes, side) if column.bounded else None, column.bounded)
+                for column, each in zip(columns, facts.columns, strict=True)
+            )
+            parts.append(f'"{side}Values":{_tree(texts)}')
+    if columns:
+        counts = (
+            (column.physical, None if each.null_count is None else str(each.null_count), True)
+            for column, each in zip(columns, facts.columns, strict=True)
+        )
+        parts.append(f'"nullCount":{_tree(counts)}')
+    if request.tight_bounds:
+        parts.append('"tightBounds":true')
+    collated = _collated(facts, request)
+    if collated:
+        parts.append(f'"statsWithCollation":{{{",".join(collated)}}}')
+    return "{" + ",".join(parts) + "}"
+
+
+def _text(column: StatColumn, extremes: Extremes, side: Side) -> str | None:
+    bound = extremes.low if side == "min" else extremes.high
+    return None if bound is None else bound_text(bound, column.type, side)
+
+
+def _collated(facts: FileFacts, request: StatisticsRequest) -> list[str]:
+    """A member for each collation that some column has bounds in."""
+    found: dict[str, list[tuple[tuple[str, ...], str, str]]] = {}
+    for column, each, orders, identifiers in zip(
+        request.columns, facts.columns, request.orders, request.collations, strict=True
+    ):
+        if column.type != STRING:
+            continue
+        for order, identifier, extremes in zip(orders, identifiers, each.collated, strict=True):
+            if extremes.low is None:
+                continue
+            low, high = cut_collated_min(extremes.low, order), cut_collated_max(extremes.high, order)
+            if low is not None and high is not None:
+                found.setdefault(identifier, []).append((column.physical, json_string(low), json_string(high)))
+    members = []
+    for identifier, bounds in found.items():
+        mins = _tree((path, low, True) for path, low, _ in bounds)
+        maxs = _tree((path, high, True) for path, _, high in bounds)
+        for spelling in _spellings(identifier, request.kernel_spelling):
+            members.append(f'{json_string(spelling)}:{{"minValues":{mins},"maxValues":{maxs}}}')
+    return members
+
+
+def _spellings(identifier: str, kernel: bool) -> list[str]:
+    return list(dict.fromkeys([identifier, CollationId.parse(identifier).kernel_text])) if kernel else [identifier]
+
+
+def _tree(leaves: Iterable[tuple[tuple[str, ...], str | None, bool]]) -> str:
+    """Nested JSON objects of the leaves that have a text; a struct is there where a leaf below it `belongs`."""
+    root: dict[str, Any] = {}
+    for path, text, belongs in leaves:
+        if not belongs:
+            continue
+        here = root
+        for name in path[:-1]:
+            here = here.setdefault(name, {})
+        if text is not None:
+            here[path[-1]] = text
+    return _object(root)
+
+
+def _object(members: Mapping[str, Any]) -> str:
+    texts = (f"{json_string(k)}:{v if isinstance(v, str) else _object(v)}" for k, v in members.items())
+    return "{" + ",".join(texts) + "}"

@@ -1,0 +1,322 @@
+"""Statistics out of a Parquet footer, as far as they are provably those of every row.
+
+# Apache Parquet, parquet.thrift: FileMetaData, Statistics, ColumnOrder
+Only `min_value` and `max_value` in the type's own order count: the old fields `min` and `max` were compared as their
+writers pleased. Which of them are exact depends on the writer:
+
+* integers, dates and timestamps (never INT96): any writer, unless it says that they are not;
+* float and double: parquet-mr from 1.10 on, which orders NaN last, so that a NaN in the column is its maximum; other
+  writers leave NaN out and prove nothing;
+* strings: where the flags `is_min_value_exact` and `is_max_value_exact` say so, or by writers that never cut them;
+* decimals in bytes: writers that compare them as numbers.
+
+A null count is taken where every row group has one: of a nested field only from parquet-mr, which counts a row whose
+parent is null. Dates and timestamps that may be in the calendar before 1582 are known in no way.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
+from deltaskip.kernels.thrift_compact import read_struct
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
+from deltaskip.stats.parquet_schema import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
+from deltaskip.stats.values import Bound, Convert, converter
+
+__all__ = ["ColumnPlan", "Footer", "Planner", "TailStorage", "footer_facts", "read_footer", "since"]
+
+_MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
+_TAIL_BYTES = 32 << 10
+_WRITER = re.compile(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\.(\d+)")
+# Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
+_SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS = 2, 3, 4, 5, 6, 7
+_COLUMNS, _GROUP_ROWS = 1, 3
+_META, _NUM_VALUES, _STATISTICS = 3, 5, 12
+_NULL_COUNT, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT = 3, 5, 6, 7, 8
+# Spark's rebase: days and microseconds from which both calendars agree, in every time zone.
+_GREGORIAN_FROM: dict[DataType, int] = {
+    DATE: -141_427,
+    TIMESTAMP: -2_208_988_800_000_000,
+    TIMESTAMP_NTZ: -2_208_988_800_000_000,
+}
+_INT96 = 3
+
+
+class TailStorage(Protocol):
+    """What reading footers asks of a storage."""
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """`length` bytes from `offset`, fewer where the file ends before; FileNotFoundError where there is none."""
+        ...
+
+    def size(self, path: str) -> int:
+        """Size of the file in bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A file's footer: `elements` are its schema as Thrift has it, `row_groups` dicts by Thrift's field ids."""
+
+    num_rows: int
+    elements: list[dict[int, Any]]
+    row_groups: list[dict[int, Any]]
+    created_by: bytes
+    key_values: Mapping[bytes, bytes]
+    column_orders: list[dict[int, Any]]
+
+    def rows_before(self, row_group: int) -> int:
+        """How many rows the row groups before it hold."""
+        return sum(group[_GROUP_ROWS] for group in self.row_groups[:row_group])
+
+    def group_rows(self, row_group: int) -> int:
+        """How many rows it holds."""
+        return int(self.row_groups[row_group][_GROUP_ROWS])
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """Where a column of the table lies in files of one schema, and what their footers prove about it.
+
+    nodes: from the top level; empty where the file lacks the column, None where it cannot be told which it is.
+    decode, convert: a footer's bound to a value of the table's type, None where footers prove no bound.
+    not_before: bounds below it may be of another calendar and count as unknown.
+    """
+
+    column: StatColumn
+    nodes: tuple[ParquetNode, ...] | None
+    decode: Callable[[bytes], Bound] | None = None
+    convert: Convert | None = None
+    says_exact: bool = False
+    counts_nulls: bool = False
+    not_before: int | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether no row can be without it."""
+        return all(node.required for node in self.nodes or ())
+
+
+class Planner:
+    """Plans of the same columns for many files; those of the last schema that was met are kept."""
+
+    def __init__(self, columns: Sequence[StatColumn], mapping_mode: MappingMode) -> None:
+        self._columns = columns
+        self._mode = mapping_mode
+        self._known: tuple[object, ...] | None = None
+        self._plans: tuple[ColumnPlan, ...] = ()
+
+    def plans(self, footer: Footer) -> tuple[ColumnPlan, ...]:
+        """A plan for each column. Raises ValueError where the footer's schema is damaged."""
+        calendar = _calendar(footer)
+        key = (footer.created_by, calendar, footer.column_orders, footer.elements)
+        if key != self._known:
+            root = parquet_root(footer.elements)
+            self._plans = tuple(self._plan(column, root, footer, calendar) for column in self._columns)
+            self._known = key
+        return self._plans
+
+    def _plan(
+        self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]
+    ) -> ColumnPlan:
+        nodes = locate(root, column, self._mode)
+        if nodes is None or isinstance(nodes, str):
+            return ColumnPlan(column, None if nodes == AMBIGUOUS else ())
+        node = nodes[-1]
+        writer = _writer(footer.created_by)
+        mr = writer[0] == b"parquet-mr" and writer[1:] >= (1, 10)
+        counts = (mr or (len(nodes) == 1 and node.is_leaf)) and not node.is_repeated
+        old = node.is_leaf and calendar[node.physical_type == _INT96]
+        not_before = _GREGORIAN_FROM.get(column.type) if old else None
+        source = source_of(node) if node.is_leaf and not node.is_repeated and column.bounded else None
+        if source is None or footer.column_orders[node.first_leaf : node.first_leaf + 1] != [{1: {}}]:
+            return ColumnPlan(column, nodes, counts_nulls=counts, not_before=not_before)
+        numbers = node.physical_type in (1, 2)
+        whole = mr or (writer[0] == b"parquet-cpp-arrow" and writer[1] >= 10)
+        proves = (
+            numbers
+            or (source.kind in ("float", "double") and mr)
+            or (source.kind == "decimal" and whole)
+            or source.kind == "string"
+        )
+        return ColumnPlan(
+            column,
+            nodes,
+            _decoder(node) if proves else None,
+            converter(source, column.type),
+            says_exact=numbers or whole,
+            counts_nulls=counts,
+            not_before=not_before,
+        )
+
+
+def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Footer:
+    """The footer of the file at the location; size: of the file in bytes, asked of the storage where it is None.
+
+    Raises DataFileMissing where there is no such file, StorageError where it is no whole Parquet file,
+    UnsupportedFeature where it is encrypted.
+    """
+    try:
+        length = storage.size(path) if size is None else size
+        tail = storage.read_range(path, max(0, length - _TAIL_BYTES), min(length, _TAIL_BYTES))
+        if tail[-4:] == _ENCRYPTED_MAGIC:
+            raise UnsupportedFeature(f"The data file {path} is encrypted, so its statistics cannot be computed here.")
+        if len(tail) < 12 or tail[-4:] != _MAGIC:
+            raise ValueError("it does not end as one")
+        (footer_bytes,) = struct.unpack("<I", tail[-8:-4])
+        if footer_bytes + 8 > length:
+            raise ValueError(f"its footer would have {footer_bytes} bytes")
+        if footer_bytes + 8 > len(tail):
+            tail = storage.read_range(path, length - footer_bytes - 8, footer_bytes + 8)
+        return _footer(read_struct(tail[-8 - footer_bytes : -8]))
+    except FileNotFoundError as error:
+        raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"The data file {path} is no whole Parquet file: {error}; restore it.") from error
+
+
+def footer_facts(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> tuple[ColumnFacts, bool]:
+    """What the footer's row groups prove of the column, and whether the column must be read to know the rest."""
+    if plan.nodes is None:
+        return ColumnFacts(None), False
+    rows = sum(group[_GROUP_ROWS] for group in groups)
+    if not plan.nodes:
+        return ColumnFacts(rows, NO_VALUES), False
+    if not plan.nodes[-1].is_leaf:
+        nulls = _group_null_count(plan, groups, rows)
+        return ColumnFacts(nulls), nulls is None
+    nulls = _null_count(plan, groups)
+    if not plan.column.bounded:
+        return ColumnFacts(nulls), nulls is None
+    if nulls == rows:
+        return ColumnFacts(rows, NO_VALUES), False
+    extremes = _extremes(plan, groups)
+    return ColumnFacts(nulls, extremes or UNKNOWN), nulls is None or extremes is None
+
+
+def since(extremes: Extremes, not_before: int | None) -> Extremes:
+    """The same, or unknown where the least value lies in a calendar that is not certain."""
+    if not_before is not None and extremes.low is not None and extremes.low < not_before:
+        return UNKNOWN
+    return extremes
+
+
+def _footer(fields: Mapping[int, Any]) -> Footer:
+    pairs = {pair[1]: pair.get(2, b"") for pair in fields.get(_KEY_VALUES, ())}
+    groups = fields.get(_ROW_GROUPS, [])
+    if sum(group[_GROUP_ROWS] for group in groups) != fields[_NUM_ROWS]:
+        raise ValueError("its row groups do not have as many rows as it says")
+    return Footer(
+        fields[_NUM_ROWS], fields[_SCHEMA], groups, fields.get(_CREATED_BY, b""), pairs, fields.get(_COLUMN_ORDERS, [])
+    )
+
+
+def _writer(created_by: bytes) -> tuple[bytes, int, int]:
+    match = _WRITER.match(created_by)
+    return (match[1], int(match[2]), int(match[3])) if match else (b"", 0, 0)
+
+
+def _calendar(footer: Footer) -> tuple[bool, bool]:
+    """Whether old dates and timestamps, and old INT96, may be in the hybrid calendar that Spark 2 and Hive wrote.
+
+    # Spark 4.1, DataSourceUtils: files of Spark before 3.0 (INT96: 3.1) and those with the legacy keys are rebased.
+    """
+    spark = footer.key_values.get(b"org.apache.spark.version")
+    if spark is None:
+        other = not footer.created_by.startswith((b"parquet-cpp", b"parquet-rs", b"DuckDB"))
+        return other, other
+    version = tuple(int(part) for part in re.findall(rb"\d+", spark)[:2])
+    return (
+        version < (3, 0) or b"org.apache.spark.legacyDateTime" in footer.key_values,
+        version < (3, 1) or b"org.apache.spark.legacyINT96" in footer.key_values,
+    )
+
+
+def _decoder(node: ParquetNode) -> Callable[[bytes], Bound]:
+    match node.physical_type:
+        case 1:
+            return lambda raw: int(struct.unpack("<i", raw)[0])
+        case 2:
+            return lambda raw: int(struct.unpack("<q", raw)[0])
+        case 4:
+            return lambda raw: float(struct.unpack("<f", raw)[0])
+        case 5:
+            return lambda raw: float(struct.unpack("<d", raw)[0])
+        case _:
+            source = source_of(node)
+            if source is not None and source.kind == "decimal":
+                return lambda raw: int.from_bytes(raw, "big", signed=True)
+            return lambda raw: raw
+
+
+def _chunk(group: Mapping[int, Any], leaf: int) -> Mapping[int, Any]:
+    meta: Mapping[int, Any] = group[_COLUMNS][leaf][_META]
+    return meta
+
+
+def _null_count(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> int | None:
+    if plan.required:
+        return 0
+    if not plan.counts_nulls or plan.nodes is None:
+        return None
+    total = 0
+    for group in groups:
+        meta = _chunk(group, plan.nodes[-1].first_leaf)
+        count = meta.get(_STATISTICS, {}).get(_NULL_COUNT)
+        if count is None or not 0 <= count <= meta[_NUM_VALUES] or meta[_NUM_VALUES] != group[_GROUP_ROWS]:
+            return None
+        total += count
+    return total
+
+
+def _group_null_count(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], rows: int) -> int | None:
+    """Of an array, map or variant: 0 where it is required, or where no value below it is missing for any reason."""
+    if plan.required or rows == 0:
+        return 0
+    if not plan.counts_nulls or plan.nodes is None or plan.nodes[-1].first_leaf < 0:
+        return None
+    statistics = (_chunk(group, plan.nodes[-1].first_leaf).get(_STATISTICS, {}) for group in groups)
+    return 0 if all(each.get(_NULL_COUNT) == 0 for each in statistics) else None
+
+
+def _extremes(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> Extremes | None:
+    """None where a row group proves nothing."""
+    if plan.decode is None or plan.convert is None or plan.nodes is None:
+        return None
+    lows: list[Any] = []
+    highs: list[Any] = []
+    for group in groups:
+        meta = _chunk(group, plan.nodes[-1].first_leaf)
+        statistics = meta.get(_STATISTICS, {})
+        low, high = statistics.get(_MIN), statistics.get(_MAX)
+        if low is None or high is None:
+            if meta[_NUM_VALUES] == 0 or (plan.counts_nulls and statistics.get(_NULL_COUNT) == meta[_NUM_VALUES]):
+                continue
+            return None
+        if not (statistics.get(_MIN_EXACT, plan.says_exact) and statistics.get(_MAX_EXACT, plan.says_exact)):
+            return None
+        try:
+            lows.append(plan.convert(plan.decode(low)))
+            highs.append(plan.convert(plan.decode(high)))
+        except struct.error:
+            return None
+    return since(_joined(lows, highs), plan.not_before)
+
+
+def _joined(lows: list[Any], highs: list[Any]) -> Extremes:
+    if not lows:
+        return NO_VALUES
+    if None in lows or None in highs:
+        return UNKNOWN
+    # NaN is above everything, and Python's min and max do not know it.
+    numbers = [low for low in lows if low == low]
+    high = next((high for high in highs if high != high), None)
+    return Extremes(min(numbers) if numbers else lows[0], max(highs) if high is None else high)

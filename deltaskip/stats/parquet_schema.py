@@ -1,0 +1,161 @@
+"""The columns of a Parquet file as its footer lists them, and which of them holds a column of the table.
+
+# Apache Parquet, parquet.thrift: SchemaElement, LogicalType
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.resolve import fold_name
+from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.values import Source
+
+__all__ = ["AMBIGUOUS", "ParquetNode", "locate", "parquet_root", "source_of"]
+
+_REQUIRED, _REPEATED = 0, 2
+_LIST_OR_MAP = (1, 2, 3)
+# Fields of SchemaElement.
+_TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _ID, _LOGICAL = 1, 3, 4, 5, 6, 7, 9, 10
+# Members of LogicalType, and the converted types that say the same.
+_STRING, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER = 1, 5, 6, 8, 10
+_AS_LOGICAL: dict[int, dict[int, Any]] = {
+    0: {_STRING: {}},
+    6: {_DATE: {}},
+    9: {_TIMESTAMP: {2: {1: {}}}},
+    10: {_TIMESTAMP: {2: {2: {}}}},
+    **{converted: {_INTEGER: {2: False}} for converted in (11, 12, 13, 14)},
+    **{converted: {_INTEGER: {2: True}} for converted in (15, 16, 17, 18)},
+}
+_UNITS = {1: "ms", 2: "us", 3: "ns"}
+
+AMBIGUOUS = "ambiguous"
+"""Two fields of the file could be the column."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetNode:
+    """A field of the file. first_leaf: the number of the first column chunk at or below it; parents: from the root."""
+
+    name: str
+    element: dict[int, Any]
+    first_leaf: int
+    children: tuple[ParquetNode, ...] = field(repr=False)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it holds values itself."""
+        return _TYPE in self.element
+
+    @property
+    def required(self) -> bool:
+        """Whether it is never null where its parent is not."""
+        return bool(self.element.get(_REPETITION, _REQUIRED) == _REQUIRED)
+
+    @property
+    def is_struct(self) -> bool:
+        """Whether it is a plain group: one value a row, no list and no map."""
+        return (
+            not self.is_leaf
+            and self.element.get(_REPETITION) != _REPEATED
+            and self.element.get(_CONVERTED) not in _LIST_OR_MAP
+        )
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a row has many of it."""
+        return bool(self.element.get(_REPETITION) == _REPEATED)
+
+    @property
+    def physical_type(self) -> int:
+        """The number of parquet.thrift's Type."""
+        return int(self.element[_TYPE])
+
+
+def parquet_root(elements: Sequence[dict[int, Any]]) -> ParquetNode:
+    """The tree of a footer's list of schema elements, depth first. Raises ValueError where it is no tree."""
+    pending = iter(elements)
+    leaf = iter(range(len(elements)))
+    root = _node(pending, leaf, 0)
+    if next(pending, None) is not None:
+        raise ValueError("the Parquet schema goes on behind its last field")
+    return root
+
+
+def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[ParquetNode, ...] | str | None:
+    """The nodes from the top level to the column; None where the file lacks it, AMBIGUOUS where it cannot be told.
+
+    By field id where the mapping mode is id, else by physical name, letter case aside where no name is the same, as
+    Spark finds them.
+    """
+    by_id = mode == "id"
+    if by_id and not _has_ids(root):
+        return AMBIGUOUS
+    nodes: list[ParquetNode] = []
+    here = root
+    for name, field_id in zip(column.physical, column.field_ids, strict=True):
+        if nodes and not here.is_struct:
+            return AMBIGUOUS
+        if by_id and field_id is not None:
+            found = [child for child in here.children if child.element.get(_ID) == field_id]
+        else:
+            found = [child for child in here.children if child.name == name]
+            if not found:
+                folded = fold_name(name)
+                found = [child for child in here.children if fold_name(child.name) == folded]
+        if not found:
+            return None
+        if len(found) > 1:
+            return AMBIGUOUS
+        here = found[0]
+        nodes.append(here)
+    return tuple(nodes)
+
+
+def source_of(node: ParquetNode) -> Source | None:
+    """What a leaf stores; None for types that have no bounds here: INT96 among them, boolean, unsigned and others."""
+    element = node.element
+    logical = element.get(_LOGICAL) or _AS_LOGICAL.get(element.get(_CONVERTED, -1), {})
+    if element.get(_CONVERTED) == 5 and _DECIMAL not in logical:
+        logical = {_DECIMAL: {1: element.get(_SCALE, 0)}}
+    # The numbers of parquet.thrift's Type: INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY.
+    match node.physical_type:
+        case _ if _DECIMAL in logical:
+            return Source("decimal", scale=logical[_DECIMAL].get(1, 0))
+        case 1 if _DATE in logical:
+            return Source("date")
+        case 2 if _TIMESTAMP in logical:
+            return Source("timestamp", unit=_UNITS.get(next(iter(logical[_TIMESTAMP].get(2, {2: {}}))), "us"))
+        case 1 | 2 if not logical or logical.get(_INTEGER, {}).get(2) is True:
+            return Source("integer")
+        case 4 if not logical:
+            return Source("float")
+        case 5 if not logical:
+            return Source("double")
+        case 6 if _STRING in logical:
+            return Source("string")
+        case _:
+            return None
+
+
+def _node(pending: Iterator[dict[int, Any]], leaf: Iterator[int], depth: int) -> ParquetNode:
+    element = next(pending, None)
+    if element is None or depth > 64:
+        raise ValueError("the Parquet schema ends before its last field, or is nested too deep")
+    # A leaf takes the next number, and a group's first leaf is that of its first child.
+    if _TYPE in element:
+        return ParquetNode(_name(element), element, next(leaf), ())
+    children = tuple(_node(pending, leaf, depth + 1) for _ in range(element.get(_CHILDREN, 0)))
+    return ParquetNode(_name(element), element, children[0].first_leaf if children else -1, children)
+
+
+def _name(element: dict[int, Any]) -> str:
+    name: bytes = element[_NAME]
+    return name.decode()
+
+
+def _has_ids(root: ParquetNode) -> bool:
+    return any(_ID in child.element for child in root.children)

@@ -1,0 +1,150 @@
+"""Statistics out of a Parquet file's values, for those columns whose footer does not prove them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from deltaskip.collation.collation import Collation
+from deltaskip.errors import StorageError
+from deltaskip.kernels.deletion_vector import live_rows
+from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes
+from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
+from deltaskip.stats.footer import ColumnPlan, Footer, since
+from deltaskip.stats.parquet_schema import ParquetNode
+
+__all__ = ["InputStorage", "ScannedColumn", "scan_file"]
+
+_BATCH_ROWS = 1 << 18
+_STRING = 6
+# A chunk's encodings by a dictionary, and the bytes a value from which one no longer pays.
+_DICTIONARY_ENCODINGS = (2, 8)
+_DICTIONARY_VALUE_BYTES = 5
+_META, _ENCODINGS, _VALUES, _SIZE = 3, 2, 5, 6
+
+
+class InputStorage(Protocol):
+    """What reading data files asks of a storage."""
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """The file for random access; the caller closes it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedColumn:
+    """A column to read: where it lies, whether its binary extremes are wanted, and the orders of its collated ones."""
+
+    plan: ColumnPlan
+    bounds: bool
+    orders: tuple[Collation, ...] = ()
+    path: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", ".".join(_readable(self.plan.nodes or ())))
+
+
+def scan_file(
+    storage: InputStorage,
+    path: str,
+    footer: Footer,
+    columns: Sequence[ScannedColumn],
+    row_groups: Sequence[int],
+    deleted: pa.Int64Array | None = None,
+) -> list[ColumnFacts]:
+    """The facts of each column over the rows of the row groups, those that are deleted left out.
+
+    row_groups: ascending. deleted: numbers of rows of the whole file, ascending. Raises StorageError for a file that
+    cannot be read.
+    """
+    parts: list[list[ColumnFacts]] = [[ColumnFacts(0, NO_VALUES, (NO_VALUES,) * len(c.orders))] for c in columns]
+    try:
+        for start, batch in _batches(storage, path, footer, columns, row_groups):
+            live = None
+            if deleted is not None and len(deleted):
+                live = live_rows(deleted, start, batch.num_rows).to_arrow()
+            for i, column in enumerate(columns):
+                parts[i].append(_batch_facts(_values(batch, column.plan.nodes or ()), live, column))
+    except (pa.ArrowException, OSError) as error:
+        raise StorageError(f"The data file {path} cannot be read: {error}; restore it.") from error
+    return [_whole(part, column) for part, column in zip(parts, columns, strict=True)]
+
+
+def _batches(
+    storage: InputStorage, path: str, footer: Footer, columns: Sequence[ScannedColumn], row_groups: Sequence[int]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches with the number of their first row in the file."""
+    with storage.open_input(path) as source:
+        file = pq.ParquetFile(
+            source,
+            read_dictionary=[c.path for c in columns if _pays_as_dictionary(c, footer, row_groups)],
+            coerce_int96_timestamp_unit="us",
+        )
+        paths = list(dict.fromkeys(column.path for column in columns))
+        for row_group in row_groups:
+            start = footer.rows_before(row_group)
+            for batch in file.iter_batches(_BATCH_ROWS, [row_group], paths, use_threads=False):
+                yield start, batch
+                start += batch.num_rows
+
+
+def _pays_as_dictionary(column: ScannedColumn, footer: Footer, row_groups: Sequence[int]) -> bool:
+    """Whether each distinct string is worth looking at once only: top-level strings of few distinct values."""
+    nodes = column.plan.nodes or ()
+    if len(nodes) != 1 or not nodes[0].is_leaf or nodes[0].physical_type != _STRING:
+        return False
+    size = values = 0
+    for row_group in row_groups:
+        meta = footer.row_groups[row_group][1][nodes[0].first_leaf][_META]
+        if not any(encoding in _DICTIONARY_ENCODINGS for encoding in meta[_ENCODINGS]):
+            return False
+        size += meta[_SIZE]
+        values += meta[_VALUES]
+    return size <= values * _DICTIONARY_VALUE_BYTES
+
+
+def _readable(nodes: tuple[ParquetNode, ...]) -> Iterator[str]:
+    """The path of one leaf that says where the column is null: its own, or the first below an array, map or variant."""
+    for node in nodes:
+        yield node.name
+    if not nodes:
+        return
+    node = nodes[-1]
+    while node.children:
+        # pyarrow reads a map's keys only together with its values.
+        if node.children[0].is_repeated and len(node.children[0].children) > 1:
+            return
+        node = node.children[0]
+        yield node.name
+
+
+def _values(batch: pa.RecordBatch, nodes: tuple[ParquetNode, ...]) -> pa.Array:
+    """The column, null where a struct around it is."""
+    array = batch.column(batch.schema.get_field_index(nodes[0].name))
+    for node in nodes[1:]:
+        array = pc.struct_field(array, [array.type.get_field_index(node.name)])
+    return array
+
+
+def _batch_facts(array: pa.Array, live: pa.BooleanArray | None, column: ScannedColumn) -> ColumnFacts:
+    if live is not None and live.false_count:
+        array = array.filter(live)
+    extremes = array_extremes(array, column.plan.column.type) if column.bounds else UNKNOWN
+    collated = tuple(collated_extremes(array, order) if _is_text(array) else UNKNOWN for order in column.orders)
+    return ColumnFacts(array.null_count, extremes, collated)
+
+
+def _is_text(array: pa.Array) -> bool:
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _whole(parts: Sequence[ColumnFacts], column: ScannedColumn) -> ColumnFacts:
+    facts = joined(parts, column.orders)
+    extremes: Extremes = since(facts.extremes, column.plan.not_before) if column.bounds else UNKNOWN
+    return ColumnFacts(facts.null_count, extremes, facts.collated)

@@ -1,0 +1,188 @@
+"""Bounds on their way from a data file to JSON: what the file stores, what the table's type makes of it, its text.
+
+A bound is an int (integers, days, microseconds, unscaled decimals at the table's scale), a float, or UTF-8 bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Context, Decimal
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from deltaskip.schema.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
+from deltaskip.stats.layout import Side
+from deltaskip.stats.truncate import cut_max, cut_min
+
+__all__ = ["Bound", "Convert", "Source", "bound_text", "converter", "json_string"]
+
+Bound = int | float | bytes
+Convert = Callable[[Bound], Bound | None]
+
+_LIMITS: dict[DataType, int] = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31, LONG: 1 << 63}
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_MICROS_PER_DAY = 86_400_000_000
+_EXACT_DOUBLE = 1 << 53
+_EPOCH = date(1970, 1, 1)
+_FIRST_DAY, _LAST_DAY = (date.min - _EPOCH).days, (date.max - _EPOCH).days
+_DIGITS = Context(prec=80)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a data file stores: `unit` is that of timestamps, `scale` that of decimals."""
+
+    kind: Literal["integer", "float", "double", "decimal", "date", "timestamp", "string"]
+    scale: int = 0
+    unit: str = "us"
+
+
+def converter(source: Source, wanted: DataType) -> Convert | None:
+    """What turns a stored value into a bound of the table's type; None where such a file cannot be read as that type.
+
+    The function is monotonic, so that it may be applied to extremes, and gives None for a value that the type cannot
+    hold. # PROTOCOL, Type Widening: files keep the narrower type that they were written with.
+    """
+    match source.kind, wanted:
+        case "integer", _ if wanted in _LIMITS:
+            return partial(_in_range, limit=_LIMITS[wanted])
+        case "integer", DecimalType(precision, scale):
+            return partial(_rescaled, factor=10**scale, limit=10**precision)
+        case "decimal", DecimalType(precision, scale) if scale >= source.scale:
+            return partial(_rescaled, factor=10 ** (scale - source.scale), limit=10**precision)
+        case "integer", _ if wanted == DOUBLE:
+            return _exact_double
+        case ("float" | "double"), _ if wanted == DOUBLE or (wanted == FLOAT and source.kind == "float"):
+            return _same
+        case "date", _ if wanted == DATE:
+            return _same
+        case "date", _ if wanted == TIMESTAMP_NTZ:
+            return partial(_rescaled, factor=_MICROS_PER_DAY, limit=1 << 63)
+        case "timestamp", _ if wanted in (TIMESTAMP, TIMESTAMP_NTZ):
+            return partial(_micros, per_second=_PER_SECOND[source.unit])
+        case "string", _ if wanted == STRING:
+            return _same
+        case _:
+            return None
+
+
+def bound_text(bound: Bound, type_: DataType, side: Side) -> str | None:
+    """The JSON text of a bound as delta-spark writes it in UTC; None where it has none that is a bound.
+
+    # PROTOCOL, Per-file Statistics: "Timestamp columns are truncated down to milliseconds."
+    Strings are cut (see stats.truncate); years outside 1 to 9999, and bytes that are no UTF-8, have no text.
+    """
+    match bound:
+        case bytes():
+            return _string_text(bound, side)
+        case float():
+            return _float_text(bound, single=type_ == FLOAT)
+        case int() if isinstance(type_, DecimalType):
+            return str(Decimal(bound).scaleb(-type_.scale, _DIGITS))
+        case int() if type_ == DATE:
+            return _date_text(bound, "")
+        case int() if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+            days, micros = divmod(bound, _MICROS_PER_DAY)
+            seconds, micros = divmod(micros, 10**6)
+            clock = f"T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{micros // 1000:03}"
+            return _date_text(days, clock + ("Z" if type_ == TIMESTAMP else ""))
+        case _:
+            return str(bound)
+
+
+def json_string(text: str) -> str:
+    """The text as a JSON string; letters outside ASCII stay as they are."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + text.translate(_ESCAPES) + '"'
+
+
+_ESCAPES = {i: f"\\u{i:04X}" for i in range(0x20)} | {
+    ord('"'): '\\"',
+    ord("\\"): "\\\\",
+    8: "\\b",
+    9: "\\t",
+    10: "\\n",
+    12: "\\f",
+    13: "\\r",
+}
+
+
+def _same(value: Bound) -> Bound | None:
+    return value
+
+
+def _in_range(value: Bound, limit: int) -> Bound | None:
+    return value if -limit <= int(value) < limit else None
+
+
+def _rescaled(value: Bound, factor: int, limit: int) -> Bound | None:
+    scaled = int(value) * factor
+    return scaled if -limit < scaled < limit else None
+
+
+def _micros(value: Bound, per_second: int) -> Bound | None:
+    micros = int(value) * 10**6 // per_second
+    return micros if -(1 << 63) <= micros < 1 << 63 else None
+
+
+def _exact_double(value: Bound) -> Bound | None:
+    return float(value) if -_EXACT_DOUBLE <= int(value) <= _EXACT_DOUBLE else None
+
+
+def _string_text(bound: bytes, side: Side) -> str | None:
+    try:
+        text = bound.decode()
+    except UnicodeDecodeError:
+        return None
+    cut = cut_min(text) if side == "min" else cut_max(text)
+    return None if cut is None else json_string(cut)
+
+
+def _date_text(days: int, clock: str) -> str | None:
+    if not _FIRST_DAY <= days <= _LAST_DAY:
+        return None
+    return f'"{(_EPOCH + timedelta(days=days)).isoformat()}{clock}"'
+
+
+def _float_text(value: float, single: bool) -> str:
+    """As Java prints it: the fewest digits that tell it apart, an exponent outside 10⁻³ to 10⁷."""
+    if math.isnan(value):
+        return '"NaN"'
+    if math.isinf(value):
+        return '"Infinity"' if value > 0 else '"-Infinity"'
+    if value == 0:
+        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
+    shortest = str(np.float32(value)) if single else repr(value)
+    sign, figures, exponent = Decimal(shortest).normalize().as_tuple()
+    if len(figures) == 1:
+        # Java always prints two digits or more, and then the nearest of them.
+        nearest = f"{value:.1e}"
+        if (float(np.float32(nearest)) if single else float(nearest)) == value:
+            sign, figures, exponent = Decimal(nearest).normalize().as_tuple()
+    digits = "".join(map(str, figures))
+    point = len(digits) + int(exponent)
+    if -3 < point <= 7:
+        whole, part = (digits[:point], digits[point:]) if point > 0 else ("", "0" * -point + digits)
+        text = f"{whole.ljust(max(point, 0), '0') or '0'}.{part or '0'}"
+    else:
+        text = f"{digits[0]}.{digits[1:] or '0'}E{point - 1}"
+    return "-" + text if sign else text
