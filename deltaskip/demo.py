@@ -1,7 +1,8 @@
 """The main job on a table of its own: make it, prune it, read it back, compare with a full read.
 
-The table has 200 Parquet files in 10 days. Its log is one commit whose statistics come from the files' footers, as any
-Delta writer would have recorded them.
+The table has 200 Parquet files in 10 days, and a column of names that are compared without regard to case. Its log is
+one commit whose statistics come from the files' footers, as any Delta writer would have recorded them, and, for the
+names, from the files under their collation.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
+from deltaskip.collation.collation import Collation
+from deltaskip.collation.registry import find
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.table.table import DeltaTable
 
@@ -41,13 +44,18 @@ SURNAMES = (
     "Adams", "Bauer", "Costa", "Dubois", "Eriksen", "Fischer", "García", "Hansen", "Ivanova", "Jones",
     "Kowalska", "Lindström", "Müller", "Novák", "Okafor", "Petit", "Rossi", "Silva", "Tanaka", "Virtanen",
 )
-PREDICATE = "day >= '2026-01-04' AND name = 'Müller 0500'"
+COLLATION = "icu.UNICODE_CI"
+PREDICATE = "day >= '2026-01-04' AND name = 'MÜLLER 0500'"
 MIN_JAVA = 17
 
+# The files hold plain strings; only the table's schema knows how they compare.
+_OF_PLAIN_STRINGS = PREDICATE.replace("name =", "name COLLATE UNICODE_CI =")
+
+_METADATA = {"name": {"__COLLATIONS": {"name": COLLATION}}}
 _SCHEMA = {
     "type": "struct",
     "fields": [
-        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        {"name": name, "type": kind, "nullable": True, "metadata": _METADATA.get(name, {})}
         for name, kind in {"id": "long", "name": "string", "amount": "double", "ts": "timestamp", "day": "date"}.items()
     ],
 }
@@ -213,14 +221,15 @@ def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
 
 def _spark_engine(spark: Any) -> Engine:
     def digest(frame: Any) -> tuple[int, int]:
-        rows, value = frame.selectExpr("count(*)", "bit_xor(xxhash64(id, name, amount, ts, day))").collect()[0]
+        hashed = "bit_xor(xxhash64(id, name COLLATE UTF8_BINARY, amount, ts, day))"
+        rows, value = frame.selectExpr("count(*)", hashed).collect()[0]
         return rows, value
 
     return Engine(
         name=f"Spark {spark.version}",
         write=lambda root: write_with_spark(spark, root),
         read_kept=lambda root: digest(DeltaTable(str(root)).scan(where=PREDICATE).to_spark(spark)),
-        read_all=lambda root: digest(spark.read.parquet(str(root)).where(PREDICATE)),
+        read_all=lambda root: digest(spark.read.parquet(str(root)).where(_OF_PLAIN_STRINGS)),
     )
 
 
@@ -248,9 +257,11 @@ def _pyarrow_engine() -> Engine:
 def _why_no_spark() -> str | None:
     """What is missing for Spark, or None where it can be tried."""
     try:
-        import deltaskip.spark.local  # noqa: F401
+        from deltaskip.spark.local import PYSPARK_VERSION
     except ImportError as error:
         return f"PySpark is not installed ({error})"
+    if PYSPARK_VERSION.startswith("3."):
+        return f"PySpark {PYSPARK_VERSION} has no collations (PySpark 4.0 or newer has)"
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None:
@@ -286,7 +297,13 @@ def _rows_of_file(number: int) -> pa.Table:
 def _first_commit(root: Path) -> Iterator[dict[str, Any]]:
     now_millis = int(time.time() * 1000)
     yield {"commitInfo": {"timestamp": now_millis, "operation": "WRITE", "engineInfo": "deltaskip demo"}}
-    yield {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    yield {
+        "protocol": {
+            "minReaderVersion": 1,
+            "minWriterVersion": 7,
+            "writerFeatures": ["collations", "domainMetadata"],
+        }
+    }
     yield {
         "metaData": {
             "id": "6f1d3f1e-6e43-4a5c-9d2e-2f6d2c1b7a10",
@@ -297,6 +314,10 @@ def _first_commit(root: Path) -> Iterator[dict[str, Any]]:
             "createdTime": now_millis,
         }
     }
+    names = find(COLLATION)
+    if names is not None:
+        versions = json.dumps({"writeVersions": {COLLATION: [names.id.version]}})
+        yield {"domainMetadata": {"domain": "collations", "configuration": versions, "removed": False}}
     for path in sorted(root.glob("day=*/*.parquet")):
         relative = path.relative_to(root)
         status = path.stat()
@@ -307,7 +328,7 @@ def _first_commit(root: Path) -> Iterator[dict[str, Any]]:
                 "size": status.st_size,
                 "modificationTime": status.st_mtime_ns // 1_000_000,
                 "dataChange": True,
-                "stats": json.dumps(_footer_statistics(path), ensure_ascii=False),
+                "stats": json.dumps({**_footer_statistics(path), **_collated(path, names)}, ensure_ascii=False),
             }
         }
 
@@ -329,6 +350,16 @@ def _footer_statistics(path: Path) -> dict[str, Any]:
         "maxValues": {name: _stat_value(statistics.max) for name, statistics in bounded.items()},
         "nullCount": {name: statistics.null_count for name, statistics in bounded.items()},
     }
+
+
+def _collated(path: Path, names: Collation | None) -> dict[str, Any]:
+    """Bounds of the names under their collation, none where nothing here evaluates it."""
+    if names is None:
+        return {}
+    column = pq.read_table(path, columns=["name"], partitioning=None).column("name").combine_chunks()
+    low, high = names.min_max(column)
+    bounds = {"minValues": {"name": low}, "maxValues": {"name": high}}
+    return {"statsWithCollation": {str(names.id.canonical): bounds}}
 
 
 def _stat_value(value: Any) -> Any:

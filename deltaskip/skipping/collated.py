@@ -34,7 +34,7 @@ from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, Null
 from deltaskip.skipping.terms import all_of, any_of
 from deltaskip.stats.layout import StatField
 
-__all__ = ["Collations", "collated_term", "in_binary_order"]
+__all__ = ["Collations", "collated_term", "in_binary_order", "spellings"]
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -138,7 +138,7 @@ class _Reader:
         found = self.collations.evaluator(collation)
         if found is None:
             return Keep(self.collations.unavailable(collation))
-        return _Subject(statistics, found, _spellings(found.id, collation), _coarser(found))
+        return _Subject(statistics, found, spellings(found.id, collation), _coarser(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ def _sure_beginning(text: str) -> str:
     return text[:end]
 
 
-def _spellings(identifier: CollationId, collation: str) -> tuple[str, ...]:
+def spellings(identifier: CollationId, collation: str) -> tuple[str, ...]:
     """How writers may spell the identifier in statistics: Spark's way, Delta Kernel's upper case, and the schema's."""
     canonical = identifier.canonical
     version = canonical.version

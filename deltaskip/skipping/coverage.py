@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.collation.collation import Collation
+from deltaskip.collation.registry import SPARK_VERSION
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.collated import Collations, spellings
 from deltaskip.skipping.partition_values import map_values
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.stats.batch import FileStats
+from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
 from deltaskip.stats.layout import StatField, StatLeaf, widened_types
 
@@ -96,6 +101,32 @@ class _Nowhere:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The leaves of a column's minimum and maximum, and its collation, where it has one."""
+
+    leaves: tuple[StatLeaf, StatLeaf]
+    collation: Collation | None
+
+    def ordered(self, values: pa.Array) -> pa.Array:
+        """The bounds as values whose own order is that of the column."""
+        return values if self.collation is None else self.collation.sort_keys(values)
+
+
+def _bound_leaves(field: StatField, column: Resolved) -> _Bounds | None:
+    """None where the column has no bounds, or none that can be compared here."""
+    declared = collation_of(column)
+    if field.kind is None:
+        return None
+    if declared is None:
+        return _Bounds((StatLeaf("minValues", field), StatLeaf("maxValues", field)), None)
+    collation = Collations(SPARK_VERSION).evaluator(declared)
+    if collation is None:
+        return None
+    keys = spellings(collation.id, declared)
+    return _Bounds((collated_leaf(field, "min", keys), collated_leaf(field, "max", keys)), collation)
+
+
 class _Gathered:
     """What was seen of one column."""
 
@@ -103,15 +134,15 @@ class _Gathered:
         metadata = column.field.metadata
         self.field = StatField(column.physical, column.type, display_name(column.logical), widened_types(metadata))
         self.type = simple_string(column.type, column.field)
-        self.bounded = self.field.kind is not None and collation_of(column) is None
+        self._bounds = _bound_leaves(self.field, column)
+        self.bounded = self._bounds is not None
         self.files = self.with_bounds = self.with_null_count = self.bounds_rows = self.null_count_rows = 0
         self.mins: list[pa.Array] = []
         self.maxs: list[pa.Array] = []
 
     def leaves(self) -> list[StatLeaf]:
         """Statistics to decode."""
-        groups = ["nullCount", "minValues", "maxValues"] if self.bounded else ["nullCount"]
-        return [StatLeaf(group, self.field) for group in groups]
+        return [StatLeaf("nullCount", self.field), *(() if self._bounds is None else self._bounds.leaves)]
 
     def add(self, files: _Files, statistics: FileStats, depth: bool) -> None:
         """Count one batch, and with `depth` keep its bounds."""
@@ -119,9 +150,9 @@ class _Gathered:
         self.files += files.count
         self.with_null_count += files.count - nulls.null_count
         self.null_count_rows += files.rows_of(nulls.is_null())
-        if not self.bounded:
+        if self._bounds is None:
             return
-        low, high = (files.live(statistics.bound(self.field, side)) for side in ("min", "max"))
+        low, high = (files.live(self._bounds.ordered(statistics.leaf(leaf))) for leaf in self._bounds.leaves)
         unbounded = pc.or_(low.is_null(), high.is_null())
         if depth:
             bounded = pc.invert(unbounded) if low.null_count or high.null_count else None

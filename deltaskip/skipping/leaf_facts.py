@@ -64,7 +64,7 @@ def statistic_name(leaf: StatLeaf) -> str:
     """A statistic as people write it, such as min(name) or numRecords."""
     if leaf.field is None:
         return leaf.group
-    under = f" under the collation {leaf.collation[0]}" if leaf.collation else ""
+    under = f" under {leaf.collation[0]}" if leaf.collation else ""
     return f"{leaf.side or leaf.group}({leaf.field.label}){under}"
 
 

@@ -84,9 +84,16 @@ def test_the_same_for_people(run: Run, table: Path) -> None:
     assert any(line.split()[:3] == ["PROVIDER", "VERSION", "FROM"] for line in lines)
 
 
-def test_a_table_without_collations_says_so(run: Run, customers: Path) -> None:
-    assert "No column has a collation" in run("collations", customers).out
-    assert json.loads(run("collations", customers, "--json").out)["columns"] == []
+def test_a_table_without_collations_says_so(run: Run, tmp_path: Path) -> None:
+    TableBuilder(tmp_path / "plain", {"a": STRING}).commit()
+    assert "No column has a collation" in run("collations", tmp_path / "plain").out
+    assert json.loads(run("collations", tmp_path / "plain", "--json").out)["columns"] == []
+
+
+def test_the_demos_table(run: Run, customers: Path) -> None:
+    [column] = json.loads(run("collations", customers, "--json").out)["columns"]
+    assert column["column"] == "name"
+    assert "77.1" in str(column)
 
 
 def test_options_of_a_table_need_one(run: Run, customers: Path) -> None:
