@@ -135,7 +135,7 @@ def _files(
     columns = listing.JSON_COLUMNS if as_json else listing.TEXT_COLUMNS
     write = listing.write_json if as_json else listing.write_text
     # Counting reads the whole list of files and planning only some of it, so they run beside each other.
-    with listing.counting(opened) as total_files:
+    with listing.counting(opened, always=as_json) as total_files:
         files = opened.scan(where=where, limit=limit, time_zone=time_zone).files(columns=columns)
         write(sys.stdout, opened.version, total_files(), files)
 

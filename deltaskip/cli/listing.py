@@ -23,17 +23,28 @@ TEXT_COLUMNS = ("path", "size", "num_records", "deletion_vector")
 """Columns of `Scan.files()` that write_text needs."""
 
 _BATCH_ROWS = 4096
+_COUNTED_ROWS = 200_000
 
 
 @contextmanager
-def counting(table: DeltaTable) -> Iterator[Callable[[], int]]:
-    """Counts the files of the table's version meanwhile; the function waits for the number, or raises its error."""
+def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | None]]:
+    """Counts the files of the table's version meanwhile; the function waits for the number, or raises its error.
+
+    It gives None where counting would take longer than the list itself, unless the number is `always` wanted.
+    """
+    if not always and _is_large(table):
+        yield lambda: None
+        return
     table.snapshot.commit_adds  # noqa: B018 replayed here, once, as both sides need it
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(table.scan().total_files).result
 
 
-def write_json(out: IO[str], version: int, total_files: int, files: pa.Table) -> None:
+def _is_large(table: DeltaTable) -> bool:
+    return sum(part.metadata.num_rows for part in table.snapshot.checkpoint_parts) > _COUNTED_ROWS
+
+
+def write_json(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
     """Writes one JSON object: version, total_files, kept_files, and files with what a reader needs of each."""
     head = json.dumps({"version": version, "total_files": total_files, "kept_files": files.num_rows})
     out.write(f'{head[:-1]}, "files": [')
@@ -45,10 +56,16 @@ def write_json(out: IO[str], version: int, total_files: int, files: pa.Table) ->
     out.write("]}\n" if separator == "\n" else "\n]}\n")
 
 
-def write_text(out: IO[str], version: int, total_files: int, files: pa.Table) -> None:
-    """Writes a summary line and a line a file: size, rows (less those deleted by a deletion vector), path."""
+def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
+    """Writes a summary line and a line a file: size, rows (less those deleted by a deletion vector), path.
+
+    total_files: None where they were not counted.
+    """
     size = pc.sum(files.column("size")).as_py() or 0
-    out.write(f"version {version}: {files.num_rows:,} of {counted(total_files, 'file')}, {human_bytes(size)}\n")
+    found = counted(files.num_rows, "file")
+    if total_files is not None:
+        found = f"{files.num_rows:,} of {counted(total_files, 'file')}"
+    out.write(f"version {version}: {found}, {human_bytes(size)}\n")
     if files.num_rows:
         out.write(f"{'SIZE':>11}  {'ROWS':>13}  PATH\n")
     for record in _records(files, TEXT_COLUMNS):

@@ -13,6 +13,8 @@ import pytest
 from deltaskip import demo
 from deltaskip.table.table import DeltaTable
 from tests.cli.conftest import Run
+from tests.log.builder import TableBuilder as LogBuilder
+from tests.log.builder import add as log_add
 
 KEPT = [f"day=2026-01-{day:02}/part-{20 * (day - 1) + 12:05}.parquet" for day in range(4, 11)]
 
@@ -149,3 +151,14 @@ def test_asking_for_help_loads_no_heavy_library() -> None:
     )
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert finished.stdout.endswith("set()\n")
+
+
+def test_files_of_a_large_table_are_counted_for_programs_only(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = LogBuilder(tmp_path / "t")
+    builder.checkpoint(0, *[log_add(f"f{i}") for i in range(5)])
+    assert "version 0: 5 of 5 files" in run("files", tmp_path / "t").out
+    monkeypatch.setattr("deltaskip.cli.listing._COUNTED_ROWS", 4)
+    assert "version 0: 5 files, " in run("files", tmp_path / "t").out
+    assert json.loads(run("files", tmp_path / "t", "--json").out)["total_files"] == 5
