@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from deltaskip.collation.identifier import CollationId
 from deltaskip.collation.registry import find
@@ -48,7 +48,9 @@ _NAME_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^\s`.,]+))\s*([.,]|$)")
 class StatColumn:
     """A leaf that gets statistics: names from the root, logical and physical, Parquet field ids beside them, its type.
 
-    collation: the declared one, as written; None is binary order.
+    collation: the declared one, as written; None is binary order. bounded: whether minValues and maxValues hold it;
+    nullCount holds every column. delta-spark gives no bounds to booleans, binary, arrays, maps and variants, nor to a
+    collated string, whose bounds in binary order say nothing about comparisons under its collation.
     """
 
     logical: tuple[str, ...]
@@ -56,15 +58,11 @@ class StatColumn:
     field_ids: tuple[int | None, ...]
     type: DataType
     collation: str | None = None
+    bounded: bool = field(init=False)
 
-    @property
-    def bounded(self) -> bool:
-        """Whether minValues and maxValues hold it; nullCount holds every column.
-
-        delta-spark gives no bounds to booleans, binary, arrays, maps and variants, nor to a collated string, whose
-        bounds in binary order say nothing about comparisons under its collation.
-        """
-        return (self.type in _BOUNDED or isinstance(self.type, DecimalType)) and self.collation is None
+    def __post_init__(self) -> None:
+        bounded = (self.type in _BOUNDED or isinstance(self.type, DecimalType)) and self.collation is None
+        object.__setattr__(self, "bounded", bounded)
 
 
 def indexed_columns(
@@ -82,7 +80,7 @@ def indexed_columns(
     read, and for a column that does not exist.
     """
     partitions = {fold_name(name) for name in partition_columns}
-    fields = tuple(field for field in schema.fields if fold_name(field.name) not in partitions)
+    fields = tuple(each for each in schema.fields if fold_name(each.name) not in partitions)
     found = tuple(_leaves(fields, mapping_mode, (), (), ()))
     settings = properties or {}
     if columns is not None:
@@ -155,13 +153,13 @@ def _leaves(
     physical: tuple[str, ...],
     ids: tuple[int | None, ...],
 ) -> Iterator[StatColumn]:
-    for field in fields:
-        names = (*logical, field.name), (*physical, physical_name(field, mode)), (*ids, field_id(field))
-        if isinstance(field.type, StructType):
-            yield from _leaves(field.type.fields, mode, *names)
+    for each in fields:
+        names = (*logical, each.name), (*physical, physical_name(each, mode)), (*ids, field_id(each))
+        if isinstance(each.type, StructType):
+            yield from _leaves(each.type.fields, mode, *names)
         else:
-            collation = declared_collation(field, field.name) if field.type == STRING else None
-            yield StatColumn(*names, field.type, None if collation is None or _is_binary(collation) else collation)
+            collation = declared_collation(each, each.name) if each.type == STRING else None
+            yield StatColumn(*names, each.type, None if collation is None or _is_binary(collation) else collation)
 
 
 def _is_binary(collation: str) -> bool:

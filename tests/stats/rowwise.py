@@ -1,0 +1,119 @@
+"""The slow oracle: statistics of rows as plain Python values, by the rules as the protocol and delta-spark have them."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from deltaskip.schema.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    StructType,
+)
+
+BOUNDED = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING)
+
+
+def parsed(text: str) -> Any:
+    """JSON with numbers as they are written."""
+    return json.loads(text, parse_float=Decimal, parse_int=Decimal)
+
+
+def statistics(rows: list[dict[str, Any]], schema: StructType, deleted: frozenset[int] = frozenset()) -> dict[str, Any]:
+    """numRecords, minValues, maxValues and nullCount of the rows; bounds and null counts without the deleted ones."""
+    live = [row for i, row in enumerate(rows) if i not in deleted]
+    trees: dict[str, dict[str, Any]] = {"minValues": {}, "maxValues": {}, "nullCount": {}}
+    bounded = _walk(live, schema, trees)
+    found: dict[str, Any] = {"numRecords": Decimal(len(rows)), **trees}
+    if not bounded:
+        del found["minValues"], found["maxValues"]
+    return found
+
+
+def _walk(rows: list[dict[str, Any] | None], struct: StructType, trees: dict[str, dict[str, Any]]) -> bool:
+    any_bounded = False
+    for field in struct.fields:
+        values = [None if row is None else row[field.name] for row in rows]
+        if isinstance(field.type, StructType):
+            below: dict[str, dict[str, Any]] = {group: {} for group in trees}
+            bounded = _walk(values, field.type, below)
+            for group, tree in below.items():
+                if bounded or group == "nullCount":
+                    trees[group][field.name] = tree
+            any_bounded |= bounded
+            continue
+        trees["nullCount"][field.name] = Decimal(sum(value is None for value in values))
+        if field.type not in BOUNDED and not isinstance(field.type, DecimalType):
+            continue
+        any_bounded = True
+        there = [value for value in values if value is not None]
+        if there:
+            low, high = min(there, key=_order), max(there, key=_order)
+            for group, bound in (("minValues", _text(low, field.type, False)), ("maxValues", _text(high, field.type, True))):
+                if bound is not None:
+                    trees[group][field.name] = bound
+    return any_bounded
+
+
+def _order(value: Any) -> Any:
+    match value:
+        case float():
+            return math.isnan(value), 0.0 if math.isnan(value) else value
+        case str():
+            return value.encode()
+        case _:
+            return value
+
+
+def _text(value: Any, type_: DataType, is_max: bool) -> Any:
+    match value:
+        case float() if math.isnan(value):
+            return "NaN"
+        case float() if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        case float():
+            return Decimal(str(np.float32(value)) if type_ == FLOAT else repr(value))
+        case str():
+            return truncated_max(value) if is_max else value[:32]
+        case datetime():
+            in_utc = value.astimezone(UTC) if value.tzinfo else value
+            return in_utc.strftime("%Y").rjust(4, "0") + in_utc.strftime("-%m-%dT%H:%M:%S.") + (
+                f"{in_utc.microsecond // 1000:03}" + ("Z" if value.tzinfo else "")
+            )
+        case date():
+            return value.isoformat()
+        case _:
+            return Decimal(value)
+
+
+def truncated_max(value: str) -> str | None:
+    """The maximum over UTF-16 units, as Java has them: 32 whole, then a character above the next, at most 64."""
+    units = value.encode("utf-16-be")
+    at = [units[i : i + 2] for i in range(0, len(units), 2)]
+    if len(at) <= 32:
+        return value
+    end = 33 if b"\xd8" <= at[31][:1] < b"\xdc" else 32
+    while end <= 64:
+        if end >= len(at):
+            return value
+        if b"".join(at[end : end + 2]) == "\U0010ffff".encode("utf-16-be"):
+            end += 2
+            continue
+        above = "\x7f" if at[end] < b"\0\x7f" else "\U0010ffff"
+        return b"".join(at[:end]).decode("utf-16-be") + above
+    return None

@@ -1,0 +1,357 @@
+"""Statistics out of Parquet against the row-wise oracle: every type, nested, every layout of the file."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deltaskip.errors import DataFileMissing, SchemaError, StorageError
+from deltaskip.schema import arrow_schema, parse_schema, schema_to_json
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
+from deltaskip.stats import compute
+from tests.stats.rowwise import parsed, statistics
+
+NESTED = StructType(
+    (
+        StructField("x", INTEGER),
+        StructField("with.dot", STRING),
+        StructField("deep", StructType((StructField("y", TIMESTAMP), StructField("flag", BOOLEAN)))),
+        StructField("only flags", StructType((StructField("f", BOOLEAN), StructField("raw", BINARY)))),
+    )
+)
+SCHEMA = StructType(
+    (
+        StructField("b", BYTE),
+        StructField("sh", SHORT),
+        StructField("i", INTEGER),
+        StructField("l", LONG),
+        StructField("f", FLOAT),
+        StructField("d", DOUBLE),
+        StructField("small", DecimalType(5, 2)),
+        StructField("wide", DecimalType(38, 8)),
+        StructField("bo", BOOLEAN),
+        StructField("s", STRING),
+        StructField("bin", BINARY),
+        StructField("da", DATE),
+        StructField("ts", TIMESTAMP),
+        StructField("ntz", TIMESTAMP_NTZ),
+        StructField("a", ArrayType(STRING)),
+        StructField("m", MapType(STRING, INTEGER)),
+        StructField("st", NESTED),
+    )
+)
+TEXTS = st.text(st.sampled_from('az~\x7f\x80é￾\uffff😀\U0010ffff"\\\n\x01'), max_size=5) | st.builds(
+    lambda start, middle, n: start + middle * n,
+    st.sampled_from(["", "é" * 20, "x" * 31, "😀" * 15 + "x"]),
+    st.sampled_from(["a", "é", "😀", "\U0010ffff"]),
+    st.integers(0, 40),
+)
+TIMES = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999_999))
+
+
+def decimals(type_: DecimalType) -> st.SearchStrategy[Decimal]:
+    limit = 10**type_.precision - 1
+    return st.integers(-limit, limit).map(lambda v: Decimal((int(v < 0), tuple(map(int, str(abs(v)))), -type_.scale)))
+
+
+def values_of(type_: DataType) -> st.SearchStrategy[Any]:
+    match type_:
+        case StructType(fields):
+            return st.fixed_dictionaries({field.name: optional(field.type) for field in fields})
+        case ArrayType(element):
+            return st.lists(optional(element), max_size=2)
+        case MapType(_, value):
+            return st.lists(st.tuples(st.sampled_from(["k", "l"]), optional(value)), max_size=2, unique_by=lambda t: t[0])
+        case DecimalType():
+            return decimals(type_)
+    return _PRIMITIVES[type_]
+
+
+_PRIMITIVES: dict[DataType, st.SearchStrategy[Any]] = {
+    BYTE: st.integers(-128, 127),
+    SHORT: st.integers(-(1 << 15), (1 << 15) - 1),
+    INTEGER: st.integers(-(1 << 31), (1 << 31) - 1),
+    LONG: st.integers(-(1 << 63), (1 << 63) - 1),
+    FLOAT: st.floats(width=32),
+    DOUBLE: st.floats() | st.sampled_from([math.nan, 0.0, -0.0, 1.0]),
+    BOOLEAN: st.booleans(),
+    STRING: TEXTS,
+    BINARY: st.binary(max_size=3),
+    DATE: st.dates(),
+    TIMESTAMP: TIMES.map(lambda t: t.replace(tzinfo=UTC)),
+    TIMESTAMP_NTZ: TIMES,
+}
+
+
+def optional(type_: DataType) -> st.SearchStrategy[Any]:
+    return st.none() | values_of(type_)
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> dict[str, Any]:
+    """Ways to write the same rows."""
+    return {
+        "row_group_size": draw(st.sampled_from([1, 3, 1000])),
+        "use_dictionary": draw(st.booleans()),
+        "write_statistics": draw(st.sampled_from([True, True, False, ["i", "s"]])),
+        "store_decimal_as_integer": draw(st.booleans()),
+        "data_page_version": draw(st.sampled_from(["1.0", "2.0"])),
+    }
+
+
+@pytest.fixture(scope="module")
+def write() -> Any:
+    """Writes a Parquet file in a folder that goes with the module; gives its path."""
+    with tempfile.TemporaryDirectory() as folder:
+        number = iter(range(1 << 30))
+
+        def written(table: pa.Table, **layout: Any) -> str:
+            path = Path(folder) / f"{next(number)}.parquet"
+            pq.write_table(table, path, **layout)
+            return str(path)
+
+        yield written
+
+
+def one(path: str, schema: Any, **options: Any) -> Any:
+    """The parsed statistics of one file."""
+    return parsed(compute([path], schema, **options)["stats"][0].as_py())
+
+
+def within(part: Any, whole: Any) -> bool:
+    """Whether the statistics of `part` are all in `whole`, with the same values."""
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(key in whole and within(part[key], whole[key]) for key in part)
+    return bool(part == whole)
+
+
+ROWS = st.integers(0, 12).flatmap(lambda n: st.lists(values_of(SCHEMA), min_size=n, max_size=n))
+SETTINGS = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@SETTINGS
+@given(ROWS, layouts())
+def test_every_type_in_every_layout_is_as_the_rows_say(write: Callable[..., str], rows: list[Any], layout: Any) -> None:
+    path = write(pa.Table.from_pylist(rows, arrow_schema(SCHEMA)), **layout)
+    expected = statistics(rows, SCHEMA)
+    assert one(path, SCHEMA) == expected
+    assert one(path, SCHEMA, mode="scan") == expected
+    assert within(one(path, SCHEMA, mode="footer"), expected)
+
+
+@SETTINGS
+@given(ROWS, layouts(), st.sets(st.integers(0, 11)))
+def test_deleted_rows_count_as_records_only(
+    write: Callable[..., str], rows: list[Any], layout: Any, deleted: set[int]
+) -> None:
+    path = write(pa.Table.from_pylist(rows, arrow_schema(SCHEMA)), **layout)
+    vector = sorted(i for i in deleted if i < len(rows))
+    expected = {**statistics(rows, SCHEMA, frozenset(vector)), "tightBounds": True}
+    assert one(path, SCHEMA, deletion_vectors=[pa.array(vector, pa.int64())]) == expected
+    assert within(one(path, SCHEMA, deletion_vectors=[pa.array(vector, pa.int64())], mode="footer"), expected)
+
+
+FLAT = pa.table(
+    {
+        "i": pa.array([3, None, -5], pa.int32()),
+        "s": ["b", None, "a"],
+        "t": pa.array([-1, 1999, None], pa.timestamp("us", "UTC")),
+    }
+)
+
+
+def test_the_text_is_that_of_delta_spark(write: Callable[..., str]) -> None:
+    result = compute([write(FLAT)], FLAT.schema, tight_bounds=True)
+    assert result.schema.names == ["path", "num_records", "stats"]
+    assert result["num_records"].to_pylist() == [3]
+    assert result["stats"][0].as_py() == (
+        '{"numRecords":3,"minValues":{"i":-5,"s":"a","t":"1969-12-31T23:59:59.999Z"},'
+        '"maxValues":{"i":3,"s":"b","t":"1970-01-01T00:00:00.001Z"},"nullCount":{"i":1,"s":1,"t":1},"tightBounds":true}'
+    )
+
+
+def test_the_schema_may_be_json_arrow_or_a_struct(write: Callable[..., str]) -> None:
+    path = write(FLAT)
+    struct = StructType((StructField("i", INTEGER), StructField("s", STRING), StructField("t", TIMESTAMP)))
+    assert one(path, FLAT.schema) == one(path, struct) == one(path, schema_to_json(struct))
+    with pytest.raises(SchemaError, match="must be a StructType"):
+        compute([path], 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["auto", "scan", "footer"])
+def test_a_column_that_the_file_lacks_is_null_in_every_row(write: Callable[..., str], mode: Any) -> None:
+    schema = StructType((StructField("i", INTEGER), StructField("new", StructType((StructField("x", LONG),)))))
+    found = one(write(FLAT), schema, mode=mode)
+    assert found["nullCount"] == {"i": 1, "new": {"x": 3}}
+    assert found["minValues"] == {"i": -5, "new": {}}
+
+
+def test_a_name_in_other_letter_case_is_the_column(write: Callable[..., str]) -> None:
+    path = write(FLAT)
+    assert one(path, StructType((StructField("I", INTEGER),))) == {
+        "numRecords": 3, "minValues": {"I": -5}, "maxValues": {"I": 3}, "nullCount": {"I": 1},
+    }
+    twice = write(pa.table({"x": [1], "X": [2]}))
+    assert one(twice, StructType((StructField("x", LONG), StructField("X", LONG))))["minValues"] == {"x": 1, "X": 2}
+    either = one(write(pa.table({"Xy": [1], "xY": [2]})), StructType((StructField("xy", LONG),)))
+    assert either == {"numRecords": 1, "minValues": {}, "maxValues": {}, "nullCount": {}}
+
+
+def test_a_file_of_another_type_has_null_counts_only(write: Callable[..., str]) -> None:
+    for mode in ("auto", "scan", "footer"):
+        found = one(write(FLAT), StructType((StructField("s", LONG), StructField("i", STRING))), mode=mode)
+        assert found == {"numRecords": 3, "minValues": {}, "maxValues": {}, "nullCount": {"s": 1, "i": 1}}
+
+
+WIDENED: list[tuple[pa.Array, DataType, Any, Any]] = [
+    (pa.array([5, -3], pa.int8()), LONG, -3, 5),
+    (pa.array([5, -3], pa.int32()), DecimalType(20, 2), Decimal("-3.00"), Decimal("5.00")),
+    (pa.array([5, -3], pa.int32()), DOUBLE, Decimal("-3.0"), Decimal("5.0")),
+    (pa.array([0.1, -3], pa.float32()), DOUBLE, Decimal("-3.0"), Decimal("0.10000000149011612")),
+    (pa.array([Decimal("1.5"), Decimal("-1.5")], pa.decimal128(3, 1)), DecimalType(10, 3), Decimal("-1.500"), 1.5),
+    (pa.array([date(2020, 1, 2), date(1960, 1, 1)]), TIMESTAMP_NTZ, "1960-01-01T00:00:00.000", "2020-01-02T00:00:00.000"),
+    (pa.array([1, 2], pa.uint32()), LONG, 1, 2),
+    (pa.array([-1, 5], pa.timestamp("ns", "UTC")), TIMESTAMP, "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00.000Z"),
+    (pa.array([-1, 5], pa.timestamp("ms", "UTC")), TIMESTAMP, "1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00.005Z"),
+    (pa.array(["b", "a"], pa.large_string()), STRING, "a", "b"),
+    (pa.array(["b", "a"]).dictionary_encode(), STRING, "a", "b"),
+    (pa.array([b"b", b"a"]), STRING, "a", "b"),
+]
+
+
+@pytest.mark.parametrize(("stored", "type_", "low", "high"), WIDENED, ids=lambda v: str(getattr(v, "type", "")))
+def test_narrower_types_of_the_file_are_widened(
+    write: Callable[..., str], stored: pa.Array, type_: DataType, low: Any, high: Any
+) -> None:
+    path = write(pa.table({"x": stored}))
+    schema = StructType((StructField("x", type_),))
+    expected = {"numRecords": 2, "minValues": {"x": low}, "maxValues": {"x": high}, "nullCount": {"x": 0}}
+    assert one(path, schema) == expected
+    assert one(path, schema, mode="scan") == expected
+    assert within(one(path, schema, mode="footer"), expected)
+
+
+def test_a_value_that_the_type_cannot_hold_gives_no_bounds(write: Callable[..., str]) -> None:
+    path = write(pa.table({"x": [1, 300]}))
+    for mode in ("auto", "scan"):
+        assert one(path, StructType((StructField("x", BYTE),)), mode=mode)["minValues"] == {}
+
+
+OLD = pa.array([datetime(1500, 3, 1, 0, 0, 0, 123_456), datetime(2020, 1, 1)], pa.timestamp("us", "UTC"))
+
+
+def test_int96_is_scanned(write: Callable[..., str]) -> None:
+    path = write(pa.table({"t": OLD}), use_deprecated_int96_timestamps=True)
+    schema = StructType((StructField("t", TIMESTAMP),))
+    assert one(path, schema)["minValues"] == {"t": "1500-03-01T00:00:00.123Z"}
+    assert one(path, schema, mode="footer") == {"numRecords": 2, "minValues": {}, "maxValues": {}, "nullCount": {}}
+
+
+@pytest.mark.parametrize("int96", [False, True])
+@pytest.mark.parametrize(
+    ("keys", "known"),
+    [
+        ({}, True),
+        ({"org.apache.spark.version": "4.1.4"}, True),
+        ({"org.apache.spark.version": "2.4.8"}, False),
+        ({"org.apache.spark.version": "3.5.0", "both": ""}, False),
+    ],
+)
+def test_old_dates_of_another_calendar_are_not_known(
+    write: Callable[..., str], keys: dict[str, str], known: bool, int96: bool
+) -> None:
+    if "both" in keys:
+        keys = {**keys, "org.apache.spark.legacyDateTime": "", "org.apache.spark.legacyINT96": ""}
+    table = pa.table({"t": OLD, "new": OLD.take([1, 1]), "d": OLD.cast(pa.date32(), safe=False)})
+    path = write(table.replace_schema_metadata(keys), use_deprecated_int96_timestamps=int96)
+    schema = StructType((StructField("t", TIMESTAMP), StructField("new", TIMESTAMP), StructField("d", DATE)))
+    for mode in ("auto", "scan"):
+        found = one(path, schema, mode=mode)
+        assert set(found["minValues"]) == set(found["maxValues"]) == ({"t", "new", "d"} if known else {"new"})
+        assert found["nullCount"] == {"t": 0, "new": 0, "d": 0}
+
+
+def mapped(name: str, type_: DataType, number: int, physical: str) -> StructField:
+    metadata = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical}
+    return StructField(name, type_, True, metadata)
+
+
+def test_mapped_columns_are_found_by_name_or_by_id(write: Callable[..., str]) -> None:
+    schema = StructType((mapped("a", LONG, 1, "p1"), mapped("b", StructType((mapped("c", LONG, 3, "p3"),)), 2, "p2")))
+    named = write(pa.table({"p1": [1, 2], "p2": [{"p3": 5}, None]}))
+    expected = {
+        "numRecords": 2,
+        "minValues": {"p1": 1, "p2": {"p3": 5}},
+        "maxValues": {"p1": 2, "p2": {"p3": 5}},
+        "nullCount": {"p1": 0, "p2": {"p3": 1}},
+    }
+    assert one(named, schema, mapping_mode="name") == expected
+
+    def with_id(name: str, type_: pa.DataType, number: int) -> pa.Field:
+        return pa.field(name, type_, metadata={"PARQUET:field_id": str(number)})
+
+    fields = [with_id("other", pa.int64(), 1), with_id("names", pa.struct([with_id("here", pa.int64(), 3)]), 2)]
+    rows = [{"other": 1, "names": {"here": 5}}, {"other": 2, "names": None}]
+    numbered = write(pa.Table.from_pylist(rows, pa.schema(fields)))
+    for mode in ("auto", "scan"):
+        assert one(numbered, schema, mapping_mode="id", mode=mode) == expected
+    assert one(named, schema, mapping_mode="id") == {
+        "numRecords": 2, "minValues": {"p2": {}}, "maxValues": {"p2": {}}, "nullCount": {"p2": {}},
+    }
+
+
+def test_strings_that_are_not_utf8_have_no_bounds(write: Callable[..., str]) -> None:
+    broken = pa.array([b"a", b"\xff"]).view(pa.string())
+    for mode in ("auto", "scan"):
+        found = one(write(pa.table({"s": broken})), StructType((StructField("s", STRING),)), mode=mode)
+        assert found == {"numRecords": 2, "minValues": {"s": "a"}, "maxValues": {}, "nullCount": {"s": 0}}
+
+
+def test_damaged_and_missing_files_are_named(tmp_path: Path) -> None:
+    schema = parse_schema('{"type":"struct","fields":[]}')
+    with pytest.raises(DataFileMissing, match=r"gone\.parquet is not there"):
+        compute([tmp_path / "gone.parquet"], schema)
+    whole = tmp_path / "whole.parquet"
+    pq.write_table(FLAT, whole)
+    for content in (b"", b"PAR1", b"x" * 100, whole.read_bytes()[:-20] + b"\xff\xff\xff\x7fPAR1"):
+        broken = tmp_path / "broken.parquet"
+        broken.write_bytes(content)
+        with pytest.raises(StorageError, match=r"broken\.parquet is no whole Parquet file"):
+            compute([broken], schema)
+
+
+def test_an_unknown_mode_and_unlike_lengths_are_refused(write: Callable[..., str]) -> None:
+    with pytest.raises(ValueError, match="no mode 'fast'"):
+        compute([write(FLAT)], FLAT.schema, mode="fast")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="1 files and 2 deletion vectors"):
+        compute([write(FLAT)], FLAT.schema, deletion_vectors=[None, None])
