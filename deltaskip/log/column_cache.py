@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["DEFAULT_CAPACITY_BYTES", "ColumnCache"]
 
-DEFAULT_CAPACITY_BYTES = 384 << 20
+DEFAULT_CAPACITY_BYTES = 256 << 20
 
 
 class ColumnCache:

@@ -252,7 +252,7 @@ class _CheckpointBatch(Batch):
             if constant is None:
                 read.append(path)
             else:
-                found[path] = pa.repeat(constant, self.num_rows)
+                found[path] = self._repeated(constant)
         if read:
             add = self._read([".".join(("stats_parsed", *path)) for path in read])
             parsed = pc.struct_field(add, "stats_parsed")
@@ -261,6 +261,13 @@ class _CheckpointBatch(Batch):
         elif present:
             self._struct_valid = pa.repeat(TRUE, self.num_rows)
         return list(found.values())
+
+    def _repeated(self, constant: pa.Scalar) -> pa.Array:
+        """One array serves every row group of this size, and every statistic that is the same in all their files."""
+        values: pa.Array = self.cache.array(
+            ("repeated", constant.type, constant.as_py(), self.num_rows), lambda: pa.repeat(constant, self.num_rows)
+        )
+        return values
 
     def struct_valid(self) -> pa.BooleanArray | None:
         return self._struct_valid
