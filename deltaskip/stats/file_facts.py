@@ -6,17 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from deltaskip.collation.collation import Collation
 from deltaskip.collation.identifier import CollationId
 from deltaskip.collation.registry import evaluator
 from deltaskip.errors import StorageError
+from deltaskip.kernels.conversion import numpy_values
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import STRING
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
-from deltaskip.stats.footer import ColumnPlan, Planner, footer_facts, read_footer
+from deltaskip.stats.footer import ColumnPlan, Footer, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import Side
 from deltaskip.stats.scan import ScannedColumn, scan_file
 from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
@@ -96,7 +98,8 @@ class FileReader:
         try:
             groups = [footer.row_groups[number] for number in numbers]
             plans = self._planner.plans(footer)
-            found = [self._from_footer(plan, groups, i, deleted) for i, plan in enumerate(plans)]
+            gone = 0 if deleted is None else _deleted_in(footer, numbers, deleted)
+            found = [self._from_footer(plan, groups, i, gone) for i, plan in enumerate(plans)]
         except (ValueError, KeyError, IndexError, TypeError, UnicodeDecodeError) as error:
             raise StorageError(f"The footer of the data file {path} is damaged: {error}; restore the file.") from error
         columns = [facts for facts, _ in found]
@@ -110,14 +113,14 @@ class FileReader:
         return FileFacts(rows, tuple(columns), len(wanted))
 
     def _from_footer(
-        self, plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], i: int, deleted: pa.Int64Array | None
+        self, plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], i: int, deleted: int
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """What the footer proves of column `i`, and what is to be read for the rest."""
+        """What the footer proves of column `i` where `deleted` rows are no longer there, and what is to be read."""
         orders = self._request.orders[i]
         facts, unproved = footer_facts(plan, groups)
         nothing = facts.extremes == NO_VALUES
         collated = (NO_VALUES if nothing else UNKNOWN,) * len(orders)
-        if deleted is not None and len(deleted):
+        if deleted:
             return self._live(plan, facts, orders, deleted)
         facts = ColumnFacts(facts.null_count, facts.extremes, collated)
         if not plan.nodes or self._request.mode == "footer":
@@ -127,15 +130,14 @@ class FileReader:
         return facts, ScannedColumn(plan, False, orders) if orders and not nothing else None
 
     def _live(
-        self, plan: ColumnPlan, facts: ColumnFacts, orders: tuple[Collation, ...], deleted: pa.Int64Array
+        self, plan: ColumnPlan, facts: ColumnFacts, orders: tuple[Collation, ...], deleted: int
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
         """The same where rows are deleted: footers describe them, too."""
         unknown = ColumnFacts(None, UNKNOWN, (UNKNOWN,) * len(orders))
         if plan.nodes is None or (plan.nodes and self._request.mode == "footer"):
             return unknown, None
         if not plan.nodes and facts.null_count is not None:
-            live = facts.null_count - len(deleted)
-            return ColumnFacts(live, NO_VALUES, (NO_VALUES,) * len(orders)), None
+            return ColumnFacts(facts.null_count - deleted, NO_VALUES, (NO_VALUES,) * len(orders)), None
         return unknown, ScannedColumn(plan, plan.column.bounded, orders)
 
 
@@ -165,6 +167,14 @@ def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
     if collated:
         parts.append(f'"statsWithCollation":{{{",".join(collated)}}}')
     return "{" + ",".join(parts) + "}"
+
+
+def _deleted_in(footer: Footer, row_groups: Sequence[int], deleted: pa.Int64Array) -> int:
+    """How many of the deleted rows lie in the row groups."""
+    rows = numpy_values(deleted)
+    starts = np.array([footer.rows_before(group) for group in row_groups], np.int64)
+    ends = starts + np.array([footer.group_rows(group) for group in row_groups], np.int64)
+    return int((np.searchsorted(rows, ends) - np.searchsorted(rows, starts)).sum())
 
 
 def _text(column: StatColumn, extremes: Extremes, side: Side) -> str | None:

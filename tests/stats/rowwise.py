@@ -1,4 +1,4 @@
-"""The slow oracle: statistics of rows as plain Python values, by the rules as the protocol and delta-spark have them."""
+"""The slow oracle: statistics of rows as plain Python values, by the rules of the protocol and of delta-spark."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def _walk(rows: list[dict[str, Any] | None], struct: StructType, trees: dict[str
         there = [value for value in values if value is not None]
         if there:
             low, high = min(there, key=_order), max(there, key=_order)
-            for group, bound in (("minValues", _text(low, field.type, False)), ("maxValues", _text(high, field.type, True))):
+            bounds = {"minValues": _text(low, field.type, False), "maxValues": _text(high, field.type, True)}
+            for group, bound in bounds.items():
                 if bound is not None:
                     trees[group][field.name] = bound
     return any_bounded
@@ -87,7 +88,7 @@ def _text(value: Any, type_: DataType, is_max: bool) -> Any:
         case float() if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
         case float():
-            return Decimal(str(np.float32(value)) if type_ == FLOAT else repr(value))
+            return _fewest_digits(value, np.float32 if type_ == FLOAT else np.float64)
         case str():
             return truncated_max(value) if is_max else value[:32]
         case datetime():
@@ -99,6 +100,15 @@ def _text(value: Any, type_: DataType, is_max: bool) -> Any:
             return value.isoformat()
         case _:
             return Decimal(value)
+
+
+def _fewest_digits(value: float, width: Any) -> Decimal:
+    """Of two digits or more the fewest that are read back as the value, as Java prints it."""
+    for digits in range(2, 18):
+        text = f"{value:.{digits - 1}e}"
+        if float(text) == value or (width is np.float32 and abs(float(text)) < 3.5e38 and width(text) == value):
+            return Decimal(text)
+    return Decimal(repr(value))
 
 
 def truncated_max(value: str) -> str | None:

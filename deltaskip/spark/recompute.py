@@ -1,0 +1,259 @@
+"""Statistics of a table's files computed by a Spark job; nothing is committed here."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from deltaskip import errors
+from deltaskip.actions import DeletionVectorDescriptor, decode_paths, hadoop_path
+from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
+from deltaskip.kernels.conversion import arrow_array
+from deltaskip.log import Snapshot
+from deltaskip.spark.recompute_task import DataFile, pack, task_runner
+from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.computation import Collations, statistics_request
+from deltaskip.stats.facts import FileFacts, joined_files
+from deltaskip.stats.file_facts import Mode, StatisticsRequest, stats_json
+from deltaskip.stats.merge import has_statistics, merged_stats
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["RESULT_SCHEMA", "recompute_request", "recompute_statistics"]
+
+RESULT_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("dv_id", pa.string()),
+        pa.field("num_records", pa.int64(), nullable=False),
+        pa.field("stats", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("scanned", pa.int64(), nullable=False),
+    ]
+)
+
+_TASK_BYTES = 64 << 20
+# What opening a file costs, in bytes that could be scanned meanwhile.
+_OPEN_BYTES = 64 << 10
+_TASK_FILES = 4096
+_JOB_FILES = 50_000
+_TASKS_PER_CORE = 3
+_UNKNOWN_CORES = 16
+_TASK_SCHEMA = "task bigint, files binary"
+_RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
+
+
+def recompute_statistics(
+    spark: SparkSession,
+    table: DeltaTable,
+    where: object = None,
+    columns: Sequence[str] | None = None,
+    collations: Collations | Sequence[str] | None = None,
+    mode: Mode = "auto",
+    only_missing: bool = False,
+    *,
+    kernel_spelling: bool = False,
+    task_bytes: int = _TASK_BYTES,
+    job_files: int = _JOB_FILES,
+) -> Iterator[pa.Table]:
+    """The statistics of the table's files as `add` actions hold them, RESULT_SCHEMA, a table for each Spark job.
+
+    spark: a session, classic or Connect, whose executors reach the files and have this package. where: as in
+    table.scan; files that cannot hold a matching row are left alone. columns: only these are computed, and the file's
+    other statistics stay as the log has them. collations: as in stats.compute; None: the versions that the domain
+    metadata `collations` asks for and this process can evaluate. only_missing: only files that lack some of what would
+    be computed. task_bytes: of data files to a task; a larger file is read by several, each some of its row groups.
+    job_files: files to a job, of which the results are in the driver's memory at once.
+
+    path: as logged; with dv_id it is the key of the logical file. num_records: physical rows. scanned: columns of which
+    values were read. Rows that a deletion vector deletes count in no bound and no null count, and `tightBounds` is true
+    where the table's protocol has deletion vectors.
+    Raises what stats.compute raises, for files when a job runs, and SparkUnavailable where executors lack the package.
+    """
+    request = recompute_request(table.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
+    files = _files(table, where, columns is not None or only_missing)
+    if only_missing:
+        lacking = [not has_statistics(text, request) for text in files["stats"].to_pylist()]
+        files = files.filter(arrow_array(lacking, pa.bool_()))
+    return _jobs(spark, table.snapshot, files, request, columns is not None, _Sizes(task_bytes, job_files))
+
+
+def recompute_request(
+    snapshot: Snapshot,
+    columns: Sequence[str] | None = None,
+    collations: Collations | Sequence[str] | None = None,
+    mode: Mode = "auto",
+    *,
+    kernel_spelling: bool = False,
+) -> StatisticsRequest:
+    """What recompute_statistics computes of every file of this version of a table. Raises as it does."""
+    chosen = indexed_columns(
+        snapshot.schema,
+        partition_columns=snapshot.partition_columns,
+        mapping_mode=snapshot.mapping_mode,
+        properties=snapshot.properties,
+        columns=columns,
+    )
+    features = {*(snapshot.protocol.reader_features or ()), *(snapshot.protocol.writer_features or ())}
+    return statistics_request(
+        chosen,
+        _versions_of_domain(snapshot, chosen) if collations is None else collations,
+        mapping_mode=snapshot.mapping_mode,
+        mode=mode,
+        tight_bounds="deletionVectors" in features,
+        kernel_spelling=kernel_spelling,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    task_bytes: int
+    job_files: int
+
+
+def _versions_of_domain(snapshot: Snapshot, columns: Sequence[StatColumn]) -> dict[str, list[str]]:
+    # COLLATIONS RFC, Collation versions: "Clients are allowed to ignore the hints."
+    domain = snapshot.domains.get("collations")
+    try:
+        versions = None if domain is None else json.loads(domain.configuration).get("writeVersions")
+    except (ValueError, AttributeError):
+        versions = None
+    if not isinstance(versions, dict):
+        return {}
+    usable = {name: [str(v) for v in each] for name, each in versions.items() if isinstance(each, list)}
+    return declared_collations(columns, usable)
+
+
+def _files(table: DeltaTable, where: object, with_stats: bool) -> pa.Table:
+    names = ["path", "size", "deletion_vector", *(["stats"] if with_stats else [])]
+    files = table.snapshot.adds(names)
+    if where is None:
+        return files
+    kept = table.scan(where).files(columns=["path"])["path"]
+    decoded = decode_paths(files["path"].combine_chunks())
+    return files.filter(pc.is_in(decoded, value_set=kept.combine_chunks()))
+
+
+def _jobs(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    files: pa.Table,
+    request: StatisticsRequest,
+    merge: bool,
+    sizes: _Sizes,
+) -> Iterator[pa.Table]:
+    options = getattr(snapshot.storage, "options", None)
+    runner = task_runner(request, snapshot.table_root, options)
+    cores = _cores(spark)
+    for start in range(0, len(files), sizes.job_files):
+        chosen = files.slice(start, sizes.job_files).combine_chunks()
+        data_files = _data_files(snapshot, chosen)
+        tasks = _tasks(data_files, sizes.task_bytes, cores)
+        rows = _run(spark, [(i, pack(task)) for i, task in enumerate(tasks)], runner)
+        yield _result(chosen, data_files, rows, request, merge)
+
+
+def _data_files(snapshot: Snapshot, files: pa.Table) -> list[DataFile]:
+    found = []
+    rows = zip(files["path"].to_pylist(), files["size"].to_pylist(), files["deletion_vector"].to_pylist(), strict=True)
+    for number, (path, size, vector) in enumerate(rows):
+        descriptor = None if vector is None else DeletionVectorDescriptor(**vector)
+        found.append(DataFile(number, hadoop_path(snapshot.table_root, path), size, descriptor))
+    return found
+
+
+def _tasks(files: Sequence[DataFile], task_bytes: int, cores: int) -> list[list[DataFile]]:
+    """Files in tasks of about as many bytes each, large ones in pieces; enough tasks to keep all cores at work."""
+    total = sum(file.size + _OPEN_BYTES for file in files)
+    target = max(1, min(task_bytes, total // (cores * _TASKS_PER_CORE) + 1))
+    tasks: list[list[DataFile]] = []
+    current: list[DataFile] = []
+    filled = 0
+    for file in files:
+        pieces = -(-file.size // task_bytes)
+        if pieces > 1:
+            tasks += [[replace(file, piece=(i, pieces))] for i in range(pieces)]
+            continue
+        current.append(file)
+        filled += file.size + _OPEN_BYTES
+        if filled >= target or len(current) == _TASK_FILES:
+            tasks.append(current)
+            current, filled = [], 0
+    return [*tasks, current] if current else tasks
+
+
+def _cores(spark: SparkSession) -> int:
+    """What classic Spark says; Connect does not tell."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "builtins"):
+            raise
+        return _UNKNOWN_CORES
+
+
+def _run(spark: SparkSession, tasks: list[tuple[int, bytes]], runner: Any) -> list[Any]:
+    """The rows of TASK_RESULT that the tasks gave."""
+    frame = spark.createDataFrame(tasks, _TASK_SCHEMA).repartitionByRange(len(tasks), "task")
+    try:
+        found: list[Any] = frame.mapInArrow(runner, _RESULT_DDL).collect()
+    except Exception as error:
+        _raise_own(error)
+    return found
+
+
+def _raise_own(error: Exception) -> NoReturn:
+    """What a task raised, as the driver would have raised it."""
+    text = str(error)
+    if re.search(r"No module named '(deltaskip|pyarrow)", text):
+        raise SparkUnavailable(
+            "The Python of Spark's executors has no deltaskip: install it there, or let spark.pyspark.python or "
+            "PYSPARK_PYTHON name an interpreter that has it (an archive of conda-pack or venv-pack does, too)."
+        ) from error
+    own = re.search(r"deltaskip\.errors\.(\w+): (.*)", text)
+    if own is not None:
+        kind = getattr(errors, own[1], StorageError)
+        if issubclass(kind, DeltaSkipError):
+            raise kind(own[2].strip()) from error
+    raise error
+
+
+def _result(
+    files: pa.Table, data_files: Sequence[DataFile], rows: Sequence[Any], request: StatisticsRequest, merge: bool
+) -> pa.Table:
+    """The results in the order of the files, those of pieces joined."""
+    stats: list[str | None] = [None] * len(files)
+    records, scanned = [0] * len(files), [0] * len(files)
+    pieces: dict[int, list[FileFacts]] = {}
+    for row in rows:
+        records[row.file] += row.num_records
+        scanned[row.file] = max(scanned[row.file], row.scanned)
+        if row.facts is None:
+            stats[row.file] = row.stats
+        else:
+            pieces.setdefault(row.file, []).append(pickle.loads(row.facts))
+    for number, parts in pieces.items():
+        stats[number] = stats_json(joined_files(parts, request.orders), request)
+    if merge:
+        both = zip(files["stats"].to_pylist(), stats, strict=True)
+        stats = [None if new is None else merged_stats(old, new, request) for old, new in both]
+    vectors = [file.deletion_vector for file in data_files]
+    columns = [
+        files["path"].combine_chunks(),
+        arrow_array([None if vector is None else vector.unique_id for vector in vectors], pa.string()),
+        arrow_array(records, pa.int64()),
+        arrow_array(stats, pa.string()),
+        files["size"].combine_chunks(),
+        arrow_array(scanned, pa.int64()),
+    ]
+    missing = stats.count(None)
+    if missing:
+        raise StorageError(f"Spark gave no statistics for {missing} of {len(files)} files; run it again.")
+    return pa.Table.from_arrays(columns, schema=RESULT_SCHEMA)

@@ -1,0 +1,121 @@
+"""Statistics of some columns put into those that a file has, and whether those that it has are all there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deltaskip.stats.file_facts import StatisticsRequest
+from deltaskip.stats.values import json_string
+
+__all__ = ["has_statistics", "merged_stats"]
+
+_GROUPS = ("minValues", "maxValues", "nullCount")
+_COLLATED = "statsWithCollation"
+
+
+class _Number(str):
+    """A JSON number as it was written: no digit is lost on the way."""
+
+
+def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
+    """The statistics `old` with those of the request's columns replaced by `new`, those of other columns kept.
+
+    Where what is kept was not tight, the whole is not: its bounds still bound, and null counts of 0 and of all rows
+    still say what they say (PROTOCOL, Per-file Statistics). Collated bounds of other identifiers are kept. An `old`
+    that is no JSON object gives `new`.
+    """
+    before = _parsed(old)
+    if not before:
+        return new
+    found = _parsed(new)
+    paths = [column.physical for column in request.columns]
+    kept = {group: _without(before.get(group), paths) for group in _GROUPS}
+    tight = found.pop("tightBounds", None)
+    if any(map(_has_leaf, kept.values())) and before.get("tightBounds") is False:
+        tight = False
+    merged = {**found, **{group: _over(kept[group], found.get(group)) for group in _GROUPS}}
+    collated = _over(_as_object(before.get(_COLLATED)), found.get(_COLLATED))
+    merged = {key: value for key, value in merged.items() if value or key not in _GROUPS}
+    merged.pop(_COLLATED, None)
+    if tight is not None:
+        merged["tightBounds"] = tight
+    if collated:
+        merged[_COLLATED] = collated
+    return _text(merged)
+
+
+def has_statistics(text: str | None, request: StatisticsRequest) -> bool:
+    """Whether a file's statistics hold all that the request asks for: a row count, null counts, and the bounds of every
+    column that is not null in all rows."""
+    stats = _parsed(text)
+    rows = stats.get("numRecords")
+    if not isinstance(rows, _Number):
+        return False
+    collated = _as_object(stats.get(_COLLATED))
+    for column, identifiers in zip(request.columns, request.collations, strict=True):
+        nulls = _at(stats.get("nullCount"), column.physical)
+        if nulls is None:
+            return False
+        if nulls == rows:
+            continue
+        holders = [stats] if column.bounded else []
+        holders += [_as_object(collated.get(identifier)) for identifier in identifiers]
+        if any(_at(holder.get(group), column.physical) is None for holder in holders for group in _GROUPS[:2]):
+            return False
+    return True
+
+
+def _parsed(text: str | None) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_float=_Number, parse_int=_Number) if text else {}
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _as_object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _at(tree: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree
+
+
+def _without(tree: Any, paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
+    left = _as_object(tree)
+    for path in paths:
+        holder = _at(left, path[:-1])
+        if isinstance(holder, dict):
+            holder.pop(path[-1], None)
+    return left
+
+
+def _has_leaf(tree: Any) -> bool:
+    return any(map(_has_leaf, tree.values())) if isinstance(tree, dict) else True
+
+
+def _over(under: dict[str, Any], over: Any) -> dict[str, Any]:
+    """Both trees, `over` where they meet."""
+    merged = dict(under)
+    for name, value in _as_object(over).items():
+        both = isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = _over(merged[name], value) if both else value
+    return merged
+
+
+def _text(value: Any) -> str:
+    match value:
+        case _Number():
+            return str(value)
+        case str():
+            return json_string(value)
+        case Mapping():
+            return "{" + ",".join(f"{json_string(name)}:{_text(each)}" for name, each in value.items()) + "}"
+        case list():
+            return "[" + ",".join(map(_text, value)) + "]"
+        case _:
+            return json.dumps(value)

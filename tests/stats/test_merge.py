@@ -1,0 +1,80 @@
+"""Statistics of some columns put into older ones, and whether anything is missing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from deltaskip.schema.types import STRING, DecimalType, StructField, StructType
+from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.computation import statistics_request
+from deltaskip.stats.file_facts import StatisticsRequest
+from deltaskip.stats.merge import has_statistics, merged_stats
+
+SCHEMA = StructType(
+    (
+        StructField("a", DecimalType(38, 2)),
+        StructField("s", StructType((StructField("x", STRING), StructField("y", STRING)))),
+    )
+)
+CI = "icu.UNICODE_CI.77.1"
+WHOLE = (
+    '{"numRecords":2,"minValues":{"a":123456789012345678901234567890.10,"s":{"x":"p","y":"q"}},'
+    '"maxValues":{"a":1E-7,"s":{"x":"p","y":"é\\n"}},"nullCount":{"a":0,"s":{"x":0,"y":1}}}'
+)
+
+
+def request(columns: list[str] | None, collated: bool = False) -> StatisticsRequest:
+    chosen = indexed_columns(SCHEMA, columns=columns)
+    return statistics_request(chosen, {"s.x": [CI]} if collated else ())
+
+
+def test_recomputed_columns_replace_and_others_keep_every_digit() -> None:
+    new = '{"numRecords":2,"minValues":{"s":{"x":"b"}},"maxValues":{"s":{}},"nullCount":{"s":{"x":2}}}'
+    assert merged_stats(WHOLE, new, request(["s.x"])) == (
+        '{"numRecords":2,"minValues":{"a":123456789012345678901234567890.10,"s":{"y":"q","x":"b"}},'
+        '"maxValues":{"a":1E-7,"s":{"y":"é\\n"}},"nullCount":{"a":0,"s":{"y":1,"x":2}}}'
+    )
+
+
+@pytest.mark.parametrize("old", [None, "", "{}", "null", "[1]", "{broken"])
+def test_without_older_statistics_the_new_ones_are_all(old: str | None) -> None:
+    assert merged_stats(old, WHOLE, request(None)) == WHOLE
+
+
+def test_bounds_that_were_not_tight_stay_so_while_any_is_kept() -> None:
+    wide = WHOLE[:-1] + ',"tightBounds":false}'
+    part = '{"numRecords":2,"nullCount":{"a":0},"tightBounds":true}'
+    assert json.loads(merged_stats(wide, part, request(["a"])))["tightBounds"] is False
+    whole = WHOLE[:-1] + ',"tightBounds":true}'
+    assert json.loads(merged_stats(wide, whole, request(None)))["tightBounds"] is True
+
+
+def test_collated_bounds_of_other_identifiers_are_kept() -> None:
+    old = WHOLE[:-1] + ',"statsWithCollation":{"icu.de.1":{"minValues":{"s":{"x":"o"}}},"' + CI + '":{"minValues":{}}}}'
+    new = '{"numRecords":2,"nullCount":{},"statsWithCollation":{"' + CI + '":{"minValues":{"s":{"x":"n"}}}}}'
+    merged = json.loads(merged_stats(old, new, request(["s.x"], collated=True)))
+    assert merged["statsWithCollation"] == {
+        "icu.de.1": {"minValues": {"s": {"x": "o"}}},
+        CI: {"minValues": {"s": {"x": "n"}}},
+    }
+
+
+def test_statistics_are_there_only_if_every_one_is() -> None:
+    assert has_statistics(WHOLE, request(None))
+    assert not has_statistics(WHOLE, request(None, collated=True))
+    stats = json.loads(WHOLE)
+    for group, column in (("minValues", "a"), ("maxValues", "a"), ("nullCount", "a"), ("nullCount", "s")):
+        less = json.loads(WHOLE)
+        del less[group][column]
+        assert not has_statistics(json.dumps(less), request(None)), (group, column)
+    del stats["numRecords"]
+    for text in (None, "", "[]", "{", json.dumps(stats), '{"numRecords":"2"}'):
+        assert not has_statistics(text, request(None))
+
+
+def test_a_column_of_nulls_needs_no_bounds() -> None:
+    text = '{"numRecords":2,"nullCount":{"a":2,"s":{"x":2,"y":2}}}'
+    assert has_statistics(text, request(None, collated=True))
+    assert not has_statistics(text.replace('"x":2', '"x":1'), request(["s.x"]))
