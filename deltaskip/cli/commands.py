@@ -1,6 +1,7 @@
 """The commands, their options, and the boundary where errors become one sentence and an exit status.
 
-Every command but `demo` only reads. What a command needs beyond click is imported when it runs, so `--help` is light.
+Every command but `demo` and `checkpoint` only reads. What a command needs beyond click is imported when it runs, so
+`--help` is light.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def program(context: click.Context) -> None:
     """Which files of a Delta table can hold rows that match a predicate?
 
-    TABLE is a folder or URI that holds a _delta_log. Nothing is ever written to it.
+    TABLE is a folder or URI that holds a _delta_log. Only `checkpoint` writes to it.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -220,6 +221,23 @@ def _collations(
         display.print_json(found.to_dict())
     else:
         collations.print_collations(found)
+
+
+@program.command("checkpoint")
+@_reads_table
+@click.option("--clean-up", is_flag=True, help="Then delete what of the log no retained version needs.")
+def _checkpoint(
+    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
+    clean_up: bool,
+) -> None:
+    """Write a checkpoint of the table's state, so that opening it reads fewer commits."""
+    from deltaskip.cli import checkpoints, display
+
+    found = checkpoints.checkpoint(_open(table, version, timestamp, storage_options), clean_up)
+    if as_json:
+        display.print_json(found)
+    else:
+        checkpoints.print_checkpoint(found)
 
 
 @program.command("demo")

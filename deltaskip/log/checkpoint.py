@@ -37,6 +37,7 @@ _REQUIRED = {
     "domainMetadata": "domain",
     "sidecar": "path",
     "add": "path",
+    "remove": "path",
 }
 _SMALL = ("protocol", "metaData", "txn", "domainMetadata", "sidecar")
 _PARALLEL_OPENS = 16
@@ -198,12 +199,17 @@ class CheckpointPart:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """An open checkpoint: the table's state, the files that hold its adds, and the adds that JSON held."""
+    """An open checkpoint: the table's state, the files that hold its adds, and the adds that JSON held.
+
+    remove_parts: the files that hold tombstones; those that JSON held are not kept. sidecars: their locations.
+    """
 
     version: int
     state: StateChange
     parts: tuple[CheckpointPart, ...]
     inline: Replay
+    remove_parts: tuple[CheckpointPart, ...] = ()
+    sidecars: tuple[str, ...] = ()
 
 
 def open_checkpoint(storage: Storage, root: str, ref: CheckpointRef) -> Checkpoint:
@@ -223,7 +229,9 @@ def open_checkpoint(storage: Storage, root: str, ref: CheckpointRef) -> Checkpoi
         state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
     paths = [_sidecar_location(root, sidecar) for sidecar in sidecars]
     parts = [*main, *_open_parts(storage, root, ref.version, paths)]
-    return Checkpoint(ref.version, state, tuple(part for part in parts if part.row_groups_with("add")), inline)
+    with_adds = tuple(part for part in parts if part.row_groups_with("add"))
+    with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
+    return Checkpoint(ref.version, state, with_adds, inline, with_removes, tuple(paths))
 
 
 def _open_parts(storage: Storage, root: str, version: int, paths: Sequence[str]) -> list[CheckpointPart]:

@@ -15,7 +15,7 @@ from deltaskip.log.segment import LogListing, earliest_rebuildable
 from deltaskip.log.snapshot import ICT_ENABLED
 from deltaskip.storage import Storage
 
-__all__ = ["HistoryEntry", "history", "version_at_timestamp"]
+__all__ = ["HistoryEntry", "commit_time", "history", "version_at_timestamp"]
 
 _ICT_VERSION = "delta.inCommitTimestampEnablementVersion"
 
@@ -69,7 +69,7 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
     versions = [] if earliest is None else [version for version in sorted(listing.commits) if version >= earliest]
     if not versions:
         raise VersionNotFound(f"{root} has no commit left to tell the time of a version: open it by version instead.")
-    time_of = _time_of(storage, root, listing, versions)
+    time_of = commit_time(storage, root, listing, versions)
     latest, newest = versions[-1], time_of(versions[-1])
     if timestamp_ms > newest:
         raise VersionNotFound(
@@ -85,8 +85,13 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
     return versions[position - 1]
 
 
-def _time_of(storage: Storage, root: str, listing: LogListing, versions: Sequence[int]) -> Callable[[int], int]:
-    """The time of each version; in-commit timestamps are read when asked for."""
+def commit_time(
+    storage: Storage, root: str, listing: LogListing, versions: Sequence[int]
+) -> Callable[[int], int]:
+    """When each of the versions, ascending, was committed, in milliseconds since the epoch.
+
+    In-commit timestamps are read when asked for. The times never descend.
+    """
     times = _file_times(listing, versions)
     ict_from = _ict_from(storage, root)
     if ict_from is None or ict_from > versions[-1]:

@@ -86,7 +86,11 @@ class Storage(Protocol):
         ...
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A local file to write: at the end of the block its content is `put` at `path`, after an error it is not."""
+        """A local file to write: at the end of the block it becomes the file at `path`, unless there is one by then.
+
+        A reader may have looked at that one already, and what two writers publish under one name is equal in meaning.
+        After an error in the block nothing is published.
+        """
         ...
 
     def delete(self, path: str) -> None:

@@ -98,7 +98,7 @@ class LocalStorage:
         replace(path, data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A temporary file beside `path`, renamed over it at the end of the block."""
+        """A temporary file beside `path`, linked to it at the end of the block unless it is there by then."""
         return publish(path)
 
     def delete(self, path: str) -> None:

@@ -26,13 +26,7 @@ _RENAME_NOREPLACE = 1
 def create(path: str, data: bytes) -> None:
     """Write a file that is not there yet. Raises FileExistsError where it is, StorageError where writing failed."""
     with _written(path, data) as temporary:
-        try:
-            os.link(temporary, path)
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            _rename_without_replacing(temporary, path)
-        step("linked")
+        _link(temporary, path)
 
 
 def replace(path: str, data: bytes) -> None:
@@ -43,13 +37,14 @@ def replace(path: str, data: bytes) -> None:
 
 @contextmanager
 def publish(path: str) -> Iterator[str]:
-    """A temporary file to write, synced and renamed over `path` at the end of the block."""
+    """A temporary file to write, synced and linked to `path` at the end of the block, unless that is there by then."""
     with _naming(path), _temporary(path) as temporary:
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         step("synced")
-        _rename(temporary, path)
+        with suppress(FileExistsError):
+            _link(temporary, path)
     _sync_folder(path)
 
 
@@ -96,6 +91,16 @@ def _rename(temporary: str, path: str) -> None:
     step("unchecked")
     os.rename(temporary, path)
     step("renamed")
+
+
+def _link(temporary: str, path: str) -> None:
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _rename_without_replacing(temporary, path)
+    step("linked")
 
 
 def _rename_without_replacing(temporary: str, path: str) -> None:

@@ -94,8 +94,13 @@ class ArrowStorage:
                 stream.write(data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A local file to write, whose content goes to `path` at the end of the block."""
-        return _staged(lambda file: self.put(path, Path(file).read_bytes()))
+        """A local file to write, which goes to `path` at the end of the block unless there is one by then."""
+
+        def send(file: str) -> None:
+            if not self.exists(path):
+                self.put(path, Path(file).read_bytes())
+
+        return _staged(send)
 
     def delete(self, path: str) -> None:
         """Delete the file; that it is not there is no error."""
@@ -197,14 +202,16 @@ class ObjectStorage:
             obstore.put(self._store, self._key(path), data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A local file to write; it is uploaded in parts at the end of the block."""
+        """A local file to write, uploaded in parts at the end of the block unless there is such an object by then."""
         import obstore
 
-        def upload(file: str) -> None:
+        def send(file: str) -> None:
+            if self.exists(path):
+                return
             with _naming(path, "write"):
                 obstore.put(self._store, self._key(path), Path(file))
 
-        return _staged(upload)
+        return _staged(send)
 
     def delete(self, path: str) -> None:
         """Delete the object; that it is not there is no error."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.collation.registry import SPARK_VERSION
@@ -17,7 +18,10 @@ from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
-from deltaskip.txn.transaction import Transaction
+
+if TYPE_CHECKING:
+    from deltaskip.log.checkpoint_writing import WrittenCheckpoint
+    from deltaskip.txn.transaction import Transaction
 
 __all__ = ["DeltaTable"]
 
@@ -123,10 +127,29 @@ class DeltaTable:
         read: a predicate (`"true"` for every row) whose files the transaction depends on; None where it depends on
         none. operation, parameters: what the history says of the commit.
         """
-        transaction = Transaction(self.snapshot, operation, parameters)
+        # Reading a table must not cost what writing to it needs.
+        from deltaskip.txn.after_commit import after_commit
+        from deltaskip.txn.transaction import Transaction
+
+        transaction = Transaction(self.snapshot, operation, parameters, after_commit)
         if read is not None:
             transaction.read(read)
         return transaction
+
+    def checkpoint(self) -> WrittenCheckpoint:
+        """Write the checkpoint of this version, unless it is there: what is in it, and where.
+
+        Classic, or V2 with sidecars where the table asks for it; `_last_checkpoint` and the version checksum with it.
+        """
+        from deltaskip.log.checkpoint_writing import write_checkpoint
+
+        return write_checkpoint(self.snapshot)
+
+    def clean_up_log(self) -> list[str]:
+        """Delete what of the log no retained version needs, by `delta.logRetentionDuration`; names of deleted files."""
+        from deltaskip.log.cleanup import clean_up_log
+
+        return clean_up_log(refresh(self.snapshot))
 
     def refresh(self) -> DeltaTable:
         """Move to the latest version, reading only what is new in the log; returns the table itself."""

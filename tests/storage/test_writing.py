@@ -116,6 +116,16 @@ def test_what_fails_while_it_is_made_is_not_published(made: Made) -> None:
     assert not os.path.exists(name)
 
 
+def test_what_is_there_when_the_block_ends_stays(made: Made) -> None:
+    storage, root = made
+    path = f"{root}/t/x"
+    with storage.publish(path) as name:
+        Path(name).write_bytes(b"mine")
+        storage.put(path, b"theirs")
+    assert storage.read(path) == b"theirs"
+    assert not os.path.exists(name)
+
+
 def test_the_checksum_that_hadoop_keeps_of_a_replaced_file_goes(tmp_path: Path) -> None:
     (tmp_path / ".x.crc").write_bytes(b"of the old content")
     LocalStorage().put(str(tmp_path / "x"), b"new")

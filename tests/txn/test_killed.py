@@ -15,28 +15,38 @@ ROOT = Path(__file__).resolve().parents[2]
 OLD, NEW = ["a", "b"], ["b", "new"]
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """The folder of the copies, and at which step the writer of each was killed."""
+SETTINGS = {
+    "commit": ({"delta.checkpointInterval": "100"}, ()),
+    "classic checkpoint": ({"delta.checkpointInterval": "2"}, ()),
+    "V2 checkpoint": ({"delta.checkpointInterval": "2", "delta.checkpointPolicy": "v2"}, ("v2Checkpoint",)),
+}
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str]:
+    """The folder of the copies, at which step the writer of each was killed, and what it was about."""
     folder = tmp_path_factory.mktemp("killed")
-    make_table(folder / "table")
+    properties, features = SETTINGS[request.param]
+    make_table(folder / "table", properties, features)
     append(ds.DeltaTable(folder / "table"), file("a"), file("b"))
     (folder / "copies").mkdir()
     command = [sys.executable, "-m", "tests.txn.killed", str(folder / "copies"), str(folder / "table")]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
-    return folder / "copies", run.stdout.splitlines()
+    return folder / "copies", run.stdout.splitlines(), request.param
 
 
-def test_every_step_is_tried(killed: tuple[Path, list[str]]) -> None:
-    steps = killed[1]
+def test_every_step_is_tried(killed: tuple[Path, list[str], str]) -> None:
+    _, steps, about = killed
     assert steps[:2] == ["prepared", "opened"]
     assert {"written", "synced", "linked", "tidied", "named", "committed"} <= set(steps)
     assert steps[-1] == "done"
+    if about != "commit":
+        assert {"row group written", "checkpoint written", "hint written"} <= set(steps[steps.index("committed") :])
 
 
-def test_the_table_opens_with_the_old_or_the_new_version(killed: tuple[Path, list[str]]) -> None:
-    folder, steps = killed
+def test_the_table_opens_with_the_old_or_the_new_version(killed: tuple[Path, list[str], str]) -> None:
+    folder, steps, _ = killed
     linked = steps.index("linked")
     for stop in range(len(steps)):
         copy = folder / str(stop)
@@ -44,11 +54,12 @@ def test_the_table_opens_with_the_old_or_the_new_version(killed: tuple[Path, lis
         assert (ds.DeltaTable(copy).version, paths(copy)) == expected, steps[stop]
 
 
-def test_the_next_writer_goes_on_as_if_nothing_had_happened(killed: tuple[Path, list[str]]) -> None:
-    folder, steps = killed
+def test_the_next_writer_goes_on_as_if_nothing_had_happened(killed: tuple[Path, list[str], str]) -> None:
+    folder, steps, _ = killed
     for stop in range(len(steps)):
         copy = folder / str(stop)
         table = ds.DeltaTable(copy)
+        table.checkpoint()
         txn = table.transaction(read="true")
         txn.remove(gone("b"))
         txn.add(file(f"next-{stop}"))

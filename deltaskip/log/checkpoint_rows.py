@@ -1,0 +1,201 @@
+"""The rows of a checkpoint as Arrow structs: one column an action.
+
+# PROTOCOL, Checkpoint Schema
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import (
+    FILE_SCHEMA,
+    CheckpointMetadata,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    Sidecar,
+    Txn,
+    partition_column,
+)
+from deltaskip.kernels.conversion import arrow_array, arrow_scalar
+from deltaskip.log.checkpoint_adds import LOGGED_NAMES
+from deltaskip.log.live_adds import live_adds
+from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.stats_struct import StatsStruct, collations_of
+from deltaskip.log.table_properties import flag
+from deltaskip.log.tombstones import DELETION_VECTOR_TYPE, STRINGS
+from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
+from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.layout import widened_types
+
+__all__ = ["STATE_TYPES", "AddRows", "state_rows"]
+
+_LIST = pa.list_(pa.field("element", pa.string()))
+STATE_TYPES: dict[str, pa.StructType] = {
+    "txn": pa.struct({"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}),
+    "metaData": pa.struct(
+        {
+            "id": pa.string(),
+            "name": pa.string(),
+            "description": pa.string(),
+            "format": pa.struct({"provider": pa.string(), "options": STRINGS}),
+            "schemaString": pa.string(),
+            "partitionColumns": _LIST,
+            "configuration": STRINGS,
+            "createdTime": pa.int64(),
+        }
+    ),
+    "protocol": pa.struct(
+        {
+            "minReaderVersion": pa.int32(),
+            "minWriterVersion": pa.int32(),
+            "readerFeatures": _LIST,
+            "writerFeatures": _LIST,
+        }
+    ),
+    "domainMetadata": pa.struct({"domain": pa.string(), "configuration": pa.string(), "removed": pa.bool_()}),
+    "checkpointMetadata": pa.struct({"version": pa.int64(), "tags": STRINGS}),
+    "sidecar": pa.struct(
+        {"path": pa.string(), "sizeInBytes": pa.int64(), "modificationTime": pa.int64(), "tags": STRINGS}
+    ),
+}
+_TYPES: dict[type, str] = {
+    Txn: "txn",
+    Metadata: "metaData",
+    Protocol: "protocol",
+    DomainMetadata: "domainMetadata",
+    CheckpointMetadata: "checkpointMetadata",
+    Sidecar: "sidecar",
+}
+_ADD_TYPES = {"deletionVector": DELETION_VECTOR_TYPE}
+
+
+class AddRows:
+    """The column `add` of a snapshot's checkpoint: its type, and its values batch by batch.
+
+    `stats`, `stats_parsed` and `partitionValues_parsed` stand there as the table's properties ask. parsed_partitions:
+    False leaves the last out, for tables with a partition value that its type cannot hold.
+    """
+
+    def __init__(self, snapshot: Snapshot, rows: int, parsed_partitions: bool = True) -> None:
+        self._snapshot = snapshot
+        self._rows = rows
+        properties = snapshot.properties
+        self._as_json = flag(properties, "delta.checkpoint.writeStatsAsJson", True)
+        as_struct = flag(properties, "delta.checkpoint.writeStatsAsStruct", True)
+        self._stats = self._stats_struct() if as_struct else None
+        self._partitions = self._partition_fields() if as_struct and parsed_partitions else []
+        fields = [
+            pa.field(logged, _ADD_TYPES.get(logged, FILE_SCHEMA.field(name).type))
+            for name, logged in LOGGED_NAMES.items()
+            if name != "stats" or self._as_json
+        ]
+        if self._stats is not None:
+            fields.append(pa.field("stats_parsed", self._stats.type))
+        if self._partitions:
+            names = [(name, arrow_type(field.type)) for name, field in self._partitions]
+            fields.append(pa.field("partitionValues_parsed", pa.struct(names)))
+        self.type: pa.StructType = pa.struct(fields)
+
+    def batches(self) -> Iterator[pa.StructArray]:
+        """The active files in the order of the log. Raises PartitionValueError; see the class."""
+        for batch in live_adds(self._snapshot, self._rows):
+            if len(batch):
+                yield self._structs(batch)
+
+    def _structs(self, batch: pa.RecordBatch) -> pa.StructArray:
+        columns: dict[str, pa.Array] = {logged: batch[name] for name, logged in LOGGED_NAMES.items()}
+        # What a checkpoint holds is no change of its own.
+        columns["dataChange"] = pa.repeat(arrow_scalar(False, pa.bool_()), len(batch))
+        vectors = columns["deletionVector"]
+        columns["deletionVector"] = pa.StructArray.from_arrays(
+            vectors.flatten(), fields=list(DELETION_VECTOR_TYPE), mask=pc.is_null(vectors)
+        )
+        if self._stats is not None:
+            columns["stats_parsed"] = self._stats.parse(batch["stats"])
+        if self._partitions:
+            columns["partitionValues_parsed"] = self._parsed_partitions(batch["partition_values"])
+        return pa.StructArray.from_arrays([columns[field.name] for field in self.type], fields=list(self.type))
+
+    def _parsed_partitions(self, maps: pa.Array) -> pa.StructArray:
+        arrays = []
+        for name, field in self._partitions:
+            texts = pc.map_lookup(maps, arrow_scalar(name, pa.string()), "first")
+            arrays.append(partition_column(texts, field.type))
+        names = [pa.field(name, arrow_type(field.type)) for name, field in self._partitions]
+        return pa.StructArray.from_arrays(arrays, fields=names)
+
+    def _partition_fields(self) -> list[tuple[str, StructField]]:
+        """Physical names and fields; none where an instant is among them, whose zone its text may not say."""
+        snapshot = self._snapshot
+        by_name = {field.name: field for field in snapshot.schema.fields}
+        fields = [by_name[name] for name in snapshot.partition_columns]
+        if any(field.type == TIMESTAMP for field in fields):
+            return []
+        return [(physical_name(field, snapshot.mapping_mode), field) for field in fields]
+
+    def _stats_struct(self) -> StatsStruct:
+        snapshot = self._snapshot
+        columns = indexed_columns(
+            snapshot.schema,
+            partition_columns=snapshot.partition_columns,
+            mapping_mode=snapshot.mapping_mode,
+            properties=snapshot.properties,
+        )
+        collations: set[str] = set()
+        if any(column.collation is not None for column in columns):
+            for batch in live_adds(snapshot, self._rows):
+                collations |= collations_of(batch["stats"])
+        widened = _once_floats(snapshot.schema, snapshot.mapping_mode)
+        return StatsStruct(columns, sorted(collations), widened)
+
+
+def state_rows(actions: Iterable[Any]) -> Iterator[tuple[str, pa.StructArray]]:
+    """Name of the column, and one row, of each action that is not about a file."""
+    for action in actions:
+        name = _TYPES[type(action)]
+        yield name, _state_row(action.to_json(), STATE_TYPES[name])
+
+
+def _state_row(members: dict[str, Any], type_: pa.StructType) -> pa.StructArray:
+    arrays = []
+    for field in type_:
+        value = members.get(field.name)
+        if pa.types.is_struct(field.type):
+            arrays.append(_state_row(value or {}, field.type))
+        elif pa.types.is_map(field.type):
+            arrays.append(_map(value, field.type))
+        elif pa.types.is_list(field.type):
+            arrays.append(_list(value, field.type))
+        else:
+            arrays.append(arrow_array([value], field.type))
+    return pa.StructArray.from_arrays(arrays, fields=list(type_))
+
+
+def _map(value: dict[str, str | None] | None, type_: pa.MapType) -> pa.MapArray:
+    if value is None:
+        return pa.nulls(1, type_)
+    offsets = arrow_array([0, len(value)], pa.int32())
+    keys, items = arrow_array(list(value), pa.string()), arrow_array(list(value.values()), pa.string())
+    return pa.MapArray.from_arrays(offsets, keys, items)
+
+
+def _list(value: Sequence[str] | None, type_: pa.ListType) -> pa.ListArray:
+    if value is None:
+        return pa.nulls(1, type_)
+    made = pa.ListArray.from_arrays(arrow_array([0, len(value)], pa.int32()), arrow_array(list(value), pa.string()))
+    return made.cast(type_)
+
+
+def _once_floats(schema: StructType, mode: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Physical paths of doubles that were floats: the text of a bound may be that of either."""
+    for field in schema.fields:
+        path = (*above, physical_name(field, mode))
+        if isinstance(field.type, StructType):
+            yield from _once_floats(field.type, mode, path)
+        elif field.type == DOUBLE and "float" in widened_types(field.metadata):
+            yield path

@@ -1,0 +1,218 @@
+"""Writing checkpoints: classic or V2 with sidecars, `_last_checkpoint`, and the version checksum beside them.
+
+# PROTOCOL, Checkpoints, Last Checkpoint File; today's protocol: V2 checkpoints
+Files stream from the snapshot's own checkpoint and commits into row groups, so the memory taken does not depend on how
+many there are.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import CheckpointMetadata, PartitionValueError, Sidecar
+from deltaskip.features.registry import has_feature
+from deltaskip.log.checkpoint_files import CheckpointFile
+from deltaskip.log.checkpoint_rows import STATE_TYPES, AddRows, state_rows
+from deltaskip.log.checksum_writing import write_checksum
+from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, version_prefix
+from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
+from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.table_properties import duration_ms
+from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
+from deltaskip.storage import join
+from deltaskip.storage.steps import step
+
+__all__ = ["WrittenCheckpoint", "write_checkpoint"]
+
+_GROUP_ROWS = 50_000
+_SIDECAR_ROWS = 250_000
+_MILLISECONDS = 1_000_000
+
+
+@dataclass(slots=True)
+class WrittenCheckpoint:
+    """What was written: number of actions, of active files and their bytes; `path` is the checkpoint's own file.
+
+    written: False where a checkpoint of the version was there already.
+    """
+
+    version: int
+    path: str
+    written: bool = True
+    num_actions: int = 0
+    num_adds: int = 0
+    table_bytes: int = 0
+    size_bytes: int = 0
+    sidecars: list[Sidecar] = field(default_factory=list)
+
+
+def write_checkpoint(
+    snapshot: Snapshot, *, group_rows: int = _GROUP_ROWS, sidecar_rows: int = _SIDECAR_ROWS
+) -> WrittenCheckpoint:
+    """The checkpoint of the snapshot's version, `_last_checkpoint` and, if it is not there, the version checksum.
+
+    V2 with sidecars where `delta.checkpointPolicy` is v2 and the table has the feature, else one classic file.
+    group_rows: rows of a row group; sidecar_rows: about so many file actions a sidecar.
+    Raises CorruptLog where the log that it is made from is damaged, StorageError, SchemaError for bad properties.
+    """
+    own = snapshot.segment.checkpoint
+    if own is not None and own.version == snapshot.version:
+        # A reader may be in the middle of it, so it is never replaced.
+        return WrittenCheckpoint(snapshot.version, own.files[0].path, written=False)
+    try:
+        made = _write(snapshot, AddRows(snapshot, group_rows), sidecar_rows)
+    except PartitionValueError:
+        made = _write(snapshot, AddRows(snapshot, group_rows, parsed_partitions=False), sidecar_rows)
+    step("checkpoint written")
+    _write_hint(snapshot, made)
+    step("hint written")
+    write_checksum(snapshot, made.num_adds, made.table_bytes)
+    return made
+
+
+def _write(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCheckpoint:
+    is_v2 = snapshot.properties.get("delta.checkpointPolicy", "").strip().lower() == "v2"
+    if is_v2 and has_feature(snapshot.protocol, "v2Checkpoint"):
+        return _write_v2(snapshot, adds, sidecar_rows)
+    return _write_classic(snapshot, adds)
+
+
+def _write_classic(snapshot: Snapshot, adds: AddRows) -> WrittenCheckpoint:
+    path = join(snapshot.root, LOG_FOLDER, f"{version_prefix(snapshot.version)}.checkpoint.parquet")
+    made = WrittenCheckpoint(snapshot.version, path)
+    state = {name: STATE_TYPES[name] for name in ("txn", "metaData", "protocol", "domainMetadata")}
+    columns = {"txn": state.pop("txn"), "add": adds.type, "remove": REMOVE_TYPE, **state}
+    with snapshot.storage.publish(path) as name, CheckpointFile(name, columns) as file:
+        file.write_state(list(state_rows(_state(snapshot))))
+        for action, values in _file_actions(snapshot, adds, made):
+            file.write(action, values)
+            step("row group written")
+    made.num_actions = file.rows
+    made.size_bytes = snapshot.storage.size(path)
+    return made
+
+
+def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCheckpoint:
+    name = f"{version_prefix(snapshot.version)}.checkpoint.{uuid4()}.parquet"
+    made = WrittenCheckpoint(snapshot.version, join(snapshot.root, LOG_FOLDER, name))
+    columns = {"add": adds.type, "remove": REMOVE_TYPE}
+    sidecars = _Sidecars(snapshot, columns, sidecar_rows, made)
+    with sidecars:
+        for action, values in _file_actions(snapshot, adds, made):
+            sidecars.write(action, values)
+            step("row group written")
+    top = ("checkpointMetadata", "txn", "metaData", "protocol", "domainMetadata", "sidecar")
+    with (
+        snapshot.storage.publish(made.path) as local,
+        CheckpointFile(local, {name: STATE_TYPES[name] for name in top}) as file,
+    ):
+        head = CheckpointMetadata(snapshot.version)
+        file.write_state(list(state_rows([head, *_state(snapshot), *made.sidecars])))
+    made.num_actions += file.rows
+    made.size_bytes = snapshot.storage.size(made.path) + sum(sidecar.size_in_bytes for sidecar in made.sidecars)
+    return made
+
+
+class _Sidecars:
+    """The sidecar files of a V2 checkpoint: a new one after so many rows."""
+
+    def __init__(
+        self, snapshot: Snapshot, columns: dict[str, pa.StructType], rows: int, made: WrittenCheckpoint
+    ) -> None:
+        self._snapshot, self._columns, self._rows, self._made = snapshot, columns, rows, made
+        self._open: ExitStack | None = None
+        self._file: CheckpointFile | None = None
+        self._name = ""
+
+    def write(self, action: str, values: pa.StructArray) -> None:
+        if self._file is None:
+            self._name = f"{uuid4()}.parquet"
+            self._open = ExitStack()
+            local = self._open.enter_context(self._snapshot.storage.publish(self._path))
+            self._file = self._open.enter_context(CheckpointFile(local, self._columns))
+        self._file.write(action, values)
+        if self._file.rows >= self._rows:
+            self._close()
+
+    def __enter__(self) -> _Sidecars:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is None:
+            self._close()
+        elif self._open is not None:
+            self._open.__exit__(kind, error, trace)
+
+    @property
+    def _path(self) -> str:
+        return join(self._snapshot.root, LOG_FOLDER, SIDECAR_FOLDER, self._name)
+
+    def _close(self) -> None:
+        if self._file is None or self._open is None:
+            return
+        self._made.num_actions += self._file.rows
+        self._open.close()
+        self._file = self._open = None
+        size = self._snapshot.storage.size(self._path)
+        self._made.sidecars.append(Sidecar(self._name, size, time.time_ns() // _MILLISECONDS))
+
+
+def _state(snapshot: Snapshot) -> Iterator[Any]:
+    """Protocol, metadata, transactions that have not expired, and domains that are there."""
+    yield snapshot.protocol
+    yield snapshot.metadata
+    name = "delta.setTransactionRetentionDuration"
+    oldest = _now_ms() - duration_ms(snapshot.properties, name, "") if name in snapshot.properties else None
+    for txn in snapshot.txns.values():
+        if oldest is None or txn.last_updated is None or txn.last_updated > oldest:
+            yield txn
+    yield from snapshot.domains.values()
+
+
+def _file_actions(
+    snapshot: Snapshot, adds: AddRows, made: WrittenCheckpoint
+) -> Iterator[tuple[str, pa.StructArray]]:
+    kept_for = duration_ms(snapshot.properties, "delta.deletedFileRetentionDuration", "interval 1 week")
+    for removes in tombstones(snapshot, _now_ms() - kept_for):
+        yield "remove", removes
+    made.num_adds = made.table_bytes = 0
+    for values in adds.batches():
+        made.num_adds += len(values)
+        made.table_bytes += pc.sum(pc.struct_field(values, "size")).as_py() or 0
+        yield "add", values
+
+
+def _write_hint(snapshot: Snapshot, made: WrittenCheckpoint) -> None:
+    """`_last_checkpoint`, unless it names a later version already."""
+    folder = join(snapshot.root, LOG_FOLDER)
+    known = read_hint(snapshot.storage, folder)
+    if known is not None and known > made.version:
+        return
+    fields: dict[str, Any] = {
+        "version": made.version,
+        "size": made.num_actions,
+        "sizeInBytes": made.size_bytes,
+        "numOfAddFiles": made.num_adds,
+    }
+    if not made.path.endswith(".checkpoint.parquet"):
+        fields["v2Checkpoint"] = {
+            "path": made.path.rpartition("/")[2],
+            "sizeInBytes": snapshot.storage.size(made.path),
+            "modificationTime": _now_ms(),
+        }
+    fields["checksum"] = checksum(fields)
+    text = json.dumps(fields, separators=(",", ":"))
+    snapshot.storage.put(join(folder, LAST_CHECKPOINT), text.encode())
+
+
+def _now_ms() -> int:
+    return time.time_ns() // _MILLISECONDS

@@ -1,0 +1,125 @@
+"""Deleting the part of the log that is older than `delta.logRetentionDuration`.
+
+# today's protocol, Metadata Cleanup: the newest commit at or before the cut-off is kept, the newest complete checkpoint
+# at or before that commit is kept with the commit of its version, and everything after it; what lies before may go.
+Sidecars go when no checkpoint that is left names them and they are more than a day old.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from deltaskip.errors import CorruptLog
+from deltaskip.log.checkpoint import open_checkpoint
+from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, parse_log_file
+from deltaskip.log.history import commit_time
+from deltaskip.log.loading import list_log
+from deltaskip.log.segment import LogListing
+from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.table_properties import duration_ms
+from deltaskip.storage import FileInfo, join
+from deltaskip.storage.steps import step
+
+__all__ = ["clean_up_log"]
+
+_DAY = 86_400_000
+# PROTOCOL, checkpointProtection: history before this version is not to be cut off piece by piece.
+_PROTECTED = "delta.requireCheckpointProtectionBeforeVersion"
+_TEMPORARY = re.compile(r"\.\d{20}\..*\.tmp|\._last_checkpoint\..*\.tmp")
+
+
+def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
+    """Delete what no retained version needs; names of the deleted files, sidecars with their folder.
+
+    snapshot: of the latest version; its properties hold. now_ms: milliseconds since the epoch, the clock's if None.
+    Every version committed after the cut-off, midnight UTC of the day so long ago, can be rebuilt afterwards; where no
+    checkpoint lies far enough back nothing is deleted. Raises StorageError, SchemaError for a property that is no
+    duration.
+    """
+    now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    kept_for = duration_ms(snapshot.properties, "delta.logRetentionDuration", "interval 30 days")
+    listing = list_log(snapshot.storage, snapshot.root)
+    first = _first_kept(snapshot, listing, _midnight(now - kept_for))
+    if first is None:
+        return []
+    folder = join(snapshot.root, LOG_FOLDER)
+    deleted = []
+    for info in snapshot.storage.list_from(folder, ""):
+        file = parse_log_file(info)
+        if _is_old(file, first) if file is not None else _is_left_over(info, _midnight(now) - _DAY):
+            snapshot.storage.delete(info.path)
+            deleted.append(info.name)
+            step("deleted")
+    return deleted + list(_delete_sidecars(snapshot, first, _midnight(now) - _DAY))
+
+
+def _first_kept(snapshot: Snapshot, listing: LogListing, cutoff_ms: int) -> int | None:
+    """The version of the checkpoint before which everything may go; None where nothing may."""
+    versions = sorted(listing.commits)
+    position = bisect_right(versions, cutoff_ms, key=commit_time(snapshot.storage, snapshot.root, listing, versions))
+    if position == 0:
+        return None
+    candidates = [version for version in listing.checkpoints if version <= versions[position - 1]]
+    usable = (version for version in sorted(candidates, reverse=True) if _opens(snapshot, listing, version))
+    first = next(usable, None)
+    if first is None or first < int(snapshot.properties.get(_PROTECTED, "0")):
+        return None
+    return first
+
+
+def _opens(snapshot: Snapshot, listing: LogListing, version: int) -> bool:
+    """Whether some checkpoint of the version can be read: nothing is deleted on the word of a file name."""
+    for ref in listing.checkpoints[version]:
+        try:
+            open_checkpoint(snapshot.storage, snapshot.root, ref)
+        except CorruptLog:
+            continue
+        return True
+    return False
+
+
+def _is_old(file: LogFile, first: int) -> bool:
+    if file.kind is Kind.COMPACTION:
+        return file.version <= first
+    return file.version < first
+
+
+def _is_left_over(info: FileInfo, before_ms: int) -> bool:
+    """Whether a writer that was killed left the file."""
+    return _TEMPORARY.fullmatch(info.name) is not None and info.modified_ms < before_ms
+
+
+def _delete_sidecars(snapshot: Snapshot, first: int, before_ms: int) -> Iterator[str]:
+    folder = join(snapshot.root, LOG_FOLDER, SIDECAR_FOLDER)
+    try:
+        sidecars = snapshot.storage.list_from(folder, "")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    old = [info for info in sidecars if info.modified_ms < before_ms]
+    if not old:
+        return
+    listing = list_log(snapshot.storage, snapshot.root)
+    if listing.incomplete:
+        return
+    try:
+        needed = {
+            path
+            for refs in listing.checkpoints.values()
+            for ref in refs
+            for path in open_checkpoint(snapshot.storage, snapshot.root, ref).sidecars
+        }
+    except CorruptLog:
+        # What a checkpoint that cannot be read needs is not known.
+        return
+    for info in old:
+        if info.path not in needed:
+            snapshot.storage.delete(info.path)
+            step("deleted")
+            yield f"{SIDECAR_FOLDER}/{info.name}"
+
+
+def _midnight(time_ms: int) -> int:
+    return time_ms - time_ms % _DAY

@@ -1,0 +1,170 @@
+"""Removed files that a checkpoint still has to name, until they are older than `delta.deletedFileRetentionDuration`.
+
+# PROTOCOL, Action Reconciliation: "remove actions … are kept as tombstones until they have expired"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import canonical_paths
+from deltaskip.kernels.conversion import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.commit import read_commits
+from deltaskip.log.file_names import Kind
+from deltaskip.log.replay import dv_ids
+from deltaskip.log.snapshot import Snapshot
+
+__all__ = ["REMOVE_TYPE", "tombstones"]
+
+STRINGS = pa.map_(pa.string(), pa.string())
+DELETION_VECTOR_TYPE = pa.struct(
+    [
+        pa.field("storageType", pa.string()),
+        pa.field("pathOrInlineDv", pa.string()),
+        pa.field("offset", pa.int32()),
+        pa.field("sizeInBytes", pa.int32()),
+        pa.field("cardinality", pa.int64()),
+    ]
+)
+# Tombstones carry neither statistics nor tags in a checkpoint.
+REMOVE_TYPE = pa.struct(
+    [
+        pa.field("path", pa.string()),
+        pa.field("deletionTimestamp", pa.int64()),
+        pa.field("dataChange", pa.bool_()),
+        pa.field("extendedFileMetadata", pa.bool_()),
+        pa.field("partitionValues", STRINGS),
+        pa.field("size", pa.int64()),
+        pa.field("deletionVector", DELETION_VECTOR_TYPE),
+        pa.field("baseRowId", pa.int64()),
+        pa.field("defaultRowCommitVersion", pa.int64()),
+    ]
+)
+_SEPARATOR = arrow_scalar("\0", pa.string())
+_LOGGED = {
+    "path": "path",
+    "deletionTimestamp": "deletion_timestamp",
+    "dataChange": "data_change",
+    "partitionValues": "partition_values",
+    "size": "size",
+    "deletionVector": "deletion_vector",
+    "baseRowId": "base_row_id",
+    "defaultRowCommitVersion": "default_row_commit_version",
+}
+
+
+def tombstones(snapshot: Snapshot, newer_than_ms: int) -> Iterator[pa.StructArray]:
+    """Batches of REMOVE_TYPE: removes later than `newer_than_ms` whose (path, dvId) is not active again.
+
+    Those of the checkpoint that the snapshot begins with are streamed; those of newer commits are in memory.
+    """
+    removed, spoken = _of_commits(snapshot, newer_than_ms)
+    if snapshot.checkpoint is not None:
+        for part in snapshot.checkpoint.remove_parts:
+            for group in part.row_groups_with("remove"):
+                for removes in _of_group(part, group):
+                    kept = _unexpired(removes, newer_than_ms)
+                    yield kept.filter(pc.invert(pc.is_in(_keys(kept), value_set=spoken)))
+    if len(removed):
+        yield removed
+
+
+def _of_group(part: CheckpointPart, group: int) -> Iterator[pa.StructArray]:
+    for batch in part.stream(["remove"], group):
+        [column] = batch.columns
+        yield _as_removes(column.drop_null())
+
+
+def _of_commits(snapshot: Snapshot, newer_than_ms: int) -> tuple[pa.StructArray, pa.Array]:
+    """Tombstones of the commits after the checkpoint, and every (path, dvId) that these commits speak of."""
+    segment = snapshot.segment
+    files = list(segment.commits)
+    if segment.checkpoint is not None and segment.checkpoint.kind is Kind.UUID_JSON_CHECKPOINT:
+        files = [*segment.checkpoint.files, *files]
+    if not files:
+        return pa.nulls(0, REMOVE_TYPE), arrow_array([], pa.string())
+    actions = read_commits(snapshot.storage, snapshot.root, files).actions
+    rows = _rows(actions)
+    coded = _keys(rows).dictionary_encode()
+    code, commit = numpy_values(coded.indices), numpy_values(actions["commit"])
+    is_remove = numpy_values(actions["is_remove"])
+    added = np.full(len(coded.dictionary), -1, np.int64)
+    np.maximum.at(added, code[~is_remove], commit[~is_remove])
+    last = np.full(len(coded.dictionary), -1, np.int64)
+    remove_rows = np.flatnonzero(is_remove)
+    # Rows ascend, and of repeated indices the last assignment holds.
+    last[code[remove_rows]] = remove_rows
+    last = last[last >= 0]
+    # A commit that removes and adds the same file leaves it alive.
+    final = np.sort(last[commit[last] > added[code[last]]])
+    return _unexpired(rows.take(arrow_array(final)), newer_than_ms), coded.dictionary
+
+
+def _rows(actions: pa.Table) -> pa.StructArray:
+    """Adds and removes of commits as REMOVE_TYPE; what the kernel does not read is null."""
+    columns: Mapping[str, pa.Array] = {
+        name: _one(actions[column]) for name, column in _LOGGED.items() if column != "deletion_vector"
+    }
+    vectors = _one(actions["deletion_vector"])
+    there = pc.is_valid(vectors)
+    arrays = []
+    for field in REMOVE_TYPE:
+        if field.name == "deletionVector":
+            children = [c.cast(f.type) for c, f in zip(vectors.flatten(), DELETION_VECTOR_TYPE, strict=True)]
+            arrays.append(
+                pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR_TYPE), mask=pc.invert(there))
+            )
+        elif field.name == "extendedFileMetadata":
+            # It says that partition values and size are there.
+            arrays.append(pc.and_(pc.is_valid(columns["partitionValues"]), pc.is_valid(columns["size"])))
+        else:
+            arrays.append(columns[field.name].cast(field.type))
+    return pa.StructArray.from_arrays(arrays, fields=list(REMOVE_TYPE))
+
+
+def _as_removes(removes: pa.StructArray) -> pa.StructArray:
+    """A checkpoint's own structs as REMOVE_TYPE: other fields left out, missing ones null."""
+    there = dict(zip((field.name for field in removes.type), removes.flatten(), strict=True))
+    arrays = []
+    for field in REMOVE_TYPE:
+        values = there.get(field.name)
+        if values is None:
+            arrays.append(pa.nulls(len(removes), field.type))
+        elif field.name == "deletionVector":
+            arrays.append(_vectors(values))
+        else:
+            arrays.append(values.cast(field.type))
+    return pa.StructArray.from_arrays(arrays, fields=list(REMOVE_TYPE))
+
+
+def _vectors(values: pa.StructArray) -> pa.StructArray:
+    there = dict(zip((field.name for field in values.type), values.flatten(), strict=True))
+    children = [
+        there[field.name].cast(field.type) if field.name in there else pa.nulls(len(values), field.type)
+        for field in DELETION_VECTOR_TYPE
+    ]
+    return pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR_TYPE), mask=pc.is_null(values))
+
+
+def _unexpired(removes: pa.StructArray, newer_than_ms: int) -> pa.StructArray:
+    times = pc.fill_null(pc.struct_field(removes, "deletionTimestamp"), arrow_scalar(0, pa.int64()))
+    later = pc.greater(times, arrow_scalar(newer_than_ms, pa.int64()))
+    return removes if pc.all(later, min_count=0).as_py() else removes.filter(pc.fill_null(later, TRUE))
+
+
+def _keys(removes: pa.StructArray) -> pa.Array:
+    """Path and dvId of each as one text."""
+    paths = canonical_paths(pc.struct_field(removes, "path"))
+    ids = pc.fill_null(dv_ids(pc.struct_field(removes, "deletionVector")), NOTHING)
+    return pc.binary_join_element_wise(paths, ids, _SEPARATOR)
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

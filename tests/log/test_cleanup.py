@@ -1,0 +1,189 @@
+"""What clean-up deletes of a log, and what it must never delete."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from deltaskip.errors import SchemaError
+from deltaskip.log import load_snapshot
+from deltaskip.log.checkpoint_writing import write_checkpoint
+from deltaskip.log.cleanup import clean_up_log
+from deltaskip.log.table_properties import checkpoint_interval, duration_ms
+from deltaskip.storage import open_storage
+from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
+
+DAY = 86_400_000
+NOW = 1_800_000_000_000 // DAY * DAY + DAY // 2
+V2 = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"],
+                   "writerFeatures": ["v2Checkpoint", "checkpointProtection"]}}
+
+
+def days_ago(path: Path, days: float) -> None:
+    moment = (NOW - days * DAY) / 1000
+    os.utime(path, (moment, moment))
+
+
+def build(table: TableBuilder, ages: list[float], checkpoints: list[int], protocol=PROTOCOL, **properties: str) -> None:
+    """A commit for each age in days, and checkpoints with checksums."""
+    for version, _ in enumerate(ages):
+        head = [protocol, metadata(configuration=properties)] if version == 0 else []
+        table.commit(*head, add(f"f{version}"))
+    storage, root = open_storage(table.path)
+    for version in checkpoints:
+        write_checkpoint(load_snapshot(storage, root, version))
+    for version, age in enumerate(ages):
+        for file in table.log.glob(f"{version:020d}*"):
+            days_ago(file, age)
+
+
+def clean(table: TableBuilder) -> list[str]:
+    return clean_up_log(table.load(), NOW)
+
+
+def versions(table: TableBuilder, suffix: str = "json") -> list[int]:
+    return sorted(int(file.name[:20]) for file in table.log.glob(f"{'[0-9]' * 20}.{suffix}"))
+
+
+def test_what_lies_before_the_last_old_checkpoint_goes(table: TableBuilder) -> None:
+    build(table, [50, 45, 40, 35, 33, 20, 1], [1, 3, 5])
+    deleted = clean(table)
+    assert versions(table) == [3, 4, 5, 6]
+    assert versions(table, "checkpoint.parquet") == [3, 5]
+    assert versions(table, "crc") == [3, 5]
+    assert len(deleted) == 5
+    for version in (3, 4, 5, 6):
+        assert table.paths(version) == [f"f{i}" for i in range(version + 1)]
+
+
+def test_a_version_at_the_cut_off_can_still_be_opened(table: TableBuilder) -> None:
+    # Midnight of the day thirty days ago is 30.5 days before noon.
+    build(table, [60, 59, 30.6, 30.5, 30.4], [1, 3, 4])
+    clean(table)
+    assert versions(table) == [3, 4]
+    assert table.paths(3) == ["f0", "f1", "f2", "f3"]
+
+
+def test_commits_after_the_kept_checkpoint_stay_however_old(table: TableBuilder) -> None:
+    build(table, [60, 59, 58, 57, 56], [1])
+    clean(table)
+    assert versions(table) == [1, 2, 3, 4]
+    assert table.paths(2) == ["f0", "f1", "f2"]
+
+
+@pytest.mark.parametrize(("ages", "checkpoints"), [([60, 59, 58], []), ([60, 20, 10], [1]), ([3, 2, 1], [1])])
+def test_without_an_old_checkpoint_nothing_goes(table: TableBuilder, ages: list[float], checkpoints: list[int]) -> None:
+    build(table, ages, checkpoints)
+    assert clean(table) == []
+    assert versions(table) == [0, 1, 2]
+
+
+def test_the_property_says_how_long_the_log_is_kept(table: TableBuilder) -> None:
+    build(table, [60, 9, 8, 5], [1, 2], **{"delta.logRetentionDuration": "interval 1 week"})
+    clean(table)
+    assert versions(table) == [2, 3]
+
+
+def test_in_commit_timestamps_count_where_the_table_keeps_them(table: TableBuilder) -> None:
+    timestamps = [NOW - days * DAY for days in (60, 50, 10, 5)]
+    for version, time in enumerate(timestamps):
+        info = {"commitInfo": {"inCommitTimestamp": time, "timestamp": time, "operation": "WRITE"}}
+        head = [PROTOCOL, metadata(configuration={"delta.enableInCommitTimestamps": "true"})] if version == 0 else []
+        table.commit(info, *head, add(f"f{version}"))
+    for version in (1, 2):
+        write_checkpoint(table.load(version))
+    clean(table)
+    assert versions(table) == [1, 2, 3]
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_relied_on(table: TableBuilder) -> None:
+    build(table, [60, 59, 58, 57], [1, 2])
+    (table.log / f"{2:020d}.checkpoint.parquet").write_bytes(b"damaged")
+    days_ago(table.log / f"{2:020d}.checkpoint.parquet", 58)
+    clean(table)
+    assert versions(table) == [1, 2, 3]
+    assert table.paths() == ["f0", "f1", "f2", "f3"]
+
+
+def test_protected_history_is_not_cut_off_piece_by_piece(table: TableBuilder) -> None:
+    protected = {"delta.requireCheckpointProtectionBeforeVersion": "3"}
+    build(table, [60, 59, 58, 57, 20], [2], protocol=V2, **protected)
+    assert clean(table) == []
+    write_checkpoint(table.load(3))
+    days_ago(table.log / f"{3:020d}.checkpoint.parquet", 57)
+    clean(table)
+    assert versions(table) == [3, 4]
+
+
+def test_compactions_that_reach_before_the_checkpoint_go(table: TableBuilder) -> None:
+    build(table, [60, 59, 58, 57], [2])
+    for first, last in ((0, 1), (2, 3), (3, 3)):
+        table.json_lines(f"{first:020d}.{last:020d}.compacted.json", [add(f"f{last}")])
+    clean(table)
+    assert [file.name[:41] for file in table.log.glob("*.compacted.json")] == [f"{3:020d}.{3:020d}"]
+
+
+def test_sidecars_go_when_nothing_names_them(table: TableBuilder) -> None:
+    build(table, [60, 59, 58, 57], [1, 2, 3], protocol=V2, **{"delta.checkpointPolicy": "v2"})
+    sidecars = {}
+    for version in (1, 2, 3):
+        checkpoint = table.load(version).checkpoint
+        assert checkpoint is not None
+        sidecars[version] = [Path(path).name for path in checkpoint.sidecars]
+    folder = table.log / "_sidecars"
+    (folder / "young.parquet").write_bytes(b"")
+    (folder / "orphan.parquet").write_bytes(b"")
+    for file in folder.iterdir():
+        days_ago(file, 0.1 if file.name == "young.parquet" else 57)
+    deleted = clean(table)
+    assert sorted(file.name for file in folder.iterdir()) == sorted([*sidecars[3], "young.parquet"])
+    assert {name for name in deleted if "/" in name} == {
+        f"_sidecars/{name}" for name in [*sidecars[1], *sidecars[2], "orphan.parquet"]
+    }
+    assert table.paths() == ["f0", "f1", "f2", "f3"]
+
+
+def test_sidecars_stay_while_a_checkpoint_cannot_be_read(table: TableBuilder) -> None:
+    build(table, [60, 59, 58, 57], [1, 3], protocol=V2, **{"delta.checkpointPolicy": "v2"})
+    odd = table.log / f"{3:020d}.checkpoint.odd.parquet"
+    odd.write_bytes(b"damaged")
+    folder = table.log / "_sidecars"
+    for file in folder.iterdir():
+        days_ago(file, 57)
+    clean(table)
+    assert versions(table) == [3]
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_what_a_killed_writer_left_goes_after_a_day(table: TableBuilder) -> None:
+    build(table, [60, 59, 58], [1])
+    for name, age in ((f".{3:020d}.json.x.tmp", 2), (f".{4:020d}.json.y.tmp", 0.2), ("mine.tmp", 60)):
+        (table.log / name).write_bytes(b"")
+        days_ago(table.log / name, age)
+    clean(table)
+    left = sorted(file.name for file in table.log.iterdir() if file.name.endswith("tmp"))
+    assert left == [f".{4:020d}.json.y.tmp", "mine.tmp"]
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [("interval 30 days", 720), ("interval 1 week", 168), ("2 hours", 2), ("INTERVAL 1 day 12 hours", 36),
+     ("interval 3600 seconds", 1), ("interval 0 days", 0)],
+)
+def test_durations_are_read_as_spark_writes_them(text: str, hours: int) -> None:
+    assert duration_ms({"x": text}, "x", "") == hours * 3_600_000
+
+
+@pytest.mark.parametrize("text", ["", "interval", "30", "interval 1 month", "interval -1 days", "days 3", "1 day x"])
+def test_what_is_no_duration_is_named(text: str) -> None:
+    with pytest.raises(SchemaError, match="x is "):
+        duration_ms({"x": text}, "x", "")
+
+
+def test_the_checkpoint_interval_is_a_positive_number() -> None:
+    assert (checkpoint_interval({}), checkpoint_interval({"delta.checkpointInterval": "3"})) == (10, 3)
+    for text in ("0", "-1", "x", ""):
+        with pytest.raises(SchemaError, match="checkpointInterval"):
+            checkpoint_interval({"delta.checkpointInterval": text})
