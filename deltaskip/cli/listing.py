@@ -41,7 +41,7 @@ def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | Non
 
 
 def _is_large(table: DeltaTable) -> bool:
-    return sum(part.metadata.num_rows for part in table.snapshot.checkpoint_parts) > _COUNTED_ROWS
+    return bool(sum(part.metadata.num_rows for part in table.snapshot.checkpoint_parts) > _COUNTED_ROWS)
 
 
 def write_json(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
