@@ -45,8 +45,8 @@ _OPEN_BYTES = 64 << 10
 _TASK_FILES = 4096
 _JOB_FILES = 50_000
 _TASKS_PER_CORE = 3
+_LEAST_TASK_BYTES = 4 << 20
 _UNKNOWN_CORES = 16
-_TASK_SCHEMA = "task bigint, files binary"
 _RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
 
 
@@ -150,13 +150,13 @@ def _jobs(
     sizes: _Sizes,
 ) -> Iterator[pa.Table]:
     options = getattr(snapshot.storage, "options", None)
-    runner = task_runner(request, snapshot.table_root, options)
     cores = _cores(spark)
     for start in range(0, len(files), sizes.job_files):
         chosen = files.slice(start, sizes.job_files).combine_chunks()
         data_files = _data_files(snapshot, chosen)
         tasks = _tasks(data_files, sizes.task_bytes, cores)
-        rows = _run(spark, [(i, pack(task)) for i, task in enumerate(tasks)], runner)
+        runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
+        rows = _run(spark, runner, len(tasks))
         yield _result(chosen, data_files, rows, request, merge)
 
 
@@ -172,7 +172,7 @@ def _data_files(snapshot: Snapshot, files: pa.Table) -> list[DataFile]:
 def _tasks(files: Sequence[DataFile], task_bytes: int, cores: int) -> list[list[DataFile]]:
     """Files in tasks of about as many bytes each, large ones in pieces; enough tasks to keep all cores at work."""
     total = sum(file.size + _OPEN_BYTES for file in files)
-    target = max(1, min(task_bytes, total // (cores * _TASKS_PER_CORE) + 1))
+    target = min(task_bytes, max(_LEAST_TASK_BYTES, total // (cores * _TASKS_PER_CORE) + 1))
     tasks: list[list[DataFile]] = []
     current: list[DataFile] = []
     filled = 0
@@ -199,11 +199,14 @@ def _cores(spark: SparkSession) -> int:
         return _UNKNOWN_CORES
 
 
-def _run(spark: SparkSession, tasks: list[tuple[int, bytes]], runner: Any) -> list[Any]:
-    """The rows of TASK_RESULT that the tasks gave."""
-    frame = spark.createDataFrame(tasks, _TASK_SCHEMA).repartitionByRange(len(tasks), "task")
+def _run(spark: SparkSession, runner: Any, tasks: int) -> list[Any]:
+    """The rows of TASK_RESULT that the tasks gave.
+
+    The tasks travel within the function, which Spark broadcasts where it is large: rows of a DataFrame would need a
+    shuffle, and a job before it, to come to one partition each.
+    """
     try:
-        found: list[Any] = frame.mapInArrow(runner, _RESULT_DDL).collect()
+        found: list[Any] = spark.range(0, tasks, 1, tasks).mapInArrow(runner, _RESULT_DDL).collect()
     except Exception as error:
         _raise_own(error)
     return found

@@ -54,9 +54,9 @@ def pack(files: Sequence[DataFile]) -> bytes:
 
 
 def task_runner(
-    request: StatisticsRequest, table_root: str, storage_options: Mapping[str, str] | None
+    tasks: Sequence[bytes], request: StatisticsRequest, table_root: str, storage_options: Mapping[str, str] | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for mapInArrow: batches with a column `files` of packed tasks in, TASK_RESULT out."""
+    """The function for mapInArrow: batches with a column `id`, numbers of packed `tasks`, in; TASK_RESULT out."""
     options = None if storage_options is None else dict(storage_options)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -64,8 +64,8 @@ def task_runner(
         storage: Storage | None = None
         rows: list[tuple[int, int, str | None, bytes | None, int]] = []
         for batch in batches:
-            for packed in batch.column(batch.schema.get_field_index("files")):
-                for file in pickle.loads(packed.as_py()):
+            for task in batch.column(batch.schema.get_field_index("id")).to_pylist():
+                for file in pickle.loads(tasks[task]):
                     storage = storage_for(file.location, options, storage)
                     facts = _facts(reader, storage, file, table_root, options)
                     if file.piece[1] == 1:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 
-import deltaskip as ds
-from deltaskip.stats import compute
 from tests import corpus
-from tests.stats.rowwise import parsed
+from tests.stats.logged import compared, logged_stats
 
 # Tables whose logs say something else than their files for a reason that is not the writer's rule.
 OTHER = {
@@ -30,49 +24,14 @@ OTHER = {
     "golden__kernel-timestamp-PST": "timestamps in a zone other than UTC",
     "kernelrs__parsed-stats": "statistics of a column that its files lack",
 }
-DELTA_SPARK = ("Apache-Spark/",)
 
 
-@cache
-def logged(path: Path) -> dict[str, str]:
-    """Decoded path → statistics of files that delta-spark added."""
-    found: dict[str, str] = {}
-    for commit in sorted((path / "_delta_log").glob("*.json")):
-        actions = []
-        for line in commit.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                actions.append(json.loads(line))
-            except ValueError:
-                continue
-        engine = next((str(a["commitInfo"].get("engineInfo")) for a in actions if "commitInfo" in a), "")
-        for action in actions:
-            add = action.get("add")
-            if add and add.get("stats") and engine.startswith(DELTA_SPARK):
-                found[unquote(add["path"])] = add["stats"]
-    return found
-
-
+@pytest.mark.parametrize("mode", ["auto", "scan"])
 @pytest.mark.parametrize("table", corpus.table_params("read"))
-def test_statistics_are_those_of_delta_spark(table: corpus.CorpusTable) -> None:
+def test_statistics_are_those_of_delta_spark(table: corpus.CorpusTable, mode: Any) -> None:
     if table.name in OTHER:
         pytest.skip(OTHER[table.name])
-    stats = logged(table.path)
-    if not stats:
+    if not logged_stats(table.path):
         pytest.skip("delta-spark did not write statistics into its commits")
-    snapshot = ds.DeltaTable(table.path).snapshot
-    files = ds.DeltaTable(table.path).scan().files().select(["path", "uri", "deletion_vector"]).to_pylist()
-    for file in files:
-        if file["deletion_vector"] is not None or file["path"] not in stats:
-            continue
-        expected: dict[str, Any] = parsed(stats[file["path"]])
-        for mode in ("auto", "scan"):
-            found = compute(
-                [file["uri"]],
-                snapshot.schema,
-                mode=mode,  # type: ignore[arg-type]
-                partition_columns=snapshot.partition_columns,
-                mapping_mode=snapshot.mapping_mode,
-                properties=ds.DeltaTable(table.path).properties,
-                tight_bounds="tightBounds" in expected,
-            )
-            assert parsed(found["stats"][0].as_py()) == expected, (file["path"], mode)
+    for path, found, expected in compared(table.path, mode):
+        assert found == expected, path
