@@ -90,7 +90,7 @@ _NO_NEW_ROWS: Support = "no new rows"
 _ROWS = (
     _writer("appendOnly", 2),
     _writer("invariants", 2, writes=_NO_NEW_ROWS),
-    _writer("columnInvariants", 2, "the draft's other name of invariants", _NO_NEW_ROWS),
+    _writer("columnInvariants", None, "the draft's other name of invariants", _NO_NEW_ROWS),
     _writer("checkConstraints", 3, writes=_NO_NEW_ROWS),
     _writer("changeDataFeed", 4, "a commit either adds rows or removes some, not both"),
     _writer("generatedColumns", 4, writes=_NO_NEW_ROWS),

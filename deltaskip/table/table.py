@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.collation.registry import SPARK_VERSION
-from deltaskip.errors import VersionNotFound
+from deltaskip.errors import SparkUnavailable, VersionNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
 from deltaskip.log.history import history as log_history
@@ -21,6 +22,7 @@ from deltaskip.storage import open_storage
 
 if TYPE_CHECKING:
     from deltaskip.log.checkpoint_writing import WrittenCheckpoint
+    from deltaskip.txn.recomputation import Recomputed
     from deltaskip.txn.transaction import Transaction
 
 __all__ = ["DeltaTable"]
@@ -145,6 +147,67 @@ class DeltaTable:
 
         return write_checkpoint(self.snapshot)
 
+    def recompute_stats(
+        self,
+        spark: Any,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        collations: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
+        mode: Literal["auto", "footer", "scan"] = "auto",
+        only_missing: bool = False,
+        *,
+        kernel_spelling: bool = False,
+        batch_files: int = 50_000,
+        progress: Callable[[Recomputed], None] = lambda _done: None,
+    ) -> Recomputed:
+        """Compute the files' statistics by a Spark job, and commit them; moves to the latest version.
+
+        spark: a session, classic or Connect, whose executors have this package. where: only files that may hold rows
+        matching it. columns: only these; other statistics stay. collations: columns and the versioned identifiers of
+        their collated bounds ({"name": ["icu.UNICODE_CI.77.1"]}), or versions for every collated column (["77.1"]);
+        None for those that the table's domain `collations` lists and this process can evaluate. mode: "footer" takes
+        what Parquet footers prove, "scan" reads all values, "auto" those of columns that a footer does not prove.
+        only_missing: only files that lack some of it, so that a run which died is finished by another.
+        kernel_spelling: collated bounds under Delta Kernel's spelling of the identifier, too.
+        A commit holds `batch_files` files; progress is called after each.
+
+        Raises what stats.compute and Transaction.commit raise, SparkUnavailable without pyspark or where the executors
+        lack the package.
+        """
+        from deltaskip.txn.after_commit import after_commit
+        from deltaskip.txn.recomputation import OPERATION, commit_statistics
+        from deltaskip.txn.transaction import Transaction
+
+        room = _spark_room("deltaskip.spark.recompute", f"Recomputing statistics of {self.uri}")
+        request = room.recompute_request(self.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
+        chosen = (where, columns, collations, mode, only_missing)
+        results = room.recompute_statistics(
+            spark, self, *chosen, kernel_spelling=kernel_spelling, job_files=batch_files
+        )
+        parameters = {"mode": mode, "columns": [".".join(column.logical) for column in request.columns]}
+        done: Recomputed = commit_statistics(
+            self.snapshot,
+            results,
+            {identifier for each in request.collations for identifier in each},
+            lambda snapshot: Transaction(snapshot, OPERATION, parameters, after_commit),
+            progress,
+        )
+        self.refresh()
+        return done
+
+    def retire_collation_version(self, collation: str, version: str) -> int:
+        """Let the table's writers keep no statistics of that version any more; the table's new version.
+
+        Statistics that are there stay, and are pruned on by readers of that version.
+        """
+        from deltaskip.txn.collation_versions import retire
+
+        transaction = self.transaction(operation="RETIRE COLLATION VERSION", parameters={collation: version})
+        retire(transaction, collation, version)
+        committed = transaction.commit()
+        self.refresh()
+        return committed
+
     def clean_up_log(self) -> list[str]:
         """Delete what of the log no retained version needs, by `delta.logRetentionDuration`; names of deleted files."""
         from deltaskip.log.cleanup import clean_up_log
@@ -158,6 +221,16 @@ class DeltaTable:
 
     def __repr__(self) -> str:
         return f"DeltaTable({self.uri!r}, version={self.version})"
+
+
+def _spark_room(module: str, purpose: str) -> Any:
+    """By name: nothing below the spark room imports pyspark."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise SparkUnavailable(
+            f"{purpose} needs pyspark, which is not installed: run pip install 'deltaskip[spark]'."
+        ) from error
 
 
 def _milliseconds(timestamp: datetime | str) -> int:

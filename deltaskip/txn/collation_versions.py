@@ -1,0 +1,114 @@
+"""Which versions of a table's collations its writers keep statistics for: the metadata domain `collations`.
+
+# COLLATIONS RFC, Collation versions: {"writeVersions": {"icu.UNICODE_CI": ["77.1"]}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from deltaskip.actions import Protocol
+from deltaskip.collation.identifier import CollationId
+from deltaskip.errors import InvalidCollation, InvalidCommit
+from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.log import Snapshot
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["announce", "retire", "write_versions"]
+
+_DOMAIN = "collations"
+_FEATURES = ("collations", "domainMetadata")
+_KEY = "writeVersions"
+_WRITER_VERSION = 7
+
+
+def write_versions(snapshot: Snapshot) -> dict[str, list[str]]:
+    """The versions that the domain asks for, by collation as it is written there; damaged entries are left out."""
+    domain = snapshot.domains.get(_DOMAIN)
+    versions = _configuration(None if domain is None else domain.configuration).get(_KEY)
+    if not isinstance(versions, dict):
+        return {}
+    return {name: [str(v) for v in each] for name, each in versions.items() if isinstance(each, list)}
+
+
+def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
+    """Let the commit say that statistics under these collations, each with its version, are written.
+
+    The table gets the features `collations` and `domainMetadata` where it lacks them, and so writer version 7.
+    # COLLATIONS RFC, Writer Requirements: "the writer should also update the domainMetadata"
+    """
+    snapshot = transaction.snapshot
+    wanted = [CollationId.parse(identifier).canonical for identifier in identifiers]
+    if not wanted:
+        return
+    versions = write_versions(snapshot)
+    before = json.dumps(versions)
+    for identifier in wanted:
+        name = _spelling(versions, identifier)
+        listed = versions.setdefault(name, [])
+        if identifier.version is not None and identifier.version not in listed:
+            listed.append(identifier.version)
+    if json.dumps(versions) != before:
+        _set(transaction, versions)
+    protocol = _with_features(snapshot.protocol)
+    if protocol != snapshot.protocol:
+        transaction.set_protocol(protocol)
+
+
+def retire(transaction: Transaction, collation: str, version: str) -> None:
+    """Let the commit say that no statistics of `version` are to be written any more; those that are there stay.
+
+    collation: `icu.UNICODE_CI`, in any letter case, or a bare name. Raises InvalidCollation for a name that is none,
+    InvalidCommit where the domain does not list the version.
+    """
+    versions = write_versions(transaction.snapshot)
+    name = _spelling(versions, CollationId.named(collation).without_version.canonical)
+    if version not in versions.get(name, []):
+        listed = ", ".join(f"{each} {', '.join(found)}" for each, found in versions.items()) or "none"
+        raise InvalidCommit(
+            f"{transaction.snapshot.root} does not list version {version} of {collation}: its writers keep {listed}."
+        )
+    versions[name] = [each for each in versions[name] if each != version]
+    _set(transaction, {each: found for each, found in versions.items() if found})
+
+
+def _set(transaction: Transaction, versions: Mapping[str, list[str]]) -> None:
+    """Other members of the configuration are another writer's and stay."""
+    domain = transaction.snapshot.domains.get(_DOMAIN)
+    others = _configuration(None if domain is None else domain.configuration)
+    transaction.set_domain(_DOMAIN, json.dumps({**others, _KEY: dict(versions)}))
+
+
+def _configuration(text: str | None) -> dict[str, object]:
+    try:
+        found = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _spelling(versions: Mapping[str, list[str]], identifier: CollationId) -> str:
+    """The key of the collation in the domain, or Spark's spelling where it has none."""
+    wanted = identifier.without_version.canonical
+    for name in versions:
+        try:
+            if CollationId.parse(name).canonical == wanted:
+                return name
+        except InvalidCollation:
+            continue
+    return str(wanted)
+
+
+def _with_features(protocol: Protocol) -> Protocol:
+    if protocol.min_writer_version == _WRITER_VERSION:
+        listed = protocol.writer_features or ()
+        missing = [name for name in _FEATURES if name not in listed and f"{name}-preview" not in listed]
+        if not missing:
+            return protocol
+        writer = (*listed, *missing)
+    else:
+        # PROTOCOL, Table Features: what the plain version implies is listed from version 7 on.
+        implied = [name for name in FEATURES if has_feature(protocol, name)]
+        writer = (*implied, *(name for name in _FEATURES if name not in implied))
+    return Protocol(protocol.min_reader_version, _WRITER_VERSION, protocol.reader_features, writer)

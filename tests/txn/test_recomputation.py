@@ -1,0 +1,199 @@
+"""Computed statistics committed: the same files again, and only those that are still there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.errors import InvalidCommit
+from deltaskip.log import Snapshot
+from deltaskip.schema.types import LONG, STRING, StructField, StructType
+from deltaskip.txn.recomputation import OPERATION, Recomputed, commit_statistics
+from deltaskip.txn.transaction import Transaction
+from tests.builder import TableBuilder, add, bounds, remove
+
+RESULTS = pa.schema([("path", pa.string()), ("dv_id", pa.string()), ("num_records", pa.int64()), ("stats", pa.string()),
+                     ("size", pa.int64()), ("scanned", pa.int64())])  # fmt: skip
+VECTOR = {"storageType": "u", "pathOrInlineDv": "0" * 20, "offset": 1, "sizeInBytes": 40, "cardinality": 1}
+NAME = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})
+
+
+def results(*rows: tuple[str, str | None, dict[str, Any]]) -> pa.Table:
+    columns = [[path, dv, 2, json.dumps(stats), 100, 0] for path, dv, stats in rows]
+    return pa.table([pa.array(column) for column in zip(*columns, strict=True)] or [[]] * 6, schema=RESULTS)
+
+
+def begin(snapshot: Snapshot) -> Transaction:
+    return Transaction(snapshot, OPERATION)
+
+
+def made(folder: Path, *files: dict[str, Any], schema: Any = None) -> tuple[TableBuilder, ds.DeltaTable]:
+    builder = TableBuilder(folder / "t", schema or {"id": LONG})
+    builder.commit(*files)
+    return builder, ds.DeltaTable(folder / "t")
+
+
+def logged(table: ds.DeltaTable) -> dict[str, Any]:
+    rows = table.refresh().snapshot.adds().to_pylist()
+    return {row["path"]: row for row in rows}
+
+
+def test_statistics_replace_those_of_the_same_logical_file(tmp_path: Path) -> None:
+    _, table = made(
+        tmp_path, add("a", tags={"k": "v"}), add("b", None, deletionVector=VECTOR), add("c", bounds(id=(1, 2)))
+    )
+    before = logged(table)
+    dv = f"u{'0' * 20}@1"
+    new = {"numRecords": 2, "minValues": {"id": 5}, "maxValues": {"id": 6}, "nullCount": {"id": 0}}
+    done = commit_statistics(table.snapshot, [results(("a", None, new), ("b", dv, new))], [], begin)
+    assert (done.files, done.unchanged, done.left_out, done.versions) == (2, 0, [], [1])
+    assert (done.rows, done.bytes) == (4, 200)
+    after = logged(table)
+    assert json.loads(after["a"]["stats"]) == json.loads(after["b"]["stats"]) == new
+    for path in "abc":
+        same = {name: value for name, value in before[path].items() if name not in ("stats", "data_change")}
+        assert same == {name: after[path][name] for name in same}
+    assert [after[path]["data_change"] for path in "abc"] == [False, False, True]
+    [entry, *_] = table.history()
+    assert entry.operation == OPERATION
+
+
+def test_statistics_that_say_the_same_are_not_committed(tmp_path: Path) -> None:
+    _, table = made(tmp_path, add("a", '{ "numRecords":2,"minValues":{"id":1.0}}'), add("b", bounds(id=(1, 2))))
+    done = commit_statistics(table.snapshot, [results(("b", None, bounds(id=(1, 2))))], [], begin)
+    assert (done.files, done.unchanged, done.versions) == (0, 1, [])
+    done = commit_statistics(
+        table.snapshot, [results(("a", None, {"numRecords": 2, "minValues": {"id": 1}}))], [], begin
+    )
+    assert (done.files, done.versions) == (1, [1])
+
+
+def test_files_that_are_gone_or_have_other_deleted_rows_are_left_out(tmp_path: Path) -> None:
+    builder, table = made(tmp_path, add("a"), add("b"), add("c"))
+    computed = results(*[(path, None, bounds(id=(1, 2))) for path in "abc"])
+    builder.commit(remove("a"))
+    builder.commit(remove("b"), add("b", deletionVector=VECTOR))
+    done = commit_statistics(table.snapshot, [computed], [], begin)
+    assert (done.files, sorted(done.left_out), done.versions) == (1, ["a", "b"], [3])
+    assert sorted(logged(table)) == ["b", "c"]
+    assert logged(table)["b"]["stats"] is None
+
+
+def test_a_conflict_over_a_file_drops_that_file_only(tmp_path: Path) -> None:
+    builder, table = made(tmp_path, *[add(path) for path in "abcd"])
+    raced: list[int] = []
+
+    class Raced(Transaction):
+        def commit(self) -> int:
+            if not raced:
+                raced.append(1)
+                builder.commit(remove("b"))
+            return super().commit()
+
+    computed = results(*[(path, None, bounds(id=(1, 2))) for path in "abcd"])
+    done = commit_statistics(table.snapshot, [computed], [], lambda snapshot: Raced(snapshot, OPERATION))
+    assert (done.files, done.left_out, done.versions) == (3, ["b"], [2])
+    assert {path: row["stats"] is not None for path, row in logged(table).items()} == dict.fromkeys("acd", True)
+
+
+def test_each_table_of_results_is_a_commit_and_what_dies_loses_the_rest_only(tmp_path: Path) -> None:
+    _, table = made(tmp_path, *[add(path) for path in "abc"])
+
+    def dying() -> Iterator[pa.Table]:
+        yield results(("a", None, bounds(id=(1, 2))))
+        yield results(("b", None, bounds(id=(3, 4))))
+        raise KeyboardInterrupt
+
+    seen: list[Recomputed] = []
+    with pytest.raises(KeyboardInterrupt):
+        commit_statistics(table.snapshot, dying(), [], begin, seen.append)
+    assert [row["stats"] is not None for row in logged(table).values()].count(True) == 2
+    assert seen[-1].versions == [1, 2]
+
+
+def test_a_changed_schema_is_a_conflict_and_a_changed_property_is_not(tmp_path: Path) -> None:
+    _, table = made(tmp_path, add("a"))
+    metadata = table.metadata
+
+    def changing(schema: str | None, properties: dict[str, str]) -> Any:
+        raced: list[int] = []
+
+        class Raced(Transaction):
+            def commit(self) -> int:
+                if not raced:
+                    raced.append(1)
+                    other = ds.DeltaTable(table.uri).transaction(operation="SET")
+                    from dataclasses import replace
+
+                    text = metadata.schema_string if schema is None else schema
+                    other.set_metadata(replace(metadata, configuration=properties, schema_string=text))
+                    other.commit()
+                return super().commit()
+
+        return lambda snapshot: Raced(snapshot, OPERATION)
+
+    computed = results(("a", None, bounds(id=(1, 2))))
+    done = commit_statistics(table.snapshot, [computed], [], changing(None, {"x": "y"}))
+    assert done.versions == [2]
+    wider = json.loads(metadata.schema_string or "")
+    wider["fields"].append({"name": "n", "type": "long", "nullable": True, "metadata": {}})
+    computed = results(("a", None, bounds(id=(1, 3))))
+    with pytest.raises(ds.CommitConflict):
+        commit_statistics(table.refresh().snapshot, [computed], [], changing(json.dumps(wider), {"x": "y"}))
+
+
+def collated(low: str, high: str) -> dict[str, Any]:
+    both = {"minValues": {"name": low}, "maxValues": {"name": high}}
+    return {"numRecords": 2, "nullCount": {"name": 0}, "statsWithCollation": {"icu.UNICODE_CI.77.1": both}}
+
+
+def test_the_table_learns_which_versions_are_written(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", StructType((NAME,)))
+    builder.commit(add("a"), add("b"))
+    table = ds.DeltaTable(tmp_path / "t")
+    written = [results(("a", None, collated("a", "C"))), results(("b", None, collated("x", "Z")))]
+    done = commit_statistics(table.snapshot, written, ["ICU.unicode_ci.77.1"], begin)
+    assert done.versions == [1, 2]
+    table.refresh()
+    assert json.loads(table.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["77.1"]}}
+    assert {"collations", "domainMetadata"} <= set(table.protocol.writer_features or ())
+    assert table.protocol.min_writer_version == 7
+    assert table.scan("name = 'B'").files()["path"].to_pylist() == ["a"]
+
+
+def test_a_plain_protocol_is_upgraded_and_keeps_what_it_implied(tmp_path: Path) -> None:
+    TableBuilder(tmp_path / "t", StructType((NAME,))).commit(add("a"))
+    first = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in first.read_text().splitlines()]
+    for line in lines:
+        if "protocol" in line:
+            line["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 4}
+    first.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    table = ds.DeltaTable(tmp_path / "t")
+    commit_statistics(table.snapshot, [results(("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], begin)
+    protocol = table.refresh().protocol
+    assert (protocol.min_reader_version, protocol.min_writer_version, protocol.reader_features) == (1, 7, None)
+    implied = {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"}
+    assert set(protocol.writer_features or ()) == implied | {"collations", "domainMetadata"}
+
+
+def test_a_version_is_added_to_those_that_are_listed_and_can_be_retired(tmp_path: Path) -> None:
+    domain = {"writeVersions": {"ICU.unicode_CI": ["76.1"], "icu.de": ["72.1"]}, "other": 1}
+    action = {"domainMetadata": {"domain": "collations", "configuration": json.dumps(domain), "removed": False}}
+    builder = TableBuilder(tmp_path / "t", StructType((NAME,)))
+    builder.commit(action, add("a"))
+    table = ds.DeltaTable(tmp_path / "t")
+    commit_statistics(table.snapshot, [results(("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], begin)
+    found = json.loads(table.refresh().domains["collations"])
+    assert found == {"writeVersions": {"ICU.unicode_CI": ["76.1", "77.1"], "icu.de": ["72.1"]}, "other": 1}
+    assert table.retire_collation_version("UNICODE_CI", "76.1") == 2
+    assert table.retire_collation_version("icu.de", "72.1") == 3
+    assert json.loads(table.domains["collations"]) == {"writeVersions": {"ICU.unicode_CI": ["77.1"]}, "other": 1}
+    with pytest.raises(InvalidCommit, match=r"does not list version 76.1 of icu.UNICODE_CI.*ICU.unicode_CI 77.1"):
+        table.retire_collation_version("icu.UNICODE_CI", "76.1")
