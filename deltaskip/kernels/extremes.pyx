@@ -169,11 +169,32 @@ cdef int _integers(const integer_t* v, PrimitiveView view, int64_t* found) noexc
 
 
 cdef wide_void _integer_stretch(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
+    """The quarters side by side, so that no comparison waits for the one before it."""
     cdef integer_t least = v[0], greatest = v[0]
-    cdef int64_t i
-    for i in range(n):
+    cdef integer_t least1 = v[0], least2 = v[0], least3 = v[0]
+    cdef integer_t greatest1 = v[0], greatest2 = v[0], greatest3 = v[0]
+    cdef int64_t i, quarter = n // 4
+    cdef const integer_t* v1 = v + quarter
+    cdef const integer_t* v2 = v1 + quarter
+    cdef const integer_t* v3 = v2 + quarter
+    for i in range(quarter):
+        least = v[i] if v[i] < least else least
+        least1 = v1[i] if v1[i] < least1 else least1
+        least2 = v2[i] if v2[i] < least2 else least2
+        least3 = v3[i] if v3[i] < least3 else least3
+        greatest = v[i] if v[i] > greatest else greatest
+        greatest1 = v1[i] if v1[i] > greatest1 else greatest1
+        greatest2 = v2[i] if v2[i] > greatest2 else greatest2
+        greatest3 = v3[i] if v3[i] > greatest3 else greatest3
+    for i in range(4 * quarter, n):
         least = v[i] if v[i] < least else least
         greatest = v[i] if v[i] > greatest else greatest
+    least = least if least < least1 else least1
+    least2 = least2 if least2 < least3 else least3
+    least = least if least < least2 else least2
+    greatest = greatest if greatest > greatest1 else greatest1
+    greatest2 = greatest2 if greatest2 > greatest3 else greatest3
+    greatest = greatest if greatest > greatest2 else greatest2
     if least < found[0]:
         found[0] = least
     if greatest > found[1]:
