@@ -1,7 +1,7 @@
 """The commands, their options, and the boundary where errors become one sentence and an exit status.
 
-Every command but `demo` and `checkpoint` only reads. What a command needs beyond click is imported when it runs, so
-`--help` is light.
+Every command but `demo`, `checkpoint` and `stats --recompute` only reads. What a command needs beyond click is imported
+when it runs, so `--help` is light.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def program(context: click.Context) -> None:
     """Which files of a Delta table can hold rows that match a predicate?
 
-    TABLE is a folder or URI that holds a _delta_log. Only `checkpoint` writes to it.
+    TABLE is a folder or URI that holds a _delta_log. Only `checkpoint` and `stats --recompute` write to it.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -186,6 +186,50 @@ def _inspect(
         display.print_json(found.to_dict())
     else:
         inspection.print_inspection(found)
+
+
+@program.command("stats")
+@_reads_table
+@click.option("--recompute", is_flag=True, help="Compute statistics by a local Spark job, and commit them.")
+@click.option("--dry-run", is_flag=True, help="With --recompute: only say what would be done.")
+@click.option("--where", metavar="SQL", help="Only files that may hold rows matching this.")
+@click.option("--column", "columns", multiple=True, metavar="NAME", help="Only this column; may be repeated.")
+@click.option(
+    "--collation-version", "collations", multiple=True, metavar="V",
+    help="Bounds of every collated column in this version, such as 77.1; may be repeated.",
+)
+@click.option("--mode", type=click.Choice(["auto", "footer", "scan"]), default="auto", show_default=True)
+@click.option("--only-missing", is_flag=True, help="Only files that lack some of it.")
+def _stats(
+    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
+    recompute: bool, dry_run: bool, where: str | None, columns: tuple[str, ...], collations: tuple[str, ...],
+    mode: str, only_missing: bool,
+) -> None:
+    """Show which columns have statistics and how well they prune, or recompute them."""
+    from deltaskip.cli import display, inspection, statistics
+
+    chosen = {
+        "where": where, "columns": columns or None, "collations": collations or None, "mode": mode,
+        "only_missing": only_missing,
+    }
+    if not recompute:
+        if dry_run or only_missing or where or columns or collations or mode != "auto":
+            raise click.UsageError("these options need --recompute")
+        coverage = _open(table, version, timestamp, storage_options).inspect_stats()
+        if as_json:
+            display.print_json(coverage.to_dict())
+        else:
+            inspection.print_statistics(coverage)
+        return
+    if version is not None or timestamp is not None:
+        raise click.UsageError("--recompute works on the latest version: leave out --version and --timestamp")
+    opened = _open(table, None, None, storage_options)
+    if dry_run:
+        plan = statistics.plan(opened, chosen)
+        display.print_json(plan.to_dict()) if as_json else statistics.print_plan(plan)
+        return
+    done = statistics.recompute(opened, chosen, bar=not as_json and sys.stderr.isatty())
+    display.print_json(done) if as_json else statistics.print_recomputed(done)
 
 
 @program.command("history")

@@ -108,7 +108,7 @@ def print_inspection(found: Inspection) -> None:
         print(f"{label:<14} {printable(text)}")
     print()
     if found.statistics is not None:
-        _print_statistics(found.statistics)
+        print_statistics(found.statistics)
         return
     rows = [
         (
@@ -124,7 +124,8 @@ def print_inspection(found: Inspection) -> None:
         print_table(headings, rows)
 
 
-def _print_statistics(coverage: TableCoverage) -> None:
+def print_statistics(coverage: TableCoverage) -> None:
+    """Prints for people which statistics there are, how far they overlap, and what would help most."""
     rows = [
         (
             column.name,

@@ -1,0 +1,97 @@
+"""Statistics recomputed, for `deltaskip stats --recompute`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deltaskip.cli.display import counted, human_bytes, print_table
+from deltaskip.errors import SparkUnavailable
+
+if TYPE_CHECKING:
+    from deltaskip.spark.recompute_plan import RecomputePlan
+    from deltaskip.table.table import DeltaTable
+    from deltaskip.txn.recomputation import Recomputed
+
+_BATCH_FILES = 5_000
+
+
+def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
+    """What the recomputation would do. Raises SparkUnavailable without pyspark."""
+    try:
+        from deltaskip.spark.recompute_plan import recompute_plan
+    except ImportError as error:
+        raise _no_spark(table) from error
+    return recompute_plan(table, **chosen)
+
+
+def print_plan(found: RecomputePlan) -> None:
+    """Prints the plan for people."""
+    click.echo(f"would read {counted(found.files, 'file')}, {human_bytes(found.bytes)}, and commit their statistics")
+    if found.collations:
+        click.echo(f"collated bounds: {', '.join(found.collations)}")
+    rows = [(name, f"{found.lacking[name]:,}") for name in found.columns]
+    if rows:
+        click.echo()
+        print_table([("column", "left"), ("files without statistics, kept by every predicate", "right")], rows)
+
+
+def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
+    """Recompute by a local Spark session, or the one that is active; what was done, as JSON can hold it."""
+    try:
+        from deltaskip.spark.local import local_session
+    except ImportError as error:
+        raise _no_spark(table) from error
+    total = plan(table, chosen).files
+    start = perf_counter()
+    with (
+        tempfile.TemporaryDirectory(prefix="deltaskip-stats-") as scratch,
+        local_session(Path(scratch)) as spark,
+        _progress(total, bar) as advance,
+    ):
+        done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)
+    return {**asdict(done), "seconds": perf_counter() - start, "version": table.version}
+
+
+def print_recomputed(done: dict[str, Any]) -> None:
+    """Prints for people what was done."""
+    rate = human_bytes(int(done["bytes"] / max(done["seconds"], 1e-9)))
+    click.echo(
+        f"version {done['version']}: statistics of {counted(done['files'], 'file')} committed, "
+        f"{done['unchanged']:,} had them already"
+    )
+    click.echo(f"{done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s, {rate} a second")
+    if done["left_out"]:
+        click.echo(f"{counted(len(done['left_out']), 'file')} changed meanwhile and left out; run it again for them")
+
+
+@contextmanager
+def _progress(total: int, shown: bool) -> Iterator[Any]:
+    """A bar of files on standard error, with rows and bytes a second."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("files, {task.fields[said]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+        task, start = bar.add_task("", total=total, said=""), perf_counter()
+
+        def advance(done: Recomputed) -> None:
+            seconds = max(perf_counter() - start, 1e-9)
+            said = f"{done.rows:,} rows, {human_bytes(int(done.bytes / seconds))}/s"
+            bar.update(task, completed=done.files + done.unchanged + len(done.left_out), said=said)
+
+        yield advance
+
+
+def _no_spark(table: DeltaTable) -> SparkUnavailable:
+    return SparkUnavailable(
+        f"Recomputing statistics of {table.uri} needs pyspark, which is not installed: run pip install "
+        "'deltaskip[spark]'."
+    )

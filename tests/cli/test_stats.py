@@ -1,0 +1,55 @@
+"""`deltaskip stats`: the coverage report, and statistics recomputed by a local Spark session."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import deltaskip as ds
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def bare(customers: Path, tmp_path: Path) -> Path:
+    """The demo's table with its data, half of its files without statistics."""
+    root = tmp_path / "bare"
+    shutil.copytree(customers, root)
+    log = root / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for i, line in enumerate(lines):
+        if "add" in line and i % 2:
+            del line["add"]["stats"]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return root
+
+
+def test_the_report_is_that_of_inspect(run: Run, customers: Path) -> None:
+    ran = run("stats", customers)
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out in run("inspect", customers, "--stats").out
+    coverage = ds.DeltaTable(customers).inspect_stats().to_dict()
+    assert json.loads(run("stats", customers, "--json").out) == json.loads(json.dumps(coverage))
+
+
+@pytest.mark.parametrize("options", [["--dry-run"], ["--only-missing"], ["--where", "id = 1"], ["--mode", "scan"]])
+def test_options_of_a_recomputation_need_it(run: Run, customers: Path, options: list[str]) -> None:
+    ran = run("stats", customers, *options)
+    assert ran.status == 2
+    assert "need --recompute" in ran.err
+
+
+def test_a_recomputation_is_of_the_latest_version(run: Run, customers: Path) -> None:
+    assert "latest version" in run("stats", customers, "--recompute", "--version", "0").err
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(run: Run, bare: Path) -> None:
+    pytest.importorskip("pyspark")
+    found = json.loads(run("stats", bare, "--recompute", "--dry-run", "--only-missing", "--json").out)
+    assert (found["version"], found["files"]) == (0, 100)
+    assert found["lacking"] == dict.fromkeys(["id", "name", "amount", "ts"], 100)
+    assert found["collations"] == ["icu.UNICODE_CI.77.1"]
+    assert "would read 200 files" in run("stats", bare, "--recompute", "--dry-run").out
+    assert ds.DeltaTable(bare).version == 0

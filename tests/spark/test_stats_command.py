@@ -1,0 +1,71 @@
+"""Statistics recomputed through Spark, from the command line and in Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip import demo
+from deltaskip.cli import main
+from deltaskip.skipping.collated import Collations
+
+pytest.importorskip("pyspark")
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """The demo's table, half of its files without statistics."""
+    root = tmp_path / "bare"
+    demo.make_table(root, demo.write_with_pyarrow)
+    log = root / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for i, line in enumerate(lines):
+        if "add" in line and i % 2:
+            del line["add"]["stats"]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return root
+
+
+def test_missing_statistics_are_computed_and_committed(
+    spark: Any, bare: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert len(ds.DeltaTable(bare).scan(demo.PREDICATE).files()) > 7
+    capfd.readouterr()
+    assert main(["stats", str(bare), "--recompute", "--only-missing", "--json"]) == 0
+    done = json.loads(capfd.readouterr().out)
+    assert (done["files"], done["left_out"], done["version"]) == (100, [], 1)
+    table = ds.DeltaTable(bare)
+    assert len(table.scan(demo.PREDICATE).files()) == 7
+    assert json.loads(table.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["77.1"]}}
+    assert main(["stats", str(bare), "--recompute", "--only-missing"]) == 0
+    assert "0 files committed" in capfd.readouterr().out
+
+
+def test_another_version_is_added_and_the_old_one_retired(spark: Any, bare: Path) -> None:
+    table = ds.DeltaTable(bare)
+    if Collations("78.3").evaluator("icu.UNICODE_CI") is None:
+        pytest.skip("there is no ICU 78.3 here")
+    done = table.recompute_stats(spark, where="day = DATE'2026-01-05'", columns=["name"], collations=["77.1", "78.3"])
+    assert done.files == 20
+    assert json.loads(table.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["77.1", "78.3"]}}
+    where = "day = DATE'2026-01-05' AND name = 'MÜLLER 0500'"
+    assert len(table.scan(where, collation_version="78.3").files()) == 1
+    before = table.version
+    assert table.retire_collation_version("icu.UNICODE_CI", "77.1") == before + 1
+    assert json.loads(table.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["78.3"]}}
+    assert len(table.scan(where).files()) == 1
+
+
+def test_rows_are_the_same_after_a_recomputation(spark: Any, bare: Path) -> None:
+    table = ds.DeltaTable(bare)
+    before = sorted(row.id for row in table.scan(demo.PREDICATE).to_spark(spark).collect())
+    done = table.recompute_stats(spark, mode="scan", batch_files=50)
+    assert len(done.versions) in (2, 3, 4)
+    assert done.files + done.unchanged == demo.FILES
+    assert sorted(row.id for row in table.scan(demo.PREDICATE).to_spark(spark).collect()) == before
+    assert len(table.scan(demo.PREDICATE).files()) == 7
