@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.collation.collation import Collation
-from deltaskip.errors import StorageError
+from deltaskip.errors import DataFileMissing, StorageError
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
@@ -20,7 +20,9 @@ from deltaskip.stats.parquet_schema import ParquetNode
 
 __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
 
+# Rows of a batch: so many at most, so many bytes of Parquet at most.
 _BATCH_ROWS = 1 << 18
+_BATCH_BYTES = 32 << 20
 _STRING = 6
 # A chunk's encodings by a dictionary, and the bytes a value from which one no longer pays.
 _DICTIONARY_ENCODINGS = (2, 8)
@@ -70,6 +72,8 @@ def scan_file(
                 live = live_rows(deleted, start, batch.num_rows).to_arrow()
             for i, column in enumerate(columns):
                 parts[i].append(_batch_facts(_values(batch, column.plan.nodes or ()), live, column))
+    except FileNotFoundError as error:
+        raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
     except (pa.ArrowException, OSError) as error:
         raise StorageError(f"The data file {path} cannot be read: {error}; restore it.") from error
     return [_whole(part, column) for part, column in zip(parts, columns, strict=True)]
@@ -88,9 +92,15 @@ def _batches(
         paths = list(dict.fromkeys(column.path for column in columns))
         for row_group in row_groups:
             start = footer.rows_before(row_group)
-            for batch in file.iter_batches(_BATCH_ROWS, [row_group], paths, use_threads=False):
+            for batch in file.iter_batches(_batch_rows(footer, row_group), [row_group], paths, use_threads=False):
                 yield start, batch
                 start += batch.num_rows
+
+
+def _batch_rows(footer: Footer, row_group: int) -> int:
+    """Fewer where rows are long: the bytes of all columns are taken, which is no less than those that are read."""
+    size = sum(chunk[_META][_SIZE] for chunk in footer.row_groups[row_group][1])
+    return max(1, min(_BATCH_ROWS, footer.group_rows(row_group) * _BATCH_BYTES // max(size, 1)))
 
 
 def _pays_as_dictionary(column: ScannedColumn, footer: Footer, row_groups: Sequence[int]) -> bool:

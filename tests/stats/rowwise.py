@@ -103,12 +103,11 @@ def _text(value: Any, type_: DataType, is_max: bool) -> Any:
 
 
 def _fewest_digits(value: float, width: Any) -> Decimal:
-    """Of two digits or more the fewest that are read back as the value, as Java prints it."""
-    for digits in range(2, 18):
-        text = f"{value:.{digits - 1}e}"
-        if float(text) == value or (width is np.float32 and abs(float(text)) < 3.5e38 and width(text) == value):
-            return Decimal(text)
-    return Decimal(repr(value))
+    """The fewest digits that are read back as the value; Java prints two at least, and then the nearest two."""
+    shortest = Decimal(str(width(value)))
+    nearest = f"{value:.1e}"
+    single = len(shortest.normalize().as_tuple().digits) == 1
+    return Decimal(nearest) if single and width(float(nearest)) == value else shortest
 
 
 def truncated_max(value: str) -> str | None:

@@ -352,6 +352,60 @@ def test_damaged_and_missing_files_are_named(tmp_path: Path) -> None:
             compute([broken], schema)
 
 
+def test_names_with_dots_are_not_taken_for_paths(write: Callable[..., str]) -> None:
+    inner = pa.struct([("b", pa.int64()), ("c.d", pa.int64())])
+    rows = {"a.b": [1, 2], "a": [{"b": 3, "c.d": 4}, None], "a.c.d": [None, 7], "`": [8, 9]}
+    table = pa.table({"a.b": rows["a.b"], "a": pa.array(rows["a"], inner), "a.c.d": rows["a.c.d"], "`": rows["`"]})
+    schema = StructType(
+        (
+            StructField("a.b", LONG),
+            StructField("a", StructType((StructField("b", LONG), StructField("c.d", LONG)))),
+            StructField("a.c.d", LONG),
+            StructField("`", LONG),
+        )
+    )
+    for mode in ("auto", "scan"):
+        assert one(write(table), schema, mode=mode) == {
+            "numRecords": 2,
+            "minValues": {"a.b": 1, "a": {"b": 3, "c.d": 4}, "a.c.d": 7, "`": 8},
+            "maxValues": {"a.b": 2, "a": {"b": 3, "c.d": 4}, "a.c.d": 7, "`": 9},
+            "nullCount": {"a.b": 0, "a": {"b": 1, "c.d": 1}, "a.c.d": 1, "`": 0},
+        }
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ([], '{"numRecords":1}'),
+        (["b"], '{"numRecords":1,"nullCount":{"b":0}}'),
+        (["n"], '{"numRecords":1,"minValues":{},"maxValues":{},"nullCount":{"n":1}}'),
+        (["s.y"], '{"numRecords":1,"nullCount":{"s":{"y":0}}}'),
+        (["s.x"], '{"numRecords":1,"minValues":{"s":{"x":1}},"maxValues":{"s":{"x":1}},"nullCount":{"s":{"x":0}}}'),
+        (["e"], '{"numRecords":1,"minValues":{"e":1E-10},"maxValues":{"e":1E-10},"nullCount":{"e":0}}'),
+        (["q"], '{"numRecords":1,"minValues":{"q":ODD},"maxValues":{"q":ODD},"nullCount":{"q":0}}'),
+    ],
+)
+def test_objects_are_there_or_not_as_delta_spark_has_them(write: Callable[..., str], columns: Any, text: str) -> None:
+    table = pa.table(
+        {
+            "b": [True],
+            "n": pa.nulls(1, pa.int32()),
+            "s": [{"x": 1, "y": [2]}],
+            "e": pa.array([Decimal("1e-10")], pa.decimal128(38, 10)),
+            "q": ['a"b\\\n\x01\x7f'],
+        }
+    )
+    expected = text.replace("ODD", r'"a\"b\\\n\u0001' + '\x7f"')
+    assert compute([write(table)], table.schema, columns=columns)["stats"][0].as_py() == expected
+
+
+def test_long_rows_are_read_in_short_batches(write: Callable[..., str]) -> None:
+    texts = [str(i % 7) * 1_000_000 for i in range(100)]
+    path = write(pa.table({"s": texts, "bin": [b"x"] * 100}), use_dictionary=False, compression="zstd")
+    found = one(path, StructType((StructField("s", STRING), StructField("bin", BINARY))), mode="scan")
+    assert found["minValues"] == {"s": "0" * 32} and found["nullCount"] == {"s": 0, "bin": 0}
+
+
 def test_an_unknown_mode_and_unlike_lengths_are_refused(write: Callable[..., str]) -> None:
     with pytest.raises(ValueError, match="no mode 'fast'"):
         compute([write(FLAT)], FLAT.schema, mode="fast")  # type: ignore[arg-type]
