@@ -4,6 +4,9 @@ Spark sorts NaN above every number, and Delta's own statistics record it as a ma
 (skipping.md, trap 1), so an upper bound of a float column is only believed where the commit that brought the file says
 that Spark wrote it. A file's statistics may be older than the add that carries them (deletion vectors, clones,
 restores), hence only an add of a new file counts, and none by an unknown writer may stand against it.
+
+Statistics that this package computed (operation COMPUTE STATS, all columns) are what the values are, whoever wrote the
+file: NaN is recorded, and a bound under a collation is no cut-off string that nobody looked at again.
 """
 
 from __future__ import annotations
@@ -11,35 +14,50 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
-from deltaskip.kernels.conversion import FALSE, arrow_array
+from deltaskip.kernels.conversion import FALSE, arrow_array, numpy_values
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, parse_log_file, version_prefix
 from deltaskip.storage import Storage, join
 
-__all__ = ["Writers", "read_writers"]
+__all__ = ["COMPUTE_OPERATION", "Writers", "read_writers"]
 
 _RECORDS_NAN = re.compile(r"(Apache-Spark/.*Delta-Lake/|Databricks-Runtime/)")
 _COPIES_STATISTICS = frozenset(("CLONE", "CONVERT", "RESTORE"))
 _REWRITES_WITHOUT_CHANGE = frozenset(("OPTIMIZE", "REORG", "AUTO COMPACTION"))
+_THIS = re.compile(r"deltaskip/")
+COMPUTE_OPERATION = "COMPUTE STATS"
+"""Operation of the commits that hold computed statistics; `complete` among its parameters: of all columns."""
+
+_NO_PATHS = pa.nulls(0, pa.string())
 _MOST_BYTES = 64 << 20
 """Commits beyond this size are not read for provenance alone: their files count as of unknown writers."""
 
 
 class Writers:
-    """The answer: canonical paths of the files whose statistics record NaN."""
+    """The answer: canonical paths of the files whose statistics record NaN, and of those that were computed here."""
 
-    def __init__(self, trusted: pa.Array) -> None:
-        self._trusted = trusted
+    def __init__(self, trusted: pa.Array, computed: pa.Array) -> None:
+        self._trusted = pa.concat_arrays([trusted, computed])
+        self._computed = computed
 
     def record_nan(self, paths: pa.Array) -> pa.BooleanArray:
-        """Whether each file (raw paths, as logged) was written by a writer that records NaN."""
-        if not len(self._trusted):
-            return pa.repeat(FALSE, len(paths))
-        return pc.is_in(canonical_paths(paths), value_set=self._trusted)
+        """Whether each file (raw paths, as logged) has statistics of a writer that records NaN."""
+        return _within(paths, self._trusted)
+
+    def computed(self, paths: pa.Array) -> pa.BooleanArray:
+        """Whether all of each file's statistics (raw paths) were computed by this package, out of its values."""
+        return _within(paths, self._computed)
+
+
+def _within(paths: pa.Array, known: pa.Array) -> pa.BooleanArray:
+    if not len(known):
+        return pa.repeat(FALSE, len(paths))
+    return pc.is_in(canonical_paths(paths), value_set=known)
 
 
 def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> Writers:
@@ -54,12 +72,12 @@ def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> 
     ]
     if sum(commit.file.size for commit in commits) > _MOST_BYTES:
         commits = [commit for commit in commits if commit.version > newer_than]
-    return Writers(_trusted_paths(storage, root, commits))
+    return _writers(storage, root, commits)
 
 
-def _trusted_paths(storage: Storage, root: str, files: list[LogFile]) -> pa.Array:
+def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
     if not files:
-        return arrow_array([], pa.string())
+        return Writers(_NO_PATHS, _NO_PATHS)
     commits = read_commits(storage, root, files, ["data_change"])
     infos = {
         action.commit: CommitInfo.from_json(members_of(commits, action))
@@ -68,7 +86,7 @@ def _trusted_paths(storage: Storage, root: str, files: list[LogFile]) -> pa.Arra
     }
     adds = commits.actions.filter(pc.invert(commits.actions["is_remove"])).combine_chunks()
     if not len(adds):
-        return arrow_array([], pa.string())
+        return Writers(_NO_PATHS, _NO_PATHS)
     paths = canonical_paths(_one(adds["path"]))
     ordinals = adds["commit"]
     known = pc.is_in(ordinals, value_set=_ordinals(infos, _is_known))
@@ -79,7 +97,27 @@ def _trusted_paths(storage: Storage, root: str, files: list[LogFile]) -> pa.Arra
     fresh = pc.and_(fresh, pc.is_null(adds["deletion_vector"]))
     believed = paths.filter(_one(fresh))
     doubted = paths.filter(_one(pc.invert(known)))
-    return believed.filter(pc.invert(pc.is_in(believed, value_set=doubted))) if len(doubted) else believed
+    if len(doubted):
+        believed = believed.filter(pc.invert(pc.is_in(believed, value_set=doubted)))
+    by_computing = pc.is_in(ordinals, value_set=_ordinals(infos, _computes))
+    return Writers(believed, _last_where(paths, _one(by_computing)) if pc.any(by_computing).as_py() else _NO_PATHS)
+
+
+def _last_where(paths: pa.Array, holds: pa.BooleanArray) -> pa.Array:
+    """The distinct paths whose last occurrence is one of those for which it holds."""
+    coded = paths.dictionary_encode()
+    codes = numpy_values(coded.indices)
+    last = np.zeros(len(coded.dictionary), np.int64)
+    # Of repeated indices the last assignment holds.
+    last[codes] = np.arange(len(codes))
+    return coded.dictionary.filter(arrow_array(numpy_values(holds)[last]))
+
+
+def _computes(info: CommitInfo) -> bool:
+    parameters = info.members.get("operationParameters")
+    complete = isinstance(parameters, dict) and str(parameters.get("complete")).lower() == "true"
+    by_this = info.engine_info is not None and _THIS.match(info.engine_info) is not None
+    return by_this and complete and info.operation == COMPUTE_OPERATION
 
 
 def _ordinals(infos: Mapping[int, CommitInfo], holds: Callable[[CommitInfo], bool]) -> pa.Array:

@@ -144,6 +144,11 @@ class Batch:
         [paths] = self.raw(["path"])
         return self.snapshot.writers.record_nan(paths)
 
+    def computed(self) -> pa.BooleanArray:
+        """See stats.batch.StatisticsSource."""
+        [paths] = self.raw(["path"])
+        return self.snapshot.writers.computed(paths)
+
 
 class _CommitBatch(Batch):
     """Adds that newer commits (or a JSON checkpoint) hold in memory, already reconciled."""

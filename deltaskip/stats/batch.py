@@ -58,6 +58,10 @@ class StatisticsSource(Protocol):
         """Where the file's writer is known to record NaN in its bounds."""
         ...
 
+    def computed(self) -> pa.BooleanArray:
+        """Where this package computed all of the file's statistics out of its values."""
+        ...
+
 
 class FileStats:
     """min/max, null counts and row counts of `num_rows` files, decoded once each.
@@ -87,7 +91,7 @@ class FileStats:
         texts = self._json_leaves([leaf for leaf, values in from_parsed.items() if values is None or unparsed])
         for leaf in wanted:
             merged = [self._merge(from_parsed[s], texts.get(s), valid, s) for s in leaf.spellings]
-            values = merged_spellings(merged) if leaf.collation else merged[0]
+            values = merged_spellings(merged, self._source.computed) if leaf.collation else merged[0]
             self._decoded[leaf] = values
             self._cache.put((self._scope, leaf), values, values.nbytes)
 
@@ -233,6 +237,9 @@ class _Texts:
         return self._texts
 
     def nan_recorded(self) -> pa.BooleanArray:
+        return pa.repeat(FALSE, len(self._texts))
+
+    def computed(self) -> pa.BooleanArray:
         return pa.repeat(FALSE, len(self._texts))
 
     def get(self, key: Hashable) -> Any:

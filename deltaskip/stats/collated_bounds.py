@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -31,11 +31,11 @@ def collated_leaf(field: StatField, side: Side, keys: tuple[str, ...]) -> StatLe
     return StatLeaf("minValues" if side == "min" else "maxValues", field, keys)
 
 
-def merged_spellings(columns: Sequence[pa.Array]) -> pa.Array:
+def merged_spellings(columns: Sequence[pa.Array], verified: Callable[[], pa.BooleanArray]) -> pa.Array:
     """One bound a file out of those under each spelling; null where two are there that differ, or none is usable.
 
     Writers cut long strings at a fixed length, and under a collation the beginning of a string need not be the lower of
-    the two: a bound that may be cut says nothing (collations.md, Truncation).
+    the two: a bound that may be cut says nothing (collations.md, Truncation), but in files that are `verified`.
     """
     columns = [column for column in columns if column.null_count < len(column)] or list(columns[:1])
     values = columns[0]
@@ -46,7 +46,9 @@ def merged_spellings(columns: Sequence[pa.Array]) -> pa.Array:
     if values.null_count == len(values):
         return values
     cut = pc.greater_equal(pc.binary_length(values), arrow_scalar(CUT_FROM, pa.int32()))
-    return pc.if_else(cut, arrow_scalar(None, values.type), values) if pc.any(cut).as_py() else values
+    if not pc.any(cut).as_py():
+        return values
+    return pc.if_else(pc.and_not(cut, verified()), arrow_scalar(None, values.type), values)
 
 
 class CollatedColumn:

@@ -14,6 +14,7 @@ from deltaskip.errors import SparkUnavailable, VersionNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
 from deltaskip.log.history import history as log_history
+from deltaskip.log.writers import COMPUTE_OPERATION
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
@@ -175,7 +176,7 @@ class DeltaTable:
         lack the package.
         """
         from deltaskip.txn.after_commit import after_commit
-        from deltaskip.txn.recomputation import OPERATION, commit_statistics
+        from deltaskip.txn.recomputation import commit_statistics
         from deltaskip.txn.transaction import Transaction
 
         room = _spark_room("deltaskip.spark.recompute", f"Recomputing statistics of {self.uri}")
@@ -184,12 +185,13 @@ class DeltaTable:
         results = room.recompute_statistics(
             spark, self, *chosen, kernel_spelling=kernel_spelling, job_files=batch_files
         )
-        parameters = {"mode": mode, "columns": [".".join(column.logical) for column in request.columns]}
+        named = [".".join(column.logical) for column in request.columns]
+        parameters = {"mode": mode, "columns": named, "complete": columns is None}
         done: Recomputed = commit_statistics(
             self.snapshot,
             results,
             {identifier for each in request.collations for identifier in each},
-            lambda snapshot: Transaction(snapshot, OPERATION, parameters, after_commit),
+            lambda snapshot: Transaction(snapshot, COMPUTE_OPERATION, parameters, after_commit),
             progress,
         )
         self.refresh()

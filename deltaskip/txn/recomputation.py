@@ -22,9 +22,7 @@ from deltaskip.log.replay import dv_ids
 from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["OPERATION", "Recomputed", "commit_statistics"]
-
-OPERATION = "COMPUTE STATS"
+__all__ = ["Recomputed", "commit_statistics"]
 
 _ROWS = 8192
 _STATE_ATTEMPTS = 10

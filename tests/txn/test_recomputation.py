@@ -13,8 +13,9 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
-from deltaskip.schema.types import LONG, STRING, StructField, StructType
-from deltaskip.txn.recomputation import OPERATION, Recomputed, commit_statistics
+from deltaskip.log.writers import COMPUTE_OPERATION as OPERATION
+from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
+from deltaskip.txn.recomputation import Recomputed, commit_statistics
 from deltaskip.txn.transaction import Transaction
 from tests.builder import TableBuilder, add, bounds, remove
 
@@ -197,3 +198,35 @@ def test_a_version_is_added_to_those_that_are_listed_and_can_be_retired(tmp_path
     assert json.loads(table.domains["collations"]) == {"writeVersions": {"ICU.unicode_CI": ["77.1"]}, "other": 1}
     with pytest.raises(InvalidCommit, match=r"does not list version 76.1 of icu.UNICODE_CI.*ICU.unicode_CI 77.1"):
         table.retire_collation_version("icu.UNICODE_CI", "76.1")
+
+
+PARAMETERS = {"complete": True}
+
+
+def recomputing(parameters: dict[str, Any]) -> Any:
+    return lambda snapshot: Transaction(snapshot, OPERATION, parameters)
+
+
+@pytest.mark.parametrize(("complete", "kept"), [(True, []), (False, ["a"])])
+def test_what_was_computed_here_records_nan(tmp_path: Path, complete: bool, kept: list[str]) -> None:
+    builder = TableBuilder(tmp_path / "t", {"x": DOUBLE})
+    builder.commit(add("a", bounds(x=(1.0, 2.0))), engine="delta-rs:py-1.0.0")
+    table = ds.DeltaTable(tmp_path / "t")
+    assert table.scan("x > 5").files()["path"].to_pylist() == ["a"]
+    computed = results(("a", None, bounds(x=(1.0, 3.0))))
+    commit_statistics(table.snapshot, [computed], [], recomputing({"complete": complete}))
+    assert table.refresh().scan("x > 5").files()["path"].to_pylist() == kept
+    builder.commit(remove("a"), engine="delta-rs:py-1.0.0")
+    builder.commit(add("a", bounds(x=(1.0, 2.0))), engine="delta-rs:py-1.0.0")
+    assert table.refresh().scan("x > 5").files()["path"].to_pylist() == ["a"]
+
+
+def test_long_bounds_that_were_computed_here_are_believed(tmp_path: Path) -> None:
+    long = "m" * 40
+    builder = TableBuilder(tmp_path / "t", StructType((NAME,)))
+    builder.commit(add("a", collated("a", long)), add("b", collated("a", long)))
+    table = ds.DeltaTable(tmp_path / "t")
+    assert sorted(table.scan("name = 'x'").files()["path"].to_pylist()) == ["a", "b"]
+    computed = results(("a", None, {**collated("b", long), "numRecords": 3}))
+    commit_statistics(table.snapshot, [computed], ["icu.UNICODE_CI.77.1"], recomputing(PARAMETERS))
+    assert table.refresh().scan("name = 'x'").files()["path"].to_pylist() == ["b"]
