@@ -9,7 +9,7 @@ from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
 from deltaskip.kernels.conversion import empty_table
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.replay import Superseded
-from deltaskip.log.struct_stats import stats_json
+from deltaskip.log.struct_stats import Instants, stats_json
 
 __all__ = ["LOGGED_NAMES", "add_column", "count_live", "part_adds"]
 
@@ -31,12 +31,14 @@ _COUNTED_ROWS = 1 << 15
 _DV_LOGGED_NAMES = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 
 
-def part_adds(part: CheckpointPart, superseded: Superseded, columns: Sequence[str]) -> pa.Table:
+def part_adds(
+    part: CheckpointPart, superseded: Superseded, columns: Sequence[str], instants: Instants = frozenset()
+) -> pa.Table:
     """The part's adds that nothing newer has superseded, in the file's order; columns: names of FILE_SCHEMA.
 
-    Statistics that are there as a struct only become their JSON text.
+    Statistics that are there as a struct only become their JSON text; instants: see stats_json.
     """
-    tables = [_group_adds(part, groups, superseded, columns) for groups in _batches(part)]
+    tables = [_group_adds(part, groups, superseded, columns, instants) for groups in _batches(part)]
     schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
     return pa.concat_tables(tables) if tables else empty_table(schema)
 
@@ -69,7 +71,7 @@ def _batches(part: CheckpointPart) -> Iterator[list[int]]:
 
 
 def _group_adds(
-    part: CheckpointPart, groups: Sequence[int], superseded: Superseded, columns: Sequence[str]
+    part: CheckpointPart, groups: Sequence[int], superseded: Superseded, columns: Sequence[str], instants: Instants
 ) -> pa.Table:
     asked = [f"add.{LOGGED_NAMES[name]}" for name in dict.fromkeys(["path", "deletion_vector", *columns])]
     adds = _one_struct(part.read(asked, groups))
@@ -78,7 +80,7 @@ def _group_adds(
     arrays = [add_column(adds, name) for name in columns]
     if "stats" in columns:
         at = list(columns).index("stats")
-        arrays[at] = _with_struct_stats(part, groups, live, arrays[at])
+        arrays[at] = _with_struct_stats(part, groups, live, arrays[at], instants)
     return pa.table(arrays, schema=pa.schema([FILE_SCHEMA.field(name) for name in columns]))
 
 
@@ -90,11 +92,13 @@ def _live_rows(adds: pa.StructArray, superseded: Superseded) -> pa.Array:
     return rows.filter(superseded.live_mask(fields["path"].cast(pa.string()), fields.get("deletionVector")))
 
 
-def _with_struct_stats(part: CheckpointPart, groups: Sequence[int], live: pa.Array, stats: pa.Array) -> pa.Array:
+def _with_struct_stats(
+    part: CheckpointPart, groups: Sequence[int], live: pa.Array, stats: pa.Array, instants: Instants
+) -> pa.Array:
     if not stats.null_count or not any(path.startswith("add.stats_parsed.") for path in part.columns):
         return stats
     parsed = _one_struct(part.read(["add.stats_parsed"], groups)).take(live)
-    return pc.coalesce(stats, stats_json(_fields(parsed)["stats_parsed"]))
+    return pc.coalesce(stats, stats_json(_fields(parsed)["stats_parsed"], instants))
 
 
 def add_column(adds: pa.StructArray, name: str) -> pa.Array:

@@ -110,11 +110,10 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCh
         for action, values in _file_actions(snapshot, adds, made):
             sidecars.write(action, values)
             step("row group written")
-    top = ("checkpointMetadata", "txn", "metaData", "protocol", "domainMetadata", "sidecar")
-    with (
-        snapshot.storage.publish(made.path) as local,
-        CheckpointFile(local, {name: STATE_TYPES[name] for name in top}) as file,
-    ):
+    top = {name: STATE_TYPES[name] for name in ("checkpointMetadata", "txn", "metaData", "protocol")}
+    # delta-spark looks for the columns of file actions here, too.
+    top.update(columns, domainMetadata=STATE_TYPES["domainMetadata"], sidecar=STATE_TYPES["sidecar"])
+    with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top) as file:
         head = CheckpointMetadata(snapshot.version)
         file.write_state(list(state_rows([head, *_state(snapshot), *made.sidecars])))
     made.num_actions += file.rows

@@ -12,8 +12,7 @@ from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.checkpoint_adds import LOGGED_NAMES, add_column
 from deltaskip.log.replay import Superseded
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.struct_stats import stats_json
-from deltaskip.schema import TIMESTAMP, MappingMode, StructType, physical_name
+from deltaskip.log.struct_stats import Instants, instant_bounds, stats_json
 
 __all__ = ["live_adds"]
 
@@ -26,7 +25,7 @@ def live_adds(snapshot: Snapshot, rows: int) -> Iterator[pa.RecordBatch]:
     Statistics that a checkpoint holds as a struct only come as their JSON text. Raises CorruptLog where a file of the
     checkpoint is damaged.
     """
-    instants = frozenset(_instants(snapshot.schema, snapshot.mapping_mode))
+    instants = instant_bounds(snapshot.schema, snapshot.mapping_mode)
     for part in snapshot.checkpoint_parts:
         for group in part.row_groups_with("add"):
             yield from _of_group(part, group, snapshot.superseded, instants, rows)
@@ -34,7 +33,7 @@ def live_adds(snapshot: Snapshot, rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def _of_group(
-    part: CheckpointPart, group: int, superseded: Superseded, instants: frozenset[tuple[str, ...]], rows: int
+    part: CheckpointPart, group: int, superseded: Superseded, instants: Instants, rows: int
 ) -> Iterator[pa.RecordBatch]:
     columns = [*_ALL, "add.stats_parsed"] if _lacks_text(part, group) else list(_ALL)
     for adds in part.adds(columns, group, rows):
@@ -44,7 +43,7 @@ def _of_group(
         arrays = [add_column(kept, name) for name in FILE_SCHEMA.names]
         if kept.type.get_field_index("stats_parsed") >= 0:
             at = FILE_SCHEMA.get_field_index("stats")
-            arrays[at] = pc.coalesce(arrays[at], stats_json(_parsed(kept, instants)))
+            arrays[at] = pc.coalesce(arrays[at], stats_json(_parsed(kept), instants))
         yield pa.RecordBatch.from_arrays(arrays, schema=FILE_SCHEMA)
 
 
@@ -61,31 +60,6 @@ def _lacks_text(part: CheckpointPart, group: int) -> bool:
     return bool(chunk.num_values - chunk.statistics.null_count < part.add_rows(group))
 
 
-def _parsed(adds: pa.StructArray, instants: frozenset[tuple[str, ...]]) -> pa.StructArray:
+def _parsed(adds: pa.StructArray) -> pa.StructArray:
     # flatten() puts the nulls of the struct itself into its fields.
-    parsed = adds.flatten()[adds.type.get_field_index("stats_parsed")]
-    return _zoned(parsed, frozenset((side, *path) for side in ("minValues", "maxValues") for path in instants), ())
-
-
-def _zoned(values: pa.StructArray, instants: frozenset[tuple[str, ...]], above: tuple[str, ...]) -> pa.StructArray:
-    """Instants that stand without a zone, as INT96 does, with theirs, which is UTC."""
-    arrays = []
-    for field, child in zip(values.type, values.flatten(), strict=True):
-        path = (*above, field.name)
-        if pa.types.is_struct(field.type):
-            child = _zoned(child, instants, path)
-        elif path in instants and pa.types.is_timestamp(field.type) and field.type.tz is None:
-            child = child.view(pa.timestamp(field.type.unit, "UTC"))
-        arrays.append(child)
-    fields = [pa.field(field.name, child.type) for field, child in zip(values.type, arrays, strict=True)]
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=pc.is_null(values))
-
-
-def _instants(schema: StructType, mode: MappingMode) -> Iterator[tuple[str, ...]]:
-    """Physical paths of the columns of type timestamp."""
-    for field in schema.fields:
-        name = physical_name(field, mode)
-        if isinstance(field.type, StructType):
-            yield from ((name, *path) for path in _instants(field.type, mode))
-        elif field.type == TIMESTAMP:
-            yield (name,)
+    return adds.flatten()[adds.type.get_field_index("stats_parsed")]

@@ -19,6 +19,7 @@ from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, read_commits
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
+from deltaskip.log.struct_stats import instant_bounds
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
 from deltaskip.log.writers import Writers, read_writers
@@ -141,8 +142,9 @@ class Snapshot:
         the checkpoint is damaged.
         """
         names = FILE_SCHEMA.names if columns is None else list(columns)
+        instants = instant_bounds(self.schema, self.mapping_mode) if "stats" in names else frozenset()
         try:
-            tables = [part_adds(part, self.superseded, names) for part in self.checkpoint_parts]
+            tables = [part_adds(part, self.superseded, names, instants) for part in self.checkpoint_parts]
         except ValueError as error:
             if isinstance(error, CorruptLog):
                 raise

@@ -2,25 +2,58 @@
 
 import json
 import math
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.kernels.conversion import NOTHING, arrow_scalar
+from deltaskip.schema import TIMESTAMP, MappingMode, StructType, physical_name
 
-__all__ = ["stats_json"]
+__all__ = ["Instants", "instant_bounds", "stats_json"]
+
+Instants = frozenset[tuple[str, ...]]
 
 # Every character that a JSON string must escape, but for the quote and the backslash.
 _CONTROL = r"[\x00-\x1f]"
 
 
-def stats_json(stats: pa.StructArray) -> pa.Array:
+def stats_json(stats: pa.StructArray, instants: Instants = frozenset()) -> pa.Array:
     """One JSON text an element, null where the struct is null.
 
     Keys whose value is null are left out, as writers do. Dates and timestamps are ISO 8601 with every digit they have,
     decimals and doubles JSON numbers, doubles that JSON has no number for the strings "NaN", "Infinity", "-Infinity".
+    instants: paths in the struct, as instant_bounds gives them, that hold instants even if their type lacks a zone.
     """
-    return _text(stats)
+    return _text(_zoned(stats, instants, ()) if instants else stats)
+
+
+def instant_bounds(schema: StructType, mode: MappingMode) -> Instants:
+    """Paths of the bounds of columns of type timestamp."""
+    return frozenset((side, *path) for side in ("minValues", "maxValues") for path in _instants(schema, mode))
+
+
+def _instants(schema: StructType, mode: MappingMode) -> Iterator[tuple[str, ...]]:
+    for field in schema.fields:
+        name = physical_name(field, mode)
+        if isinstance(field.type, StructType):
+            yield from ((name, *path) for path in _instants(field.type, mode))
+        elif field.type == TIMESTAMP:
+            yield (name,)
+
+
+def _zoned(values: pa.StructArray, instants: Instants, above: tuple[str, ...]) -> pa.StructArray:
+    """Instants that stand without a zone, as INT96 does, with theirs, which is UTC."""
+    arrays = []
+    for field, child in zip(values.type, values.flatten(), strict=True):
+        path = (*above, field.name)
+        if pa.types.is_struct(field.type):
+            child = _zoned(child, instants, path)
+        elif path in instants and pa.types.is_timestamp(field.type) and field.type.tz is None:
+            child = child.view(pa.timestamp(field.type.unit, "UTC"))
+        arrays.append(child)
+    fields = [pa.field(field.name, child.type) for field, child in zip(values.type, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=pc.is_null(values))
 
 
 def _text(values: pa.Array) -> pa.Array:

@@ -33,8 +33,8 @@ V2 = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures
                    "writerFeatures": ["v2Checkpoint"]}}
 
 
-# Out of a struct, an instant's text may lack its zone and have other digits.
-_INSTANT = re.compile(r"(\"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?Z?(?=\")")
+# Out of a struct, an instant's text may have other digits.
+_INSTANT = re.compile(r"(\"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d*?)0*)?(?=Z?\")")
 
 
 def load(folder: Path, version: int | None = None) -> Snapshot:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.log.struct_stats import stats_json
+from deltaskip.log.struct_stats import instant_bounds, stats_json
+from deltaskip.schema import LONG, TIMESTAMP, TIMESTAMP_NTZ, StructField, StructType
 
 
 def text_of(value: Any, kind: pa.DataType) -> str | None:
@@ -64,3 +65,18 @@ def test_a_part_of_an_array_is_rendered_as_that_part() -> None:
     rows = pa.array([{"n": 1}, None, {"n": 3}])
     assert stats_json(rows.slice(1)).to_pylist() == [None, '{"n":3}']
     assert stats_json(rows.slice(0, 0)).to_pylist() == []
+
+
+def test_instants_have_their_zone_though_the_struct_has_none() -> None:
+    inner = StructType((StructField("t", TIMESTAMP), StructField("n", TIMESTAMP_NTZ)))
+    schema = StructType((StructField("a", TIMESTAMP), StructField("s", inner), StructField("i", LONG)))
+    naive = pa.timestamp("us")
+    bounds = pa.struct([("a", naive), ("s", pa.struct([("t", naive), ("n", naive)]))])
+    type_ = pa.struct([("minValues", bounds), ("nullCount", pa.struct([("a", pa.int64())]))])
+    values = [{"minValues": {"a": 0, "s": {"t": 1_500_000, "n": None}}, "nullCount": {"a": 1}}, None]
+    texts = stats_json(pa.array(values, type_), instant_bounds(schema, "none")).to_pylist()
+    assert texts[1] is None
+    assert json.loads(texts[0]) == {
+        "minValues": {"a": "1970-01-01T00:00:00.000000Z", "s": {"t": "1970-01-01T00:00:01.500000Z"}},
+        "nullCount": {"a": 1},
+    }

@@ -1,0 +1,145 @@
+"""Logs that deltaskip has written, read by delta-spark: the same table as before."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip.actions import add_files, remove_of, unchanged
+from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS
+from tests.reference.recipes import RECIPES
+
+pytestmark = [
+    pytest.mark.reference,
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning"),
+]
+
+# Paths of these are absolute, so a copy would be another table.
+NOT_COPIED = frozenset({"shallow_clone"})
+NAMES = [name for name in RECIPES if name not in NOT_COPIED]
+STATE = ("protocol", "metadata", "txns", "domains", "count", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """delta-spark's answers for the original and for each copy that deltaskip wrote to."""
+
+    original: dict[str, Any]
+    checkpointed: dict[str, Any]
+    rewritten: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def written(oracle_answers: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:
+    """By recipe: read as delta-spark left it, from a checkpoint alone, and after commits and a checkpoint."""
+    folder = tmp_path_factory.mktemp("written")
+    tables: dict[str, tuple[str, str, str]] = {}
+    for name in NAMES:
+        assert "error" not in oracle_answers[name], oracle_answers[name]["error"]
+        original = Path(oracle_answers[name]["path"])
+        copies = [shutil.copytree(original, folder / kind / original.name / name) for kind in ("a", "b")]
+        checkpoint_alone(copies[0])
+        rewrite(copies[1])
+        tables[name] = (str(original), str(copies[0]), str(copies[1]))
+    answers = asked(folder / "answers.json", [path for paths in tables.values() for path in paths])
+    return {name: Written(*(answers[path] for path in paths)) for name, paths in tables.items()}
+
+
+def asked(output: Path, tables: list[str]) -> dict[str, Any]:
+    """What delta-spark finds in the tables."""
+    command = [sys.executable, "-m", "tests.reference.written", str(output), *tables]
+    run = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, check=False
+    )
+    assert run.returncode == 0, run.stderr[-4000:]
+    found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
+    return found
+
+
+def checkpoint_alone(folder: Path) -> None:
+    """Leave only a checkpoint by deltaskip and the commit of its version."""
+    log = folder / "_delta_log"
+    if (log / f"{0:020d}.json").exists():
+        for file in log.iterdir():
+            if file.is_file() and ("checkpoint" in file.name or file.suffix == ".crc" or "compacted" in file.name):
+                file.unlink()
+    table = ds.DeltaTable(folder)
+    if table.snapshot.checkpoint is not None and table.snapshot.checkpoint.version == table.version:
+        return
+    made = table.checkpoint()
+    assert made.written
+    for file in log.iterdir():
+        commit = re.fullmatch(r"\.?(\d{20})\.json(\.crc)?", file.name)
+        if commit is not None and int(commit[1]) < made.version:
+            file.unlink()
+
+
+def rewrite(folder: Path) -> None:
+    """Add every file again with the statistics it has, remove one and bring it back, then checkpoint."""
+    table = ds.DeltaTable(folder)
+    files = list(add_files(table.snapshot.adds()))
+    if not files:
+        return
+    again = table.transaction(operation="RECOMPUTE STATISTICS")
+    again.add(*(unchanged(file, file.stats) for file in files))
+    again.commit()
+    table.refresh()
+    away = table.transaction(operation="OPTIMIZE")
+    away.remove(remove_of(files[0], 1_700_000_000_000, data_change=False))
+    away.commit()
+    table.refresh()
+    back = table.transaction(operation="RESTORE")
+    back.add(replace(files[0], data_change=False))
+    back.commit()
+    table.refresh().checkpoint()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_delta_spark_reads_a_checkpoint_as_it_read_the_log(written: dict[str, Written], name: str) -> None:
+    before, after = written[name].original, written[name].checkpointed
+    assert "error" not in after, after["error"]
+    assert (after["version"], after["checkpoint"]) == (before["version"], before["version"])
+    assert {key: after[key] for key in STATE} == {key: before[key] for key in STATE}
+    assert files_of(after) == files_of(before)
+    assert set(after["tombstones"]) == set(before["tombstones"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_delta_spark_reads_what_was_committed(written: dict[str, Written], name: str) -> None:
+    before, after = written[name].original, written[name].rewritten
+    assert "error" not in after, after["error"]
+    if before["files"]:
+        assert after["version"] == after["checkpoint"] == before["version"] + 3
+    assert {key: after[key] for key in STATE} == {key: before[key] for key in STATE}
+    assert files_of(after) == files_of(before)
+
+
+def files_of(answers: dict[str, Any]) -> dict[str, Any]:
+    """Adds by path: statistics as JSON values, null members left out."""
+    return {path: {**add, "stats": stats_of(add.get("stats")), "dataChange": False} for path, add in
+            answers["files"].items()}
+
+
+def stats_of(text: str | None) -> Any:
+    """Statistics without members that say nothing: what a struct cannot tell from absent."""
+    return None if text is None else plain(json.loads(text))
+
+
+def plain(value: Any) -> Any:
+    """Without nulls and empty objects; instants as their shortest text."""
+    if isinstance(value, dict):
+        inner = {key: plain(member) for key, member in value.items() if member is not None}
+        return {key: member for key, member in inner.items() if member != {}}
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+(\.\d+)?Z?", value):
+        return re.sub(r"\.?0*$", "", value.removesuffix("Z")) if "." in value else value.removesuffix("Z")
+    return value
