@@ -18,7 +18,7 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import STRING
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
-from deltaskip.stats.footer import ColumnPlan, Footer, Planner, footer_facts, read_footer
+from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import Side
 from deltaskip.stats.scan import ScannedColumn, scan_file
 from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
@@ -100,7 +100,7 @@ class FileReader:
             plans = self._planner.plans(footer)
             gone = 0 if deleted is None else _deleted_in(footer, numbers, deleted)
             found = [self._from_footer(plan, groups, i, gone) for i, plan in enumerate(plans)]
-        except (ValueError, KeyError, IndexError, TypeError, UnicodeDecodeError) as error:
+        except DAMAGE as error:
             raise StorageError(f"The footer of the data file {path} is damaged: {error}; restore the file.") from error
         columns = [facts for facts, _ in found]
         wanted = [(i, column) for i, (_, column) in enumerate(found) if column is not None]

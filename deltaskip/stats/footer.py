@@ -7,7 +7,8 @@ writers pleased. Which of them are exact depends on the writer:
 * integers, dates and timestamps (never INT96): any writer, unless it says that they are not;
 * float and double: parquet-mr from 1.10 on, which orders NaN last, so that a NaN in the column is its maximum; other
   writers leave NaN out and prove nothing;
-* strings: where the flags `is_min_value_exact` and `is_max_value_exact` say so, or by writers that never cut them;
+* strings: where the flags `is_min_value_exact` and `is_max_value_exact` say so, or by writers that do not cut them:
+  parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is taken to be left alone;
 * decimals in bytes: writers that compare them as numbers.
 
 A null count is taken where every row group has one: of a nested field only from parquet-mr, which counts a row whose
@@ -31,7 +32,7 @@ from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.parquet_schema import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
 from deltaskip.stats.values import Bound, Convert, converter
 
-__all__ = ["ColumnPlan", "Footer", "Planner", "TailStorage", "footer_facts", "read_footer", "since"]
+__all__ = ["DAMAGE", "ColumnPlan", "Footer", "Planner", "TailStorage", "footer_facts", "read_footer", "since"]
 
 _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TAIL_BYTES = 32 << 10
@@ -47,6 +48,10 @@ _GREGORIAN_FROM: dict[DataType, int] = {
     TIMESTAMP: -2_208_988_800_000_000,
     TIMESTAMP_NTZ: -2_208_988_800_000_000,
 }
+DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
+"""What using a footer raises whose fields are not those of parquet.thrift."""
+
+_GREGORIAN_WRITERS = (b"parquet-cpp", b"parquet-rs", b"delta-rs", b"DuckDB")
 _INT96 = 3
 
 
@@ -179,7 +184,7 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
         return _footer(read_struct(tail[-8 - footer_bytes : -8]))
     except FileNotFoundError as error:
         raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except DAMAGE as error:
         raise StorageError(f"The data file {path} is no whole Parquet file: {error}; restore it.") from error
 
 
@@ -231,7 +236,7 @@ def _calendar(footer: Footer) -> tuple[bool, bool]:
     """
     spark = footer.key_values.get(b"org.apache.spark.version")
     if spark is None:
-        other = not footer.created_by.startswith((b"parquet-cpp", b"parquet-rs", b"DuckDB"))
+        other = not footer.created_by.startswith(_GREGORIAN_WRITERS)
         return other, other
     version = tuple(int(part) for part in re.findall(rb"\d+", spark)[:2])
     return (

@@ -128,7 +128,7 @@ def source_of(node: ParquetNode) -> Source | None:
         case 1 if _DATE in logical:
             return Source("date")
         case 2 if _TIMESTAMP in logical:
-            return Source("timestamp", unit=_UNITS.get(next(iter(logical[_TIMESTAMP].get(2, {2: {}}))), "us"))
+            return Source("timestamp", unit=_UNITS.get(next(iter(logical[_TIMESTAMP].get(2, {})), 2), "us"))
         case 1 | 2 if not logical or logical.get(_INTEGER, {}).get(2) is True:
             return Source("integer")
         case 4 if not logical:

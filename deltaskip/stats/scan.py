@@ -99,7 +99,7 @@ def _batches(
 
 def _batch_rows(footer: Footer, row_group: int) -> int:
     """Fewer where rows are long: the bytes of all columns are taken, which is no less than those that are read."""
-    size = sum(chunk[_META][_SIZE] for chunk in footer.row_groups[row_group][1])
+    size = sum(int(chunk[_META][_SIZE]) for chunk in footer.row_groups[row_group][1])
     return max(1, min(_BATCH_ROWS, footer.group_rows(row_group) * _BATCH_BYTES // max(size, 1)))
 
 

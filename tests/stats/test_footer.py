@@ -1,0 +1,202 @@
+"""What a footer proves and what it does not, on footers made by hand: no values stand behind them."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deltaskip.errors import StorageError, UnsupportedFeature
+from deltaskip.schema.types import (
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
+from deltaskip.stats import compute
+from tests.kernels.extremes_twin import thrift_struct
+from tests.stats.rowwise import parsed
+
+MR, CPP, RS = "parquet-mr version 1.16.0 (build x)", "parquet-cpp-arrow version 21.0.0", "parquet-rs version 56.0.0"
+OLD_MR = "parquet-mr version 1.8.3"
+PHOTON = "parquet-mr compatible Photon version 0.2 (build 14.3)"
+PHYSICAL: dict[DataType, dict[int, Any]] = {
+    LONG: {1: 2},
+    INTEGER: {1: 1},
+    DOUBLE: {1: 5},
+    DATE: {1: 1, 6: 6},
+    STRING: {1: 6, 6: 0},
+    DecimalType(20, 2): {1: 7, 2: 9, 6: 5, 7: 2, 8: 20},
+}
+
+
+def raw(value: Any, type_: DataType) -> bytes:
+    match type_, value:
+        case DecimalType(), int():
+            return value.to_bytes(9, "big", signed=True)
+        case _, int():
+            return struct.pack("<i" if type_ in (INTEGER, DATE) else "<q", value)
+        case _, float():
+            return struct.pack("<d", value)
+        case _:
+            return str(value).encode()
+
+
+def statistics(type_: DataType, low: Any, high: Any, nulls: int | None = 0, **more: Any) -> dict[int, Any]:
+    fields = {1: more.get("old_max"), 2: more.get("old_min"), 3: nulls}
+    fields |= {5: None if high is None else raw(high, type_), 6: None if low is None else raw(low, type_)}
+    fields |= {7: more.get("max_exact"), 8: more.get("min_exact")}
+    return {number: value for number, value in fields.items() if value is not None}
+
+
+def footer(
+    folder: Path, type_: DataType, chunks: list[dict[int, Any]], writer: str = CPP, **more: Any
+) -> Path:
+    """A file of one column `c` with row groups of ten rows, each with these statistics."""
+    element = {**more.get("element", PHYSICAL.get(type_, {})), 3: more.get("repetition", 1), 4: b"c"}
+    groups = [
+        {1: [{2: 4, 3: {1: element[1], 2: [0], 3: [b"c"], 4: 0, 5: 10, 6: 80, 7: 80, 9: 4, 12: chunk}}], 2: 80, 3: 10}
+        for chunk in chunks
+    ]
+    schema = [{4: b"schema", 5: more.get("children", 1)}, dict(sorted(element.items()))]
+    fields = {1: 1, 2: schema, 3: more.get("rows", 10 * len(chunks)), 4: groups}
+    fields |= {5: [{1: b"key"}], 6: writer.encode()}
+    if more.get("orders", True):
+        fields[7] = [{1: {}}]
+    body = thrift_struct(fields)
+    path = folder / "made.parquet"
+    path.write_bytes(b"PAR1" + body + struct.pack("<I", len(body)) + more.get("magic", b"PAR1"))
+    return path
+
+
+def found(path: Path, type_: DataType) -> Any:
+    stats = parsed(compute([path], StructType((StructField("c", type_),)), mode="footer")["stats"][0].as_py())
+    return tuple(stats.get(group, {}).get("c") for group in ("minValues", "maxValues", "nullCount"))
+
+
+@pytest.mark.parametrize("writer", [MR, CPP, RS, PHOTON, "impala", ""])
+def test_integers_and_dates_are_proved_by_every_writer(tmp_path: Path, writer: str) -> None:
+    both = [statistics(LONG, -5, 7, 1), statistics(LONG, -9, 3, 2)]
+    assert found(footer(tmp_path, LONG, both, writer), LONG) == (-9, 7, 3)
+    recent = [statistics(DATE, 0, 1)]
+    assert found(footer(tmp_path, DATE, recent, writer), DATE) == ("1970-01-01", "1970-01-02", 0)
+
+
+def test_old_fields_and_missing_column_orders_prove_nothing(tmp_path: Path) -> None:
+    old = statistics(LONG, None, None, old_min=raw(1, LONG), old_max=raw(2, LONG))
+    assert found(footer(tmp_path, LONG, [old]), LONG) == (None, None, 0)
+    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], orders=False), LONG) == (None, None, 0)
+
+
+def test_one_row_group_without_statistics_leaves_all_unproved(tmp_path: Path) -> None:
+    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2), {}]), LONG) == (None, None, None)
+    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2), statistics(LONG, 1, None)]), LONG) == (None, None, 0)
+
+
+def test_a_row_group_of_nulls_needs_no_bounds(tmp_path: Path) -> None:
+    nulls = statistics(LONG, None, None, 10)
+    assert found(footer(tmp_path, LONG, [nulls, statistics(LONG, 1, 2)]), LONG) == (1, 2, 10)
+    assert found(footer(tmp_path, LONG, [nulls, nulls]), LONG) == (None, None, 20)
+
+
+@pytest.mark.parametrize("nulls", [None, -1, 11])
+def test_a_null_count_that_is_missing_or_impossible_is_none(tmp_path: Path, nulls: int | None) -> None:
+    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2, nulls)]), LONG) == (1, 2, None)
+    assert found(footer(tmp_path, LONG, [statistics(LONG, 1, 2, nulls)], repetition=0), LONG) == (1, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("writer", "proves"), [(MR, True), (OLD_MR, False), (PHOTON, False), (CPP, False), (RS, False)]
+)
+def test_only_parquet_mr_proves_that_there_is_no_nan(tmp_path: Path, writer: str, proves: bool) -> None:
+    path = footer(tmp_path, DOUBLE, [statistics(DOUBLE, 1.5, 2.5)], writer)
+    assert found(path, DOUBLE) == ((1.5, 2.5, 0) if proves else (None, None, 0))
+
+
+def test_nan_is_the_maximum_of_parquet_mr_in_any_row_group(tmp_path: Path) -> None:
+    nan = float("nan")
+    for chunks in ([(1.5, nan), (0.5, 2.5)], [(0.5, 2.5), (1.5, nan)], [(nan, nan), (0.5, 2.5)]):
+        path = footer(tmp_path, DOUBLE, [statistics(DOUBLE, *chunk) for chunk in chunks], MR)
+        assert found(path, DOUBLE) == (0.5, "NaN", 0)
+    assert found(footer(tmp_path, DOUBLE, [statistics(DOUBLE, nan, nan)], MR), DOUBLE) == ("NaN", "NaN", 0)
+
+
+@pytest.mark.parametrize("writer", [MR, CPP, RS, "unknown"])
+def test_strings_are_proved_by_flags_or_by_writers_that_do_not_cut(tmp_path: Path, writer: str) -> None:
+    def flagged(**flags: bool) -> Any:
+        return found(footer(tmp_path, STRING, [statistics(STRING, "a", "b", **flags)], writer), STRING)
+
+    assert flagged(min_exact=True, max_exact=True) == ("a", "b", 0)
+    assert flagged(min_exact=True, max_exact=False) == flagged(min_exact=False, max_exact=True) == (None, None, 0)
+    assert flagged() == (("a", "b", 0) if writer in (MR, CPP) else (None, None, 0))
+
+
+def test_numbers_that_are_said_to_be_cut_prove_nothing(tmp_path: Path) -> None:
+    cut = statistics(LONG, 1, 2, min_exact=True, max_exact=False)
+    assert found(footer(tmp_path, LONG, [cut]), LONG) == (None, None, 0)
+
+
+@pytest.mark.parametrize(("writer", "proves"), [(MR, True), (CPP, True), (RS, False), (OLD_MR, False)])
+def test_decimals_in_bytes_are_proved_by_writers_that_compare_numbers(
+    tmp_path: Path, writer: str, proves: bool
+) -> None:
+    type_ = DecimalType(20, 2)
+    path = footer(tmp_path, type_, [statistics(type_, -350, 125)], writer)
+    assert found(path, type_) == ((-3.5, 1.25, 0) if proves else (None, None, 0))
+
+
+@pytest.mark.parametrize(
+    ("element", "type_"),
+    [({1: 3}, TIMESTAMP), ({1: 2, 6: 14}, LONG), ({1: 2, 10: {10: {1: 64, 2: False}}}, LONG), ({1: 6}, STRING)],
+    ids=["int96", "unsigned", "unsigned logical", "bytes"],
+)
+def test_these_types_prove_no_bounds(tmp_path: Path, element: dict[int, Any], type_: DataType) -> None:
+    chunk = {3: 0, 5: b"\x02" + bytes(7), 6: b"\x01" + bytes(7)}
+    assert found(footer(tmp_path, type_, [chunk], MR, element=element), type_) == (None, None, 0)
+
+
+def test_a_bound_of_the_wrong_length_proves_nothing(tmp_path: Path) -> None:
+    chunk = {3: 0, 5: b"\x02", 6: b"\x01"}
+    assert found(footer(tmp_path, LONG, [chunk]), LONG) == (None, None, 0)
+
+
+def test_a_repeated_field_is_no_column_of_values(tmp_path: Path) -> None:
+    path = footer(tmp_path, LONG, [statistics(LONG, 1, 2)], MR, repetition=2)
+    assert found(path, LONG) == (None, None, None)
+    assert found(path, ArrayType(LONG)) == (None, None, None)
+
+
+@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_bytes_that_were_changed_give_statistics_or_an_error_of_ours(tmp_path: Path, data: st.DataObject) -> None:
+    kinds = [(LONG, 1, 2), (DOUBLE, 1.5, 2.5), (STRING, "a", "b"), (DATE, 0, 1), (DecimalType(20, 2), 1, 2)]
+    type_, low, high = data.draw(st.sampled_from(kinds))
+    element = {**PHYSICAL[type_], 10: {8: {2: {2: {}}}}}
+    path = footer(tmp_path, type_, [statistics(type_, low, high)], MR, element=element)
+    content = bytearray(path.read_bytes())
+    for at in data.draw(st.lists(st.integers(4, len(content) - 9), min_size=1, max_size=4)):
+        content[at] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    try:
+        found(path, type_)
+    except (StorageError, UnsupportedFeature):
+        return
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    for damage in ({"rows": 11}, {"children": 2}, {"children": 0}):
+        with pytest.raises(StorageError, match=r"made\.parquet"):
+            found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], **damage), LONG)
+    with pytest.raises(UnsupportedFeature, match="encrypted"):
+        found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], magic=b"PARE"), LONG)
