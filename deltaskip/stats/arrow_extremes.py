@@ -19,20 +19,42 @@ from deltaskip.schema.types import DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, Extremes
 from deltaskip.stats.values import Bound, Source, converter
 
-__all__ = ["array_extremes", "collated_extremes", "plain_strings"]
+__all__ = ["array_extremes", "collated_extremes", "kernel_array", "plain_strings"]
 
-_SMALL_UNSIGNED = (pa.uint8(), pa.uint16(), pa.uint32())
+_DECIMAL128_DIGITS = 38
+_READ_AS = {
+    pa.uint8(): pa.int64(),
+    pa.uint16(): pa.int64(),
+    pa.uint32(): pa.int64(),
+    pa.date64(): pa.date32(),
+    pa.string_view(): pa.large_string(),
+    pa.binary_view(): pa.large_binary(),
+}
+
+
+def kernel_array(array: pa.Array) -> pa.Array:
+    """The same values in a layout that the kernels know, where there is one.
+
+    Files that pyarrow wrote name the Arrow types that their columns had, and reading brings those back.
+    """
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return kernel_array(array.storage)
+    if pa.types.is_dictionary(kind) and not any(test(kind.value_type) for test in _TEXTS):
+        return kernel_array(array.dictionary_decode())
+    if pa.types.is_decimal(kind) and not pa.types.is_decimal128(kind) and kind.precision <= _DECIMAL128_DIGITS:
+        return array.cast(pa.decimal128(kind.precision, kind.scale))
+    wanted = _READ_AS.get(kind)
+    return array if wanted is None else array.cast(wanted)
 
 
 def array_extremes(array: pa.Array, type_: DataType) -> Extremes:
-    """The extremes of the array's values as bounds of `type_`; unknown where its values cannot be read as that type.
+    """The extremes of a kernel_array as bounds of `type_`; unknown where its values cannot be read as that type.
 
     NaN is the greatest number. Of strings only those that a row has count, also where the array is a dictionary.
     """
     if array.null_count == len(array):
         return NO_VALUES
-    if array.type in _SMALL_UNSIGNED:
-        array = array.cast(pa.int64())
     source = _source(array.type)
     convert = None if source is None else converter(source, type_)
     if source is None or convert is None:

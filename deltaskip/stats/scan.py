@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from deltaskip.collation.collation import Collation
 from deltaskip.errors import DataFileMissing, StorageError
 from deltaskip.kernels.deletion_vector import live_rows
-from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes
+from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes, kernel_array
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
 from deltaskip.stats.footer import ColumnPlan, Footer, since
 from deltaskip.stats.parquet_schema import ParquetNode
@@ -144,6 +144,7 @@ def _values(batch: pa.RecordBatch, nodes: tuple[ParquetNode, ...]) -> pa.Array:
 def _batch_facts(array: pa.Array, live: pa.BooleanArray | None, column: ScannedColumn) -> ColumnFacts:
     if live is not None and live.false_count:
         array = array.filter(live)
+    array = kernel_array(array)
     extremes = array_extremes(array, column.plan.column.type) if column.bounds else UNKNOWN
     collated = tuple(collated_extremes(array, order) if _is_text(array) else UNKNOWN for order in column.orders)
     return ColumnFacts(array.null_count, extremes, collated)

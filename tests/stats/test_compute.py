@@ -248,6 +248,11 @@ WIDENED: list[tuple[pa.Array, DataType, Any, Any]] = [
     (pa.array(["b", "a"], pa.large_string()), STRING, "a", "b"),
     (pa.array(["b", "a"]).dictionary_encode(), STRING, "a", "b"),
     (pa.array([b"b", b"a"]), STRING, "a", "b"),
+    (pa.array(["b", "a"], pa.string_view()), STRING, "a", "b"),
+    (pa.array([5, -3]).dictionary_encode(), LONG, -3, 5),
+    (pa.array([date(2020, 1, 2), date(1960, 1, 1)], pa.date64()), DATE, "1960-01-01", "2020-01-02"),
+    (pa.array([Decimal("1.5"), Decimal("-1.5")], pa.decimal256(20, 1)), DecimalType(20, 1), Decimal("-1.5"), 1.5),
+    (pa.array(["2", "1"], pa.json_()), STRING, "1", "2"),
 ]
 
 
