@@ -101,6 +101,8 @@ def _link(temporary: str, path: str) -> None:
             raise
         _rename_without_replacing(temporary, path)
     step("linked")
+    # Left of a file of that name that somebody else deleted.
+    _drop_hadoop_checksum(path)
 
 
 def _rename_without_replacing(temporary: str, path: str) -> None:

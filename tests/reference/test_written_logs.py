@@ -17,6 +17,8 @@ import deltaskip as ds
 from deltaskip.actions import add_files, remove_of, unchanged
 from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS
 from tests.reference.recipes import RECIPES
+from tests.txn.tables import make_table
+from tests.txn.test_concurrent import COMMITS, PROCESSES
 
 pytestmark = [
     pytest.mark.reference,
@@ -26,6 +28,7 @@ pytestmark = [
 
 # Paths of these are absolute, so a copy would be another table.
 NOT_COPIED = frozenset({"shallow_clone"})
+CONCURRENT = "concurrent"
 NAMES = [name for name in RECIPES if name not in NOT_COPIED]
 STATE = ("protocol", "metadata", "txns", "domains", "count", "digest")
 
@@ -51,8 +54,19 @@ def written(oracle_answers: dict[str, Any], tmp_path_factory: pytest.TempPathFac
         checkpoint_alone(copies[0])
         rewrite(copies[1])
         tables[name] = (str(original), str(copies[0]), str(copies[1]))
-    answers = asked(folder / "answers.json", [path for paths in tables.values() for path in paths])
-    return {name: Written(*(answers[path] for path in paths)) for name, paths in tables.items()}
+    concurrent = f"log:{folder / CONCURRENT}"
+    commit_concurrently(folder / CONCURRENT)
+    answers = asked(folder / "answers.json", [concurrent, *(path for paths in tables.values() for path in paths)])
+    found = {CONCURRENT: Written(*[answers[concurrent]] * 3)}
+    return found | {name: Written(*(answers[path] for path in paths)) for name, paths in tables.items()}
+
+
+def commit_concurrently(folder: Path) -> None:
+    """Eight processes, a few commits each."""
+    make_table(folder)
+    command = [sys.executable, "-m", "tests.txn.writer", str(folder)]
+    writers = [subprocess.Popen([*command, f"p{number}", str(COMMITS)], cwd=ROOT) for number in range(PROCESSES)]
+    assert [writer.wait(TIME_LIMIT_SECONDS) for writer in writers] == [0] * PROCESSES
 
 
 def asked(output: Path, tables: list[str]) -> dict[str, Any]:
@@ -85,7 +99,7 @@ def checkpoint_alone(folder: Path) -> None:
 
 
 def rewrite(folder: Path) -> None:
-    """Add every file again with the statistics it has, remove one and bring it back, then checkpoint."""
+    """Add every file again with the statistics it has, checkpoint, remove one and bring it back."""
     table = ds.DeltaTable(folder)
     files = list(add_files(table.snapshot.adds()))
     if not files:
@@ -93,7 +107,7 @@ def rewrite(folder: Path) -> None:
     again = table.transaction(operation="RECOMPUTE STATISTICS")
     again.add(*(unchanged(file, file.stats) for file in files))
     again.commit()
-    table.refresh()
+    table.refresh().checkpoint()
     away = table.transaction(operation="OPTIMIZE")
     away.remove(remove_of(files[0], 1_700_000_000_000, data_change=False))
     away.commit()
@@ -101,7 +115,6 @@ def rewrite(folder: Path) -> None:
     back = table.transaction(operation="RESTORE")
     back.add(replace(files[0], data_change=False))
     back.commit()
-    table.refresh().checkpoint()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -119,9 +132,19 @@ def test_delta_spark_reads_what_was_committed(written: dict[str, Written], name:
     before, after = written[name].original, written[name].rewritten
     assert "error" not in after, after["error"]
     if before["files"]:
-        assert after["version"] == after["checkpoint"] == before["version"] + 3
+        assert after["version"] == before["version"] + 3
+        assert before["version"] < after["checkpoint"] <= after["version"]
     assert {key: after[key] for key in STATE} == {key: before[key] for key in STATE}
     assert files_of(after) == files_of(before)
+
+
+def test_delta_spark_reads_what_eight_processes_committed_at_once(written: dict[str, Written]) -> None:
+    found = written[CONCURRENT].original
+    assert "error" not in found, found["error"]
+    assert found["version"] == PROCESSES * COMMITS
+    expected = {f"p{process}-{number}" for process in range(PROCESSES) for number in range(COMMITS)}
+    assert set(found["files"]) == expected
+    assert found["txns"] == {f"p{process}": COMMITS - 1 for process in range(PROCESSES)}
 
 
 def files_of(answers: dict[str, Any]) -> dict[str, Any]:
