@@ -123,6 +123,25 @@ def test_only_files_that_lack_something_are_read(spark: Any, table: ds.DeltaTabl
     assert len(recomputed(spark, table, only_missing=True, collations={"name": ["spark.UTF8_LCASE.77.1"]})) == 12
 
 
+@pytest.mark.parametrize("cores", [1, 8, 1000])
+def test_tasks_hold_every_byte_once_and_are_alike(spark: Any, cores: int) -> None:
+    from deltaskip.spark.recompute import _tasks
+    from deltaskip.spark.recompute_task import DataFile
+
+    sizes = [1 << 10] * 5000 + [100 << 20, 10 << 20, 0] * 20 + [1 << 30]
+    files = [DataFile(i, f"f{i}", size) for i, size in enumerate(sizes)]
+    tasks = _tasks(files, 64 << 20, cores)
+    parts: dict[int, list[tuple[int, int]]] = {}
+    for task in tasks:
+        assert 0 < len(task) <= 4096
+        assert sum(file.size / file.piece[1] for file in task) <= 128 << 20
+        for file in task:
+            parts.setdefault(file.number, []).append(file.piece)
+    assert set(parts) == set(range(len(files)))
+    assert all(sorted(pieces) == [(i, len(pieces)) for i in range(len(pieces))] for pieces in parts.values())
+    assert len(parts[len(files) - 1]) == 16 and len(parts[0]) == 1
+
+
 def test_where_chooses_files(spark: Any, table: ds.DeltaTable) -> None:
     kept = recomputed(spark, table, "id < 150")["path"].to_pylist()
     assert kept == [f"part%20{i}.parquet" for i in (0, 1, 3, 6, 9)]

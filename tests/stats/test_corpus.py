@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
+import deltaskip as ds
+from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.schema.types import TIMESTAMP, DataType, StructType
+from deltaskip.stats import compute
+from deltaskip.storage import parse_location
 from tests import corpus
 from tests.stats.logged import compared, logged_stats
+from tests.stats.rowwise import parsed, statistics
 
 # Tables whose logs say something else than their files for a reason that is not the writer's rule.
 OTHER = {
@@ -35,3 +44,38 @@ def test_statistics_are_those_of_delta_spark(table: corpus.CorpusTable, mode: An
         pytest.skip("delta-spark did not write statistics into its commits")
     for path, found, expected in compared(table.path, mode):
         assert found == expected, path
+
+
+def with_deletion_vectors() -> list[Any]:
+    return [param for param in corpus.table_params("read") if "dv" in param.id or param.id == "absent"]
+
+
+@pytest.mark.parametrize("table", with_deletion_vectors())
+def test_deleted_rows_are_left_out_as_the_rows_say(table: corpus.CorpusTable) -> None:
+    opened = ds.DeltaTable(table.path)
+    snapshot = opened.snapshot
+    files = opened.scan().files().filter(pc.is_valid(pc.field("deletion_vector")))
+    if not len(files) or snapshot.mapping_mode != "none":
+        pytest.skip("no file has a deletion vector, or columns are mapped")
+    vectors = read_deletion_vectors(snapshot.storage, snapshot.table_root, files["deletion_vector"].combine_chunks())
+    fields = [field for field in snapshot.schema.fields if field.name not in snapshot.partition_columns]
+    for file, vector in zip(files.to_pylist(), vectors, strict=True):
+        assert vector is not None
+        stored = pq.read_table(parse_location(file["uri"]), coerce_int96_timestamp_unit="us", partitioning=None)
+        rows = [{field.name: _value(row.get(field.name), field.type) for field in fields} for row in stored.to_pylist()]
+        found = compute(
+            [file["uri"]],
+            snapshot.schema,
+            deletion_vectors=[vector],
+            partition_columns=snapshot.partition_columns,
+            properties=snapshot.properties,
+        )
+        expected = statistics(rows, StructType(tuple(fields)), frozenset(vector.to_pylist()))
+        assert parsed(found["stats"][0].as_py()) == {**expected, "tightBounds": True}
+
+
+def _value(value: Any, type_: DataType) -> Any:
+    """INT96 comes without a zone, and is an instant."""
+    if type_ == TIMESTAMP and value is not None and value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    return value
