@@ -80,7 +80,7 @@ def _text(values: pa.Array) -> pa.Array:
 def _object(values: pa.StructArray) -> pa.Array:
     """Each member with a comma before it, or nothing where it is null; then the first comma goes."""
     members = [
-        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child), NOTHING), NOTHING)
+        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child), ""), NOTHING)
         for field, child in zip(values.type, values.flatten(), strict=True)
     ]
     empty = pa.repeat(NOTHING, len(values))
@@ -89,7 +89,8 @@ def _object(values: pa.StructArray) -> pa.Array:
 
 
 def _wrapped(before: str, text: pa.Array, after: str) -> pa.Array:
-    return pc.binary_join_element_wise(arrow_scalar(before, pa.string()), text, after, NOTHING)
+    first, last = arrow_scalar(before, pa.string()), arrow_scalar(after, pa.string())
+    return pc.binary_join_element_wise(first, text, last, NOTHING)
 
 
 def _string(values: pa.Array) -> pa.Array:

@@ -7,7 +7,7 @@ AnyOf combine two-valued lanes, so evaluation needs no third value: what cannot 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -186,10 +186,15 @@ class ValuesPossible(Term):
 
 @dataclass(frozen=True, slots=True)
 class PartitionTerm(Term):
-    """`node` reads partition columns only, so it is evaluated for each distinct tuple of their values."""
+    """`node` reads partition columns only, so it is evaluated for each distinct tuple of their values.
+
+    bounds: a condition on the least and greatest values of many files together, under which `node` may be TRUE of one;
+    its fields are of stats.layout.PARTITION_VALUES.
+    """
 
     node: Node
     columns: tuple[FieldRef, ...]
+    bounds: Term = field(default_factory=Keep, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ from deltaskip.expr.render import to_sql
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves
-from deltaskip.schema.types import BOOLEAN, STRING, StructField, StructType
+from deltaskip.schema.types import BOOLEAN, BYTE, DATE, INTEGER, LONG, SHORT, STRING, StructField, StructType
 from deltaskip.skipping.branches import unfold
 from deltaskip.skipping.collated import Collations, collated_term, in_binary_order
 from deltaskip.skipping.generated import Derived, derive, derived_columns
@@ -70,12 +70,13 @@ from deltaskip.skipping.program import (
 )
 from deltaskip.skipping.terms import all_of, any_of, within
 from deltaskip.skipping.values import Values, complement, domain_of, meet, points_of, satisfying
-from deltaskip.stats.layout import StatField, widened_types
+from deltaskip.stats.layout import PARTITION_VALUES, StatField, widened_types
 
 __all__ = ["rewrite"]
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_PLAIN_PARTITIONS = (BYTE, SHORT, INTEGER, LONG, DATE)
 _UNFOLDED = 64
 """Leaves into which CASE and COALESCE of one leaf may unfold."""
 
@@ -328,7 +329,25 @@ class _Rewriter:
         """Every row of a file has the file's partition values, so any expression over them has one value a file."""
         if not self._reads_partitions_only(node):
             return None
-        return PartitionTerm(node, tuple(_columns(node)))
+        return PartitionTerm(node, tuple(_columns(node)), self._partition_bounds(node))
+
+    def _partition_bounds(self, node: Node) -> Term:
+        """The condition on a range of values of the partition columns: that of data columns with such bounds.
+
+        Text is left out, as the empty string of the log is NULL; so are timestamps, whose zone the log may not tell.
+        """
+        match node:
+            case And(children):
+                return all_of([self._partition_bounds(child) for child in children])
+            case Or(children):
+                return any_of([self._partition_bounds(child) for child in children])
+            case _:
+                values = self._values(node)
+                if values is None or values[0].type not in _PLAIN_PARTITIONS or not values[0].partition:
+                    return Keep()
+                column = values[0]
+                name = ".".join(column.logical)
+                return within(StatField((PARTITION_VALUES, *column.physical), column.type, name), values[1])
 
     def _reads_partitions_only(self, node: Node) -> bool:
         columns = _columns(node)

@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 
 from deltaskip.collation.collation import Collation
 from deltaskip.kernels.conversion import arrow_array
-from deltaskip.kernels.lane import constant_lane
+from deltaskip.kernels.lane import Lane
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
-from deltaskip.skipping.program import Program, evaluate
+from deltaskip.skipping.program import PartitionTerm, Program, Term, evaluate
 from deltaskip.stats.collated_bounds import CollatedColumn
 from deltaskip.stats.decode import from_struct
-from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, StatLeaf
+from deltaskip.stats.layout import CUT_FROM, PARTITION_VALUES, BoundKind, Side, StatField, StatLeaf
 
 __all__ = ["row_groups_to_read"]
 
@@ -33,9 +33,16 @@ def row_groups_to_read(program: Program, part: CheckpointPart, cache: ColumnCach
     if footer is None:
         footer = _Footer(part)
         cache.put(key, footer, 0)
-    lane = evaluate(program.root, footer, lambda _: constant_lane(part.metadata.num_row_groups, True))
+    lane = _keep(program.root, footer)
     kept: list[int] = lane.indices().to_pylist()
     return [group for group in kept if part.add_rows(group)]
+
+
+def _keep(term: Term, footer: _Footer) -> Lane:
+    def partitions(inner: PartitionTerm) -> Lane:
+        return _keep(inner.bounds, footer)
+
+    return evaluate(term, footer, partitions)
 
 
 class _Footer:
@@ -72,6 +79,9 @@ class _Footer:
         return arrow_array([False] * self.num_rows)
 
     def _column(self, leaf: StatLeaf) -> tuple[int, pa.DataType] | None:
+        if leaf.field is not None and leaf.field.physical[0] == PARTITION_VALUES:
+            # The values themselves: there is no count of nulls, and both bounds are one column.
+            return self._part.leaves.get(("add", *leaf.field.physical)) if leaf.side else None
         return self._part.leaves.get(("add", "stats_parsed", *leaf.path))
 
     def _value(self, column: tuple[int, pa.DataType] | None, group: int, side: Side) -> Any:

@@ -14,7 +14,7 @@ from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths
 from deltaskip.collation.registry import SPARK_VERSION
 from deltaskip.errors import PredicateError, SparkUnavailable
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
-from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, Opaque, walk
+from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, walk
 from deltaskip.kernels.conversion import empty_table
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
@@ -77,11 +77,10 @@ class Scan:
 
     @property
     def compares_collated(self) -> bool:
-        """Whether the predicate compares strings otherwise than by their bytes, as far as can be told."""
-        parts = list(walk(self._predicate))
+        """Whether a part of the predicate that may prune compares strings otherwise than by their bytes."""
         return any(
-            isinstance(part, Collate | Opaque) or (isinstance(part, FieldRef) and part.collation is not None)
-            for part in parts
+            isinstance(part, Collate) or (isinstance(part, FieldRef) and part.collation is not None)
+            for part in walk(self._predicate)
         )
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:

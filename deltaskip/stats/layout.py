@@ -22,9 +22,22 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["CUT_FROM", "NUM_RECORDS", "BoundKind", "Side", "StatField", "StatLeaf", "bound_kind", "widened_types"]
+__all__ = [
+    "CUT_FROM",
+    "NUM_RECORDS",
+    "PARTITION_VALUES",
+    "BoundKind",
+    "Side",
+    "StatField",
+    "StatLeaf",
+    "bound_kind",
+    "widened_types",
+]
 
 Side = Literal["min", "max"]
+
+PARTITION_VALUES = "partitionValues_parsed"
+"""First name of a StatField that stands for a partition column: checkpoints hold its value beside the statistics."""
 
 CUT_FROM = 32
 """A string maximum of this many code points or bytes, without a tie-breaker, may be a cut prefix (skipping.md, trap 5).
