@@ -1,0 +1,105 @@
+"""Random transactions that overlap: whatever is committed is what it would have been, had they run one by one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deltaskip as ds
+from deltaskip.errors import CommitConflict
+from deltaskip.txn.transaction import Transaction
+from tests.txn.tables import actions, append, file, gone, make_table
+
+WRITERS, IDS = 3, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What a transaction does to the files that may hold rows with low <= id <= high.
+
+    kind: "append" reads nothing and adds a file of those ids; "delete" removes the files; "replace" removes them and
+    adds one; "count" adds a file whose bounds tell how many there are; "rewrite" replaces them without changing data.
+    """
+
+    kind: str
+    low: int
+    high: int
+
+    def run(self, txn: Transaction, name: str) -> None:
+        """Put the actions into the transaction."""
+        if self.kind == "append":
+            txn.add(file(name, self.low, self.high))
+            return
+        found = self.found(txn)
+        if self.kind == "count":
+            txn.add(file(name, 1000 + len(found), 1000 + len(found)))
+            return
+        changes = self.kind != "rewrite"
+        txn.remove(*(gone(path, data_change=changes) for path in found))
+        if self.kind != "delete" and found:
+            txn.add(file(name, self.low, self.high, data_change=changes))
+
+    def found(self, txn: Transaction) -> list[str]:
+        """The files it works on."""
+        files = txn.read(f"id BETWEEN {self.low} AND {self.high}").files(columns=["path"])
+        return sorted(files["path"].to_pylist())
+
+    def wanted(self, table: ds.DeltaTable, name: str) -> tuple[list[str], list[tuple[str, Any]]]:
+        """Removed and added files, had it run on this version alone."""
+        txn = table.transaction()
+        self.run(txn, name)
+        intent = txn._intent
+        return (
+            sorted(remove.path for remove in intent.removes.values()),
+            sorted((add.path, add.stats) for add in intent.adds.values()),
+        )
+
+
+bounds = st.integers(0, IDS)
+operations = st.builds(
+    lambda kind, a, b: Operation(kind, min(a, b), max(a, b)),
+    st.sampled_from(["append", "append", "delete", "replace", "count", "rewrite"]), bounds, bounds,
+)
+# Which writer takes its next step, beginning a transaction or committing it, and what it begins.
+schedules = st.lists(st.tuples(st.integers(0, WRITERS - 1), operations), min_size=4, max_size=30)
+
+
+def play(folder: Path, schedule: Sequence[tuple[int, Operation]]) -> dict[int, tuple[Operation, str]]:
+    """Run the schedule; by version the operation that it is, and the name of its file."""
+    committed: dict[int, tuple[Operation, str]] = {}
+    running: dict[int, tuple[Transaction, Operation, str]] = {}
+    for number, (writer, operation) in enumerate(schedule):
+        if writer not in running:
+            txn = ds.DeltaTable(folder).transaction(operation=operation.kind)
+            operation.run(txn, f"f{number}")
+            if txn._intent.actions:
+                running[writer] = txn, operation, f"f{number}"
+            continue
+        txn, done, name = running.pop(writer)
+        try:
+            committed[txn.commit()] = done, name
+        except CommitConflict:
+            assert ds.DeltaTable(folder).version == max(committed, default=1)
+    return committed
+
+
+@settings(max_examples=40, deadline=None)
+@given(schedules)
+def test_every_commit_is_what_it_would_be_alone(schedule: Sequence[tuple[int, Operation]]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "t")
+        table = make_table(folder, {"delta.checkpointInterval": "4"})
+        append(table, *(file(f"start-{low}", low, low + 14) for low in range(0, IDS, 15)))
+        for version, (operation, name) in play(folder, schedule).items():
+            if operation.kind == "rewrite":
+                # It changes no row, so rows that came meanwhile may stay outside.
+                continue
+            removed, added = operation.wanted(ds.DeltaTable(folder, version=version - 1), name)
+            assert sorted(remove["path"] for remove in actions(folder, version, "remove")) == removed
+            assert sorted((add["path"], add["stats"]) for add in actions(folder, version, "add")) == added
