@@ -14,11 +14,12 @@ import pyarrow.compute as pc
 
 from deltaskip.collation.identifier import CollationId
 from deltaskip.collation.names import CollationName, icu_locale, parse_name
+from deltaskip.collation.prefixes import prefix_lane
 from deltaskip.collation.texts import kernel_texts, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels import icu_keys, icu_order
 from deltaskip.kernels.icu import IcuCollator, IcuLibrary
-from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
+from deltaskip.kernels.lane import Lane
 from deltaskip.kernels.sort_key_column import KeyColumn
 
 __all__ = ["IcuCollation", "icu_collation"]
@@ -94,14 +95,7 @@ class IcuCollation:
 
         mins, maxs: values, or columns of their sort keys; as long as each other. A missing bound keeps.
         """
-        begins = self.prefix_key(prefix)
-        if begins is None:
-            return constant_lane(len(maxs), True)
-        lowest = mins if isinstance(mins, KeyColumn) else KeyColumn(self.sort_keys(mins))
-        highest = maxs if isinstance(maxs, KeyColumn) else KeyColumn(self.sort_keys(maxs))
-        lane = highest.keep("ge", begins)
-        and_lanes(lane, lowest.keep("le", begins, prefix=True))
-        return lane
+        return prefix_lane(self.prefix_key(prefix), mins, maxs, self.sort_keys)
 
     def trusts(self, text: str | bytes) -> bool:
         """Whether Spark orders `text` among other such values just as this does."""

@@ -14,9 +14,10 @@ import pyarrow as pa
 from deltaskip.collation.identifier import CollationId
 from deltaskip.collation.lowercase import lowercase_table, lowercase_versions
 from deltaskip.collation.names import BINARY, LCASE, spark_name
+from deltaskip.collation.prefixes import prefix_lane
 from deltaskip.collation.texts import kernel_texts, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
-from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
+from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
 from deltaskip.kernels.sort_key_column import KeyColumn
 
@@ -86,14 +87,7 @@ class SparkOrder:
         mins, maxs: values, or columns of their sort keys; as long as each other. A missing bound keeps. A max must be
         at least as great as all that it stands for: one that was cut off is not.
         """
-        begins = self.prefix_key(prefix)
-        if begins is None:
-            return constant_lane(len(maxs), True)
-        lowest = mins if isinstance(mins, KeyColumn) else KeyColumn(self.sort_keys(mins))
-        highest = maxs if isinstance(maxs, KeyColumn) else KeyColumn(self.sort_keys(maxs))
-        lane = highest.keep("ge", begins)
-        and_lanes(lane, lowest.keep("le", begins, prefix=True))
-        return lane
+        return prefix_lane(self.prefix_key(prefix), mins, maxs, self.sort_keys)
 
     def trusts(self, text: str | bytes) -> bool:
         """Whether Spark orders `text` among other values just as this does: always."""
