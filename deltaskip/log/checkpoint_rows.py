@@ -148,7 +148,7 @@ class AddRows:
         )
         collations: set[str] = set()
         if any(column.collation is not None for column in columns):
-            for batch in live_adds(snapshot, self._rows):
+            for batch in live_adds(snapshot, self._rows, ["stats"]):
                 collations |= collations_of(batch["stats"])
         widened = _once_floats(snapshot.schema, snapshot.mapping_mode)
         return StatsStruct(columns, sorted(collations), widened)

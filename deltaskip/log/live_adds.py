@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,35 +16,41 @@ from deltaskip.log.struct_stats import Instants, instant_bounds, stats_json
 
 __all__ = ["live_adds"]
 
-_ALL = tuple(f"add.{name}" for name in LOGGED_NAMES.values())
-
-
-def live_adds(snapshot: Snapshot, rows: int) -> Iterator[pa.RecordBatch]:
-    """The files in the order of the log, batches of FILE_SCHEMA with at most `rows` rows.
+def live_adds(snapshot: Snapshot, rows: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The files in the order of the log, batches with at most `rows` rows; columns: of FILE_SCHEMA, None for all.
 
     Statistics that a checkpoint holds as a struct only come as their JSON text. Raises CorruptLog where a file of the
     checkpoint is damaged.
     """
-    instants = instant_bounds(snapshot.schema, snapshot.mapping_mode)
+    names = tuple(FILE_SCHEMA.names if columns is None else columns)
+    instants = instant_bounds(snapshot.schema, snapshot.mapping_mode) if "stats" in names else frozenset()
     for part in snapshot.checkpoint_parts:
         for group in part.row_groups_with("add"):
-            yield from _of_group(part, group, snapshot.superseded, instants, rows)
-    yield from snapshot.commit_adds.combine_chunks().to_batches(max_chunksize=rows)
+            yield from _of_group(part, group, snapshot.superseded, names, instants, rows)
+    yield from snapshot.commit_adds.select(names).combine_chunks().to_batches(max_chunksize=rows)
 
 
 def _of_group(
-    part: CheckpointPart, group: int, superseded: Superseded, instants: Instants, rows: int
+    part: CheckpointPart,
+    group: int,
+    superseded: Superseded,
+    names: tuple[str, ...],
+    instants: Instants,
+    rows: int,
 ) -> Iterator[pa.RecordBatch]:
-    columns = [*_ALL, "add.stats_parsed"] if _lacks_text(part, group) else list(_ALL)
+    schema = pa.schema([FILE_SCHEMA.field(name) for name in names])
+    columns = [f"add.{LOGGED_NAMES[name]}" for name in dict.fromkeys(("path", "deletion_vector", *names))]
+    if "stats" in names and _lacks_text(part, group):
+        columns.append("add.stats_parsed")
     for adds in part.adds(columns, group, rows):
         fields = dict(zip((field.name for field in adds.type), adds.flatten(), strict=True))
         live = superseded.live_mask(fields["path"].cast(pa.string()), fields.get("deletionVector"))
         kept = adds if live.false_count == 0 else adds.filter(live)
-        arrays = [add_column(kept, name) for name in FILE_SCHEMA.names]
+        arrays = [add_column(kept, name) for name in names]
         if kept.type.get_field_index("stats_parsed") >= 0:
-            at = FILE_SCHEMA.get_field_index("stats")
+            at = names.index("stats")
             arrays[at] = pc.coalesce(arrays[at], stats_json(_parsed(kept), instants))
-        yield pa.RecordBatch.from_arrays(arrays, schema=FILE_SCHEMA)
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _lacks_text(part: CheckpointPart, group: int) -> bool:

@@ -18,11 +18,13 @@ from deltaskip.features.registry import has_feature
 from deltaskip.features.writing import is_true
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot, dv_ids
+from deltaskip.log.live_adds import live_adds
 
 __all__ = ["ROW_TRACKING_DOMAIN", "Known", "assign_row_ids", "known_files", "num_records", "tracks_rows"]
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 _MARK = "rowIdHighWaterMark"
+_BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,18 @@ def known_files(base: Snapshot, keys: Iterable[str]) -> Mapping[str, Known]:
     wanted = arrow_array(list(keys), pa.string())
     if not len(wanted):
         return {}
-    adds = base.adds(["path", "deletion_vector", "base_row_id", "default_row_commit_version"])
-    paths = canonical_paths(adds["path"])
-    there = pc.is_in(paths, value_set=wanted)
-    found = adds.filter(there)
-    ids = dv_ids(found["deletion_vector"]).to_pylist()
-    rows = zip(ids, found["base_row_id"].to_pylist(), found["default_row_commit_version"].to_pylist(), strict=True)
-    return {path: Known(*row) for path, row in zip(paths.filter(there).to_pylist(), rows, strict=True)}
+    known: dict[str, Known] = {}
+    for adds in live_adds(base, _BATCH_ROWS, ["path", "deletion_vector", "base_row_id", "default_row_commit_version"]):
+        paths = canonical_paths(adds["path"])
+        there = pc.is_in(paths, value_set=wanted)
+        if not pc.any(there).as_py():
+            continue
+        found = adds.filter(there)
+        ids, versions = found["base_row_id"].to_pylist(), found["default_row_commit_version"].to_pylist()
+        vectors = dv_ids(found["deletion_vector"]).to_pylist()
+        rows = map(Known, vectors, ids, versions)
+        known.update(zip(paths.filter(there).to_pylist(), rows, strict=True))
+    return known
 
 
 def tracks_rows(protocol: Protocol, metadata: Metadata) -> bool:

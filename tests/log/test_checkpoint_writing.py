@@ -131,9 +131,9 @@ def test_nothing_of_an_action_is_lost(table: TableBuilder) -> None:
 
 
 def test_tombstones_stay_until_they_are_old(table: TableBuilder) -> None:
-    week = 7 * 86_400_000
+    week, hour = 7 * 86_400_000, 3_600_000
     table.commit(add("a"), add("b"), add("c"), add("d"))
-    table.commit(remove("a", deletionTimestamp=NOW - week - 60_000), remove("b", deletionTimestamp=NOW - week + 60_000))
+    table.commit(remove("a", deletionTimestamp=NOW - week - hour), remove("b", deletionTimestamp=NOW - week + hour))
     table.commit(remove("c", deletionTimestamp=NOW), {"remove": {"path": "d", "dataChange": True}})
     table.commit(add("c"))
     _, after = checkpointed(table.path)

@@ -9,10 +9,11 @@ from typing import Any
 
 import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile
+from deltaskip.features import FEATURES
 from deltaskip.schema import INTEGER, LONG, STRING, StructField, StructType, schema_to_json
 
 SCHEMA = StructType((StructField("id", LONG), StructField("name", STRING), StructField("part", INTEGER)))
-BOTH = ("columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening")
+BOTH = frozenset(name for name, row in FEATURES.items() if row.kind == "reader-writer")
 
 
 def make_table(

@@ -12,6 +12,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import Metadata, Protocol, add_files, remove_of, unchanged
 from deltaskip.errors import InvalidCommit, StorageError, UnsupportedFeature
+from deltaskip.features import FEATURES
 from deltaskip.schema import INTEGER, LONG, StructField, StructType, schema_to_json
 from deltaskip.storage import LocalStorage
 from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table, paths, protocol_of, vector
@@ -276,6 +277,20 @@ def test_a_feature_that_is_there_and_not_used_stops_nothing(folder: Path) -> Non
     txn.remove(gone("a"))
     txn.add(file("b"))
     assert txn.commit() == 2
+
+
+@pytest.mark.parametrize("feature", [name for name, row in FEATURES.items() if row.writes == "yes"])
+def test_a_supported_feature_takes_new_rows_old_files_and_removals(folder: Path, feature: str) -> None:
+    domains = [] if feature == "domainMetadata" else ["domainMetadata"]
+    table = make_table(folder, {}, [feature, *domains])
+    append(table, file("a"), file("b"))
+    table.checkpoint()
+    txn = table.refresh().transaction(read="true")
+    txn.add(file("a", data_change=False))
+    txn.remove(gone("b"))
+    txn.set_domain("mine", "{}")
+    assert txn.commit() == 2
+    assert paths(folder) == ["a"]
 
 
 def test_a_writer_version_of_the_future_is_refused(folder: Path) -> None:
