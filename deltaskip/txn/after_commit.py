@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 
-from deltaskip.errors import DeltaSkipError
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.checkpoint_writing import write_checkpoint
 from deltaskip.log.cleanup import clean_up_log
@@ -31,7 +30,7 @@ def after_commit(latest: Snapshot, version: int) -> None:
         write_checkpoint(snapshot)
         if flag(snapshot.properties, "delta.enableExpiredLogCleanup", True):
             clean_up_log(snapshot)
-    except (DeltaSkipError, OSError) as error:
+    except Exception as error:  # whatever it is, an error of `commit` would say that nothing was committed
         warnings.warn(
             f"Version {version} of {latest.root} is committed, but its checkpoint failed: {error}",
             MaintenanceWarning,

@@ -67,7 +67,7 @@ def prepare(intent: Intent) -> Prepared:
         check_readable(protocol, metadata.configuration, base.root, base.version + 1)
         schema = parse_schema(metadata.schema_string) if metadata.schema_string else StructType(())
         check_writable(protocol, metadata.configuration, schema, where, change)
-    _check_metadata(base, metadata)
+    _check_metadata(base, metadata, schema)
     _check_adds(intent, known, protocol, metadata, schema)
     return Prepared(intent, known, protocol, metadata, isolation_level(metadata.configuration))
 
@@ -163,7 +163,10 @@ def _check_protocol(base: Snapshot, protocol: Protocol) -> None:
         )
 
 
-def _check_metadata(base: Snapshot, metadata: Metadata) -> None:
+def _check_metadata(base: Snapshot, metadata: Metadata, schema: StructType) -> None:
+    unknown = [name for name in metadata.partition_columns if name not in schema.names]
+    if unknown:
+        raise InvalidCommit(f"The metaData of a commit to {base.root} partitions by {unknown[0]}, which is no column.")
     if metadata.id != base.metadata.id:
         raise InvalidCommit(f"The metaData of a commit to {base.root} must keep the table's id, {base.metadata.id}.")
 

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import deltaskip as ds
@@ -58,11 +59,14 @@ def test_the_log_is_cleaned_up_with_it(tmp_path: Path, enabled: str, left: list[
     assert paths(folder) == ["a", "b", "c", "d"]
 
 
-def test_a_checkpoint_that_fails_leaves_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [StorageError("the disk is full"), pa.ArrowInvalid("the disk is full")])
+def test_a_checkpoint_that_fails_leaves_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     table = make_table(tmp_path / "t", {"delta.checkpointInterval": "1"})
 
     def fail(*_: object) -> None:
-        raise StorageError("the disk is full")
+        raise error
 
     monkeypatch.setattr(module, "write_checkpoint", fail)
     with pytest.warns(MaintenanceWarning, match="is committed, but its checkpoint failed: the disk is full"):

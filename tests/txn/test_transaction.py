@@ -182,6 +182,14 @@ def test_the_id_of_a_table_stays(folder: Path) -> None:
         txn.commit()
 
 
+def test_partition_columns_are_columns(folder: Path) -> None:
+    table = make_table(folder)
+    txn = table.transaction()
+    txn.set_metadata(Metadata(**{**_members(table.metadata), "partition_columns": ("nowhere",)}))
+    with pytest.raises(InvalidCommit, match="partitions by nowhere, which is no column"):
+        txn.commit()
+
+
 def test_partition_values_name_the_partition_columns(folder: Path) -> None:
     table = make_table(folder, partition_by=["part"])
     txn = table.transaction()
