@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ SETTINGS = {
     "commit": ({"delta.checkpointInterval": "100"}, ()),
     "classic checkpoint": ({"delta.checkpointInterval": "2"}, ()),
     "V2 checkpoint": ({"delta.checkpointInterval": "2", "delta.checkpointPolicy": "v2"}, ("v2Checkpoint",)),
+    "clean-up": ({"delta.checkpointInterval": "2"}, ()),
 }
 
 
@@ -29,6 +31,10 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     properties, features = SETTINGS[request.param]
     make_table(folder / "table", properties, features)
     append(ds.DeltaTable(folder / "table"), file("a"), file("b"))
+    if request.param == "clean-up":
+        ds.DeltaTable(folder / "table").checkpoint()
+        for log_file in (folder / "table" / "_delta_log").iterdir():
+            os.utime(log_file, (1_000_000_000, 1_000_000_000))
     (folder / "copies").mkdir()
     command = [sys.executable, "-m", "tests.txn.killed", str(folder / "copies"), str(folder / "table")]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
@@ -41,6 +47,7 @@ def test_every_step_is_tried(killed: tuple[Path, list[str], str]) -> None:
     assert steps[:2] == ["prepared", "opened"]
     assert {"written", "synced", "linked", "tidied", "named", "committed"} <= set(steps)
     assert steps[-1] == "done"
+    assert ("deleted" in steps) == (about == "clean-up")
     if about != "commit":
         assert {"row group written", "checkpoint written", "hint written"} <= set(steps[steps.index("committed") :])
 
