@@ -39,12 +39,13 @@ RESULT_SCHEMA = pa.schema(
     ]
 )
 
-_TASK_BYTES = 64 << 20
+_TASK_BYTES = 128 << 20
 # What opening a file costs, in bytes that could be scanned meanwhile.
 _OPEN_BYTES = 64 << 10
 _TASK_FILES = 4096
 _JOB_FILES = 50_000
-_TASKS_PER_CORE = 3
+# A task costs Spark as much time as some hundred footers, so there are no more of them than balance asks for.
+_TASKS_PER_CORE = 2
 _LEAST_TASK_BYTES = 4 << 20
 _UNKNOWN_CORES = 16
 _RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
@@ -154,7 +155,7 @@ def _jobs(
     for start in range(0, len(files), sizes.job_files):
         chosen = files.slice(start, sizes.job_files).combine_chunks()
         data_files = _data_files(snapshot, chosen)
-        tasks = _tasks(data_files, sizes.task_bytes, cores)
+        tasks = _tasks(data_files, sizes.task_bytes, cores, footers_only=request.mode == "footer")
         runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
         rows = _run(spark, runner, len(tasks))
         yield _result(chosen, data_files, rows, request, merge)
@@ -169,20 +170,25 @@ def _data_files(snapshot: Snapshot, files: pa.Table) -> list[DataFile]:
     return found
 
 
-def _tasks(files: Sequence[DataFile], task_bytes: int, cores: int) -> list[list[DataFile]]:
-    """Files in tasks of about as many bytes each, large ones in pieces; enough tasks to keep all cores at work."""
-    total = sum(file.size + _OPEN_BYTES for file in files)
-    target = min(task_bytes, max(_LEAST_TASK_BYTES, total // (cores * _TASKS_PER_CORE) + 1))
+def _tasks(
+    files: Sequence[DataFile], task_bytes: int, cores: int, footers_only: bool = False
+) -> list[list[DataFile]]:
+    """Files in tasks of about as many bytes each, large ones in pieces; enough tasks to keep all cores at work.
+
+    footers_only: no values are read, so that a file costs what opening it does, whatever its size.
+    """
+    costs = [_OPEN_BYTES + (0 if footers_only else file.size) for file in files]
+    target = min(task_bytes, max(_LEAST_TASK_BYTES, sum(costs) // (cores * _TASKS_PER_CORE) + 1))
     tasks: list[list[DataFile]] = []
     current: list[DataFile] = []
     filled = 0
-    for file in files:
-        pieces = -(-file.size // task_bytes)
+    for file, cost in zip(files, costs, strict=True):
+        pieces = 1 if footers_only else -(-file.size // task_bytes)
         if pieces > 1:
             tasks += [[replace(file, piece=(i, pieces))] for i in range(pieces)]
             continue
         current.append(file)
-        filled += file.size + _OPEN_BYTES
+        filled += cost
         if filled >= target or len(current) == _TASK_FILES:
             tasks.append(current)
             current, filled = [], 0
