@@ -18,7 +18,7 @@ from deltaskip.errors import CorruptLog
 from deltaskip.kernels.conversion import TRUE
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint_adds import LOGGED_NAMES, add_column
-from deltaskip.log.struct_stats import stats_json
+from deltaskip.log.struct_stats import instant_bounds, stats_json
 from deltaskip.schema.types import DataType
 from deltaskip.skipping.partition_values import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
@@ -288,7 +288,8 @@ class _CheckpointBatch(Batch):
         text = add_column(add, "stats")
         if not text.null_count or add.type.get_field_index("stats_parsed") < 0:
             return text
-        return pc.coalesce(text, stats_json(pc.struct_field(add, "stats_parsed")))
+        instants = instant_bounds(self.snapshot.schema, self.snapshot.mapping_mode)
+        return pc.coalesce(text, stats_json(pc.struct_field(add, "stats_parsed"), instants))
 
     def _read(self, columns: Sequence[str]) -> pa.StructArray:
         table = self._part.read([f"add.{name}" for name in columns], [self._group])

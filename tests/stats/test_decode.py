@@ -35,7 +35,8 @@ def test_decimals_of_json_are_widened_as_one_by_one(
     texts: list[str | None], digits: tuple[int, int], side: Side
 ) -> None:
     type_ = DecimalType(*digits)
-    found = from_text(pa.array(texts, pa.string()), pa.array([NUMBER_KIND] * len(texts), pa.uint8()), _field(type_), side)
+    kinds = pa.array([NUMBER_KIND] * len(texts), pa.uint8())
+    found = from_text(pa.array(texts, pa.string()), kinds, _field(type_), side)
     expected = [None if text is None else _decimal_bound(text, type_, side) for text in texts]
     if type_.scale == 0 and type_.precision >= 19:
         end = Decimal(-(1 << 63) if side == "min" else (1 << 63) - 1)
