@@ -17,6 +17,8 @@ from tests.stats.logged import compared
 pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
 OTHER = {
+    "mapped_by_name": "its statistics hold a column that was dropped later",
+    "mapped_later": "its statistics hold a column that was dropped later",
     "few_statistics": "its columns with statistics are chosen anew after files were written",
     "widened": "it keeps statistics of files from before the type was widened",
     "zoned_in_utc": "its timestamps are written in a zone other than UTC",
