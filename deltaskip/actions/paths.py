@@ -28,6 +28,7 @@ __all__ = [
     "escape_globs",
     "hadoop_path",
     "hadoop_paths",
+    "may_hold_globs",
 ]
 
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
@@ -119,6 +120,11 @@ def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Arr
     if all_plain(raw):
         return prefixed(hadoop_path(table_root_uri, "x")[:-1].encode(), raw)
     return arrow_array([hadoop_path(table_root_uri, path) for path in raw.to_pylist()], pa.string())
+
+
+def may_hold_globs(table_root_uri: str, raw: pa.Array) -> bool:
+    """Whether some hadoop_path may hold a character of Hadoop's glob patterns; raw: the paths as logged."""
+    return _GLOB.search(hadoop_path(table_root_uri, "x")) is not None or not all_plain(_contiguous(raw))
 
 
 def escape_globs(path: str) -> str:

@@ -8,9 +8,8 @@ from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths
+from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
 from deltaskip.collation.registry import SPARK_VERSION
 from deltaskip.errors import PredicateError, SparkUnavailable
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
@@ -110,9 +109,9 @@ class Scan:
         if self.limit is not None:
             return [escape_globs(hadoop_path(root, uri)) for uri in self.files(columns=["uri"])["uri"].to_pylist()]
         found: list[str] = []
-        for located in each_candidate(self.snapshot, self.program, self._locations):
-            odd = pc.any(pc.match_substring_regex(located, r"[{}\[\]*?\\]"), min_count=0).as_py()
-            found += [escape_globs(path) for path in located.to_pylist()] if odd else located.to_pylist()
+        for located, odd in each_candidate(self.snapshot, self.program, self._locations):
+            paths = located.to_pylist()
+            found += map(escape_globs, paths) if odd else paths
         return found
 
     def total_files(self) -> int:
@@ -217,9 +216,11 @@ class Scan:
         proved = _NO_ROWS if self.limit is None else proved_rows(batch, kept, self._may_not, self._lane)
         return batch_files(batch, kept, names, self.time_zone), proved
 
-    def _locations(self, batch: Batch) -> pa.Array:
+    def _locations(self, batch: Batch) -> tuple[pa.Array, bool]:
+        """Paths of the batch's kept files, and whether they may hold glob characters."""
         [paths] = batch.rows(["path"], self._kept(batch))
-        return hadoop_paths(self.snapshot.table_root, paths)
+        root = self.snapshot.table_root
+        return hadoop_paths(root, paths), may_hold_globs(root, paths)
 
     def _kept(self, batch: Batch) -> pa.Array | None:
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""
