@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with warnings.catch_warnings(), _without_pandas(arguments is None and given[:1] != ["demo"]):
+        with warnings.catch_warnings(), _without_pandas(arguments is None and given[:1] not in (["demo"], ["stats"])):
             warnings.showwarning = _show_warning
             status = program.main(args=given, prog_name="deltaskip", standalone_mode=False)
             sys.stdout.flush()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +71,11 @@ def test_rows_are_the_same_after_a_recomputation(spark: Any, bare: Path) -> None
     assert done.files + done.unchanged == demo.FILES
     assert sorted(row.id for row in table.scan(demo.PREDICATE).to_spark(spark).collect()) == before
     assert len(table.scan(demo.PREDICATE).files()) == 7
+
+
+def test_the_command_in_a_process_of_its_own(spark: Any, bare: Path) -> None:
+    code = "import sys; from deltaskip.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "stats", str(bare), "--recompute", "--only-missing", "--json"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads(finished.stdout)["files"] == 100
