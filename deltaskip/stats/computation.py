@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,10 +18,12 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import STRING, StructType
 from deltaskip.stats.columns import StatColumn, indexed_columns, parse_names
-from deltaskip.stats.file_facts import FileReader, Mode, StatisticsRequest, stats_json
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import parse_location
 from deltaskip.storage.opening import storage_for
+
+if TYPE_CHECKING:
+    from deltaskip.stats.file_facts import Mode, StatisticsRequest
 
 __all__ = ["RESULT_SCHEMA", "Collations", "compute", "statistics_request"]
 
@@ -70,6 +73,9 @@ def compute(
     Raises DataFileMissing, StorageError for a file that is no Parquet file, SchemaError for columns that do not exist,
     CollationUnavailable and InvalidCollation for collations that nothing here evaluates.
     """
+    # Planning reads statistics and must not load what computes them.
+    from deltaskip.stats.file_facts import FileReader, stats_json
+
     if deletion_vectors is not None and len(deletion_vectors) != len(files):
         raise ValueError(f"There are {len(files)} files and {len(deletion_vectors)} deletion vectors.")
     settings = properties or {}
@@ -119,6 +125,8 @@ def statistics_request(
         raise ValueError(f"There is no mode {mode!r}; there are auto, footer and scan.")
     wanted = collations if isinstance(collations, Mapping) else _versions_of_declared(columns, collations)
     identifiers = _by_column(columns, wanted)
+    from deltaskip.stats.file_facts import StatisticsRequest
+
     return StatisticsRequest(tuple(columns), identifiers, mapping_mode, mode, tight_bounds, kernel_spelling)
 
 
