@@ -125,10 +125,9 @@ class CheckpointPart:
     def _count(self, action: str, group: int) -> int:
         """How many such actions a row group holds; where the footer does not say, at least that."""
         column = self._leaf_index.get(f"{action}.{_REQUIRED[action]}")
-        chunk = None if column is None else self.metadata.row_group(group).column(column)
-        if chunk is None or chunk.statistics is None or not chunk.statistics.has_null_count:
-            return int(self.metadata.row_group(group).num_rows)
-        return int(chunk.num_values - chunk.statistics.null_count)
+        group_metadata = self.metadata.row_group(group)
+        known = None if column is None else _values_in(group_metadata.column(column))
+        return int(group_metadata.num_rows) if known is None else known
 
     def row_groups_with(self, action: str) -> list[int]:
         """Row groups that may hold such an action: all but those whose statistics say that there is none."""
@@ -168,24 +167,22 @@ class CheckpointPart:
         statistics = chunk.statistics
         if not pa.types.is_integer(type_) or statistics is None:
             return None
-        if not statistics.has_min_max or not statistics.has_null_count or statistics.min_raw != statistics.max_raw:
+        if not statistics.has_min_max or statistics.min_raw != statistics.max_raw:
             return None
-        if chunk.num_values - statistics.null_count != self.add_rows(group):
+        if _values_in(chunk) != self.add_rows(group):
             return None
         return arrow_scalar(statistics.min, type_)
 
     def _holds_nothing(self, ordinal: int, group: int) -> bool:
-        chunk = self.metadata.row_group(group).column(ordinal)
-        statistics = chunk.statistics
-        return statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values
+        return _values_in(self.metadata.row_group(group).column(ordinal)) == 0
 
     def _counted_adds(self, group: int) -> int:
         column = self._leaf_index.get("add.path")
         if column is None:
             return 0
-        chunk = self.metadata.row_group(group).column(column)
-        if chunk.statistics is not None and chunk.statistics.has_null_count:
-            return int(chunk.num_values - chunk.statistics.null_count)
+        known = _values_in(self.metadata.row_group(group).column(column))
+        if known is not None:
+            return known
         return len(self.read(["add.path"], [group])["add"].drop_null())
 
     @cached_property
@@ -284,10 +281,15 @@ def _leaves(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
 
 
 def _may_hold(column: pq.ColumnChunkMetaData) -> bool:
+    return _values_in(column) != 0
+
+
+def _values_in(column: pq.ColumnChunkMetaData) -> int | None:
+    """Number of values that are not null; None where the footer does not say."""
     statistics = column.statistics
     if statistics is None or not statistics.has_null_count:
-        return True
-    return bool(statistics.null_count < column.num_values)
+        return None
+    return int(column.num_values - statistics.null_count)
 
 
 def _sidecar_of(commits: Commits, action: Any) -> Sidecar:
