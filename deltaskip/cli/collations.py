@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,14 @@ from deltaskip.cli.display import print_table, printable
 from deltaskip.collation.identifier import CollationId
 from deltaskip.collation.libraries import refused_icu_files
 from deltaskip.collation.registry import AvailableCollations, available_collations, evaluator
+from deltaskip.collation.write_versions import DOMAIN
+from deltaskip.collation.write_versions import write_versions as listed_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.schema.collations import string_paths
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType, declared_collation
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
-
-DOMAIN = "collations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +98,10 @@ def write_versions(configuration: str | None) -> dict[CollationId, tuple[str, ..
 
     # COLLATIONS RFC, Collation versions: "Clients are allowed to ignore the hints."
     """
-    try:
-        parsed = json.loads(configuration or "{}")
-    except ValueError:
-        return {}
-    hints = parsed.get("writeVersions") if isinstance(parsed, dict) else None
     found: dict[CollationId, tuple[str, ...]] = {}
-    for text, versions in hints.items() if isinstance(hints, dict) else ():
-        if isinstance(versions, list) and (collation := _parsed(text)) is not None:
+    for text, versions in listed_versions(configuration).items():
+        collation = _parsed(text)
+        if collation is not None:
             found[collation] = tuple(version for version in versions if isinstance(version, str) and version)
     return found
 

@@ -9,7 +9,6 @@ and 8).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -22,21 +21,18 @@ import pyarrow.compute as pc
 from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.errors import PredicateError
 from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
-from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.skipping.candidates import Batch, candidates
 from deltaskip.skipping.constants import FIRST_DAY
-from deltaskip.skipping.counts import live_rows
+from deltaskip.skipping.counts import LaneOf, live_rows
 from deltaskip.skipping.partition_values import readings
 from deltaskip.skipping.program import Program
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, widened_types
 
 __all__ = ["exact_extreme"]
-
-LaneOf = Callable[[Program, Batch], Lane]
 
 _ZERO = arrow_scalar(0, pa.int64())
 _FURTHER = "a file that matches only in part, or whose bound is wide, may reach further"

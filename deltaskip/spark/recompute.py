@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip import errors
 from deltaskip.actions import DeletionVectorDescriptor, decode_paths, hadoop_path
+from deltaskip.collation.write_versions import DOMAIN, write_versions
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot
@@ -120,15 +120,11 @@ class _Sizes:
 
 
 def _versions_of_domain(snapshot: Snapshot, columns: Sequence[StatColumn]) -> dict[str, list[str]]:
-    # COLLATIONS RFC, Collation versions: "Clients are allowed to ignore the hints."
-    domain = snapshot.domains.get("collations")
-    try:
-        versions = None if domain is None else json.loads(domain.configuration).get("writeVersions")
-    except (ValueError, AttributeError):
-        versions = None
-    if not isinstance(versions, dict):
+    domain = snapshot.domains.get(DOMAIN)
+    listed = write_versions(None if domain is None else domain.configuration)
+    if not listed:
         return {}
-    usable = {name: [str(v) for v in each] for name, each in versions.items() if isinstance(each, list)}
+    usable = {name: [str(version) for version in versions] for name, versions in listed.items()}
     return declared_collations(columns, usable)
 
 

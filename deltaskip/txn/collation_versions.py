@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from deltaskip.actions import Protocol
 from deltaskip.collation.identifier import CollationId
+from deltaskip.collation.write_versions import DOMAIN, WRITE_VERSIONS, domain_members
+from deltaskip.collation.write_versions import write_versions as listed_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.log import Snapshot
@@ -17,19 +19,14 @@ from deltaskip.txn.transaction import Transaction
 
 __all__ = ["announce", "retire", "write_versions"]
 
-_DOMAIN = "collations"
 _FEATURES = ("collations", "domainMetadata")
-_KEY = "writeVersions"
 _WRITER_VERSION = 7
 
 
 def write_versions(snapshot: Snapshot) -> dict[str, list[str]]:
     """The versions that the domain asks for, by collation as it is written there; damaged entries are left out."""
-    domain = snapshot.domains.get(_DOMAIN)
-    versions = _configuration(None if domain is None else domain.configuration).get(_KEY)
-    if not isinstance(versions, dict):
-        return {}
-    return {name: [str(v) for v in each] for name, each in versions.items() if isinstance(each, list)}
+    found = listed_versions(_configuration(snapshot))
+    return {name: [str(version) for version in listed] for name, listed in found.items()}
 
 
 def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
@@ -75,17 +72,13 @@ def retire(transaction: Transaction, collation: str, version: str) -> None:
 
 def _set(transaction: Transaction, versions: Mapping[str, list[str]]) -> None:
     """Other members of the configuration are another writer's and stay."""
-    domain = transaction.snapshot.domains.get(_DOMAIN)
-    others = _configuration(None if domain is None else domain.configuration)
-    transaction.set_domain(_DOMAIN, json.dumps({**others, _KEY: dict(versions)}))
+    others = domain_members(_configuration(transaction.snapshot))
+    transaction.set_domain(DOMAIN, json.dumps({**others, WRITE_VERSIONS: dict(versions)}))
 
 
-def _configuration(text: str | None) -> dict[str, object]:
-    try:
-        found = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _configuration(snapshot: Snapshot) -> str | None:
+    domain = snapshot.domains.get(DOMAIN)
+    return None if domain is None else domain.configuration
 
 
 def _spelling(versions: Mapping[str, list[str]], identifier: CollationId) -> str:

@@ -1,0 +1,34 @@
+"""The versions of collations for which a table's writers keep statistics, as its domain metadata holds them.
+
+# COLLATIONS RFC, Collation versions: {"writeVersions": {"icu.UNICODE_CI": ["77.1"]}}
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["DOMAIN", "WRITE_VERSIONS", "domain_members", "write_versions"]
+
+DOMAIN = "collations"
+WRITE_VERSIONS = "writeVersions"
+
+
+def domain_members(configuration: str | None) -> dict[str, Any]:
+    """The members of the domain's configuration; none where it is missing or damaged."""
+    try:
+        found = json.loads(configuration) if configuration else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_versions(configuration: str | None) -> dict[str, list[Any]]:
+    """What the domain lists by collation, both as written there; entries that are no lists are left out.
+
+    # COLLATIONS RFC: "Clients are allowed to ignore the hints."
+    """
+    versions = domain_members(configuration).get(WRITE_VERSIONS)
+    if not isinstance(versions, dict):
+        return {}
+    return {name: listed for name, listed in versions.items() if isinstance(listed, list)}
