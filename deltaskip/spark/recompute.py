@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from deltaskip.collation.write_versions import DOMAIN, write_versions
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot
+from deltaskip.spark.recompute_balance import TASK_BYTES, balanced_tasks
 from deltaskip.spark.recompute_task import DataFile, pack, task_runner
 from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import Collations, statistics_request
@@ -39,14 +40,7 @@ RESULT_SCHEMA = pa.schema(
     ]
 )
 
-_TASK_BYTES = 128 << 20
-# What opening a file costs, in bytes that could be scanned meanwhile.
-_OPEN_BYTES = 64 << 10
-_TASK_FILES = 4096
 _JOB_FILES = 50_000
-# A task costs Spark as much time as some hundred footers, so there are no more of them than balance asks for.
-_TASKS_PER_CORE = 2
-_LEAST_TASK_BYTES = 4 << 20
 _UNKNOWN_CORES = 16
 _RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
 
@@ -61,7 +55,7 @@ def recompute_statistics(
     only_missing: bool = False,
     *,
     kernel_spelling: bool = False,
-    task_bytes: int = _TASK_BYTES,
+    task_bytes: int = TASK_BYTES,
     job_files: int = _JOB_FILES,
 ) -> Iterator[pa.Table]:
     """The statistics of the table's files as `add` actions hold them, RESULT_SCHEMA, a table for each Spark job.
@@ -151,7 +145,7 @@ def _jobs(
     for start in range(0, len(files), sizes.job_files):
         chosen = files.slice(start, sizes.job_files).combine_chunks()
         data_files = _data_files(snapshot, chosen)
-        tasks = _tasks(data_files, sizes.task_bytes, cores, footers_only=request.mode == "footer")
+        tasks = balanced_tasks(data_files, sizes.task_bytes, cores, footers_only=request.mode == "footer")
         runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
         rows = _run(spark, runner, len(tasks))
         yield _result(chosen, data_files, rows, request, merge)
@@ -164,31 +158,6 @@ def _data_files(snapshot: Snapshot, files: pa.Table) -> list[DataFile]:
         descriptor = None if vector is None else DeletionVectorDescriptor(**vector)
         found.append(DataFile(number, hadoop_path(snapshot.table_root, path), size, descriptor))
     return found
-
-
-def _tasks(
-    files: Sequence[DataFile], task_bytes: int, cores: int, footers_only: bool = False
-) -> list[list[DataFile]]:
-    """Files in tasks of about as many bytes each, large ones in pieces; enough tasks to keep all cores at work.
-
-    footers_only: no values are read, so that a file costs what opening it does, whatever its size.
-    """
-    costs = [_OPEN_BYTES + (0 if footers_only else file.size) for file in files]
-    target = min(task_bytes, max(_LEAST_TASK_BYTES, sum(costs) // (cores * _TASKS_PER_CORE) + 1))
-    tasks: list[list[DataFile]] = []
-    current: list[DataFile] = []
-    filled = 0
-    for file, cost in zip(files, costs, strict=True):
-        pieces = 1 if footers_only else -(-file.size // task_bytes)
-        if pieces > 1:
-            tasks += [[replace(file, piece=(i, pieces))] for i in range(pieces)]
-            continue
-        current.append(file)
-        filled += cost
-        if filled >= target or len(current) == _TASK_FILES:
-            tasks.append(current)
-            current, filled = [], 0
-    return [*tasks, current] if current else tasks
 
 
 def _cores(spark: SparkSession) -> int:

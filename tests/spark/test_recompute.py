@@ -125,12 +125,12 @@ def test_only_files_that_lack_something_are_read(spark: Any, table: ds.DeltaTabl
 
 @pytest.mark.parametrize("cores", [1, 8, 1000])
 def test_tasks_hold_every_byte_once_and_are_alike(spark: Any, cores: int) -> None:
-    from deltaskip.spark.recompute import _tasks
+    from deltaskip.spark.recompute_balance import balanced_tasks
     from deltaskip.spark.recompute_task import DataFile
 
     sizes = [1 << 10] * 5000 + [100 << 20, 10 << 20, 0] * 20 + [1 << 30]
     files = [DataFile(i, f"f{i}", size) for i, size in enumerate(sizes)]
-    tasks = _tasks(files, 64 << 20, cores)
+    tasks = balanced_tasks(files, 64 << 20, cores)
     parts: dict[int, list[tuple[int, int]]] = {}
     for task in tasks:
         assert 0 < len(task) <= 4096
@@ -139,7 +139,9 @@ def test_tasks_hold_every_byte_once_and_are_alike(spark: Any, cores: int) -> Non
             parts.setdefault(file.number, []).append(file.piece)
     assert set(parts) == set(range(len(files)))
     assert all(sorted(pieces) == [(i, len(pieces)) for i in range(len(pieces))] for pieces in parts.values())
-    assert len(parts[len(files) - 1]) == 16 and len(parts[0]) == 1
+    # Of 64 MiB, a task's; where there are more cores than such tasks, of no less than 32 MiB.
+    assert len(parts[len(files) - 1]) == (32 if cores == 1000 else 16) and len(parts[0]) == 1
+    assert len(tasks) % min(cores, len(tasks)) == 0
 
 
 def test_where_chooses_files(spark: Any, table: ds.DeltaTable) -> None:
