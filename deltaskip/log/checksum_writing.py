@@ -7,41 +7,82 @@ from __future__ import annotations
 
 import json
 
+import pyarrow.compute as pc
+
 from deltaskip.actions import CommitInfo
 from deltaskip.log.commit import last_commit_info, read_commits
-from deltaskip.log.file_names import LOG_FOLDER, version_prefix
-from deltaskip.log.snapshot import Snapshot
-from deltaskip.storage import join
+from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, commit_name, version_prefix
+from deltaskip.log.snapshot import ICT_ENABLED, Snapshot
+from deltaskip.log.table_state import StateChange, overlay
+from deltaskip.log.tail import parse_tail
+from deltaskip.storage import FileInfo, Storage, join
 
-__all__ = ["write_checksum"]
+__all__ = ["write_checksum", "write_checksum_after"]
+
+# Each commit's checksum counts all files anew, so that no checksum can hand an error on; up to so many that takes less
+# time than the commit.
+_COUNTED_FILES = 20_000
 
 
 def write_checksum(snapshot: Snapshot, num_files: int, table_bytes: int) -> None:
     """Write the snapshot's checksum, unless it is there. num_files, table_bytes: of the active files."""
-    info = _info(snapshot)
-    members = {
-        "txnId": info.txn_id,
-        "tableSizeBytes": table_bytes,
-        "numFiles": num_files,
-        "numMetadata": 1,
-        "numProtocol": 1,
-        "inCommitTimestampOpt": snapshot.in_commit_timestamp,
-        "setTransactions": [txn.to_json() for txn in snapshot.txns.values()],
-        "domainMetadata": [domain.to_json() for domain in snapshot.domains.values()],
-        "metadata": snapshot.metadata.to_json(),
-        "protocol": snapshot.protocol.to_json(),
-    }
-    present = {name: value for name, value in members.items() if value is not None}
-    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
-    path = join(snapshot.root, LOG_FOLDER, f"{version_prefix(snapshot.version)}.crc")
-    # Two writers of one version say the same.
-    if not snapshot.storage.exists(path):
-        snapshot.storage.put(path, text.encode())
-
-
-def _info(snapshot: Snapshot) -> CommitInfo:
     info = snapshot.tail.info
     own = snapshot.segment.own_commit
     if info is None and own is not None:
         info = last_commit_info(read_commits(snapshot.storage, snapshot.root, [own], ["path"]))
-    return info or CommitInfo({})
+    where = snapshot.storage, snapshot.root, snapshot.version
+    _write(*where, snapshot.state, info, snapshot.in_commit_timestamp, num_files, table_bytes)
+
+
+def write_checksum_after(latest: Snapshot, commit: bytes) -> bool:
+    """Write the checksum of the version that `commit`, the text of the one after `latest`, has made.
+
+    False where the table has too many files to count them with every commit: then a checkpoint writes it.
+    """
+    groups = ((part, group) for part in latest.checkpoint_parts for group in part.row_groups_with("add"))
+    if len(latest.commit_adds) + sum(part.add_rows(group) for part, group in groups) > _COUNTED_FILES:
+        return False
+    version = latest.version + 1
+    name = commit_name(version)
+    file = FileInfo(name, join(latest.root, LOG_FOLDER, name), len(commit), 0)
+    tail = parse_tail(latest.root, [LogFile(Kind.COMMIT, version, file)], memoryview(commit), [0])
+    state = overlay(latest.state, tail.state)
+    older = latest.adds(["path", "size", "deletion_vector"])
+    sizes = older["size"].filter(tail.files.superseded.live_mask(older["path"], older["deletion_vector"]))
+    added = tail.files.adds["size"]
+    size = (pc.sum(sizes).as_py() or 0) + (pc.sum(added).as_py() or 0)
+    timestamp = None
+    if state.metadata is not None and state.metadata.configuration.get(ICT_ENABLED, "").lower() == "true":
+        timestamp = None if tail.info is None else tail.info.in_commit_timestamp
+    _write(latest.storage, latest.root, version, state, tail.info, timestamp, len(sizes) + len(added), size)
+    return True
+
+
+def _write(
+    storage: Storage,
+    root: str,
+    version: int,
+    state: StateChange,
+    info: CommitInfo | None,
+    in_commit_timestamp: int | None,
+    num_files: int,
+    table_bytes: int,
+) -> None:
+    path = join(root, LOG_FOLDER, f"{version_prefix(version)}.crc")
+    # Two writers of one version say the same.
+    if storage.exists(path):
+        return
+    members = {
+        "txnId": None if info is None else info.txn_id,
+        "tableSizeBytes": table_bytes,
+        "numFiles": num_files,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "inCommitTimestampOpt": in_commit_timestamp,
+        "setTransactions": [txn.to_json() for txn in state.txns.values()],
+        "domainMetadata": [domain.to_json() for domain in state.domains.values() if not domain.removed],
+        "metadata": None if state.metadata is None else state.metadata.to_json(),
+        "protocol": None if state.protocol is None else state.protocol.to_json(),
+    }
+    present = {name: value for name, value in members.items() if value is not None}
+    storage.put(path, json.dumps(present, ensure_ascii=False, separators=(",", ":")).encode())

@@ -1,4 +1,4 @@
-"""What follows a commit: a checkpoint at `delta.checkpointInterval`, and with it the log's clean-up."""
+"""What follows a commit: its version checksum, and at `delta.checkpointInterval` a checkpoint and a clean-up."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import warnings
 
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.checkpoint_writing import write_checkpoint
+from deltaskip.log.checksum_writing import write_checksum_after
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.table_properties import checkpoint_interval, flag
+from deltaskip.storage.steps import step
 
 __all__ = ["MaintenanceWarning", "after_commit"]
 
@@ -16,12 +18,18 @@ class MaintenanceWarning(UserWarning):
     """A commit is in the log, and the checkpoint or clean-up that was due with it failed."""
 
 
-def after_commit(latest: Snapshot, version: int) -> None:
-    """Checkpoint version `version` if its turn has come, and delete what of the log is older than it is kept.
+def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> None:
+    """Write the checksum of version `version`, its checkpoint if its turn has come, and clean the log up with that.
 
-    latest: a snapshot not younger than the version. Warns instead of raising: the commit stands whatever happens here.
+    latest: a snapshot not younger than the version; text: of the commit, where it is that which follows `latest`.
+    Warns instead of raising: the commit stands whatever happens here.
     """
+    what = "version checksum"
     try:
+        if text is not None:
+            write_checksum_after(latest, text)
+            step("checksum written")
+        what = "checkpoint"
         if version == 0 or version % checkpoint_interval(latest.properties):
             return
         snapshot = refresh(latest)
@@ -32,7 +40,7 @@ def after_commit(latest: Snapshot, version: int) -> None:
             clean_up_log(snapshot)
     except Exception as error:  # whatever it is, an error of `commit` would say that nothing was committed
         warnings.warn(
-            f"Version {version} of {latest.root} is committed, but its checkpoint failed: {error}",
+            f"Version {version} of {latest.root} is committed, but its {what} failed: {error}",
             MaintenanceWarning,
             stacklevel=4,
         )

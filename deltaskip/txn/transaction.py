@@ -17,7 +17,7 @@ from deltaskip.storage import join
 from deltaskip.storage.steps import step
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
-from deltaskip.txn.preparation import Prepared, commit_text, prepare
+from deltaskip.txn.preparation import commit_text, prepare
 from deltaskip.txn.row_ids import ROW_TRACKING_DOMAIN
 from deltaskip.txn.winners import read_winners
 
@@ -37,7 +37,8 @@ class Transaction:
     is written; then `commit` raises CommitConflict and nothing of this transaction is in the table.
 
     operation, parameters: what the table's history says of the commit. after_commit: called once the commit is in the
-    log, with the last snapshot known before it and its version.
+    log, with the last snapshot known before it, its version and its text (None where an earlier attempt, whose outcome
+    was not known, turns out to have made it).
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Transaction:
         snapshot: Snapshot,
         operation: str,
         parameters: Mapping[str, Any] | None = None,
-        after_commit: Callable[[Snapshot, int], None] | None = None,
+        after_commit: Callable[[Snapshot, int, bytes | None], None] | None = None,
     ) -> None:
         self.snapshot = snapshot
         self._intent = Intent(snapshot, operation, dict(parameters or {}))
@@ -148,19 +149,19 @@ class Transaction:
                     return self._finish(latest, landed)
                 check_conflicts(self._intent, prepared.isolation, winners)
                 checked = latest.version
-            if self._try(prepared, latest):
-                return self._finish(latest, latest.version + 1)
+            text = commit_text(prepared, latest, self._txn_id)
+            if self._try(text, latest):
+                return self._finish(latest, latest.version + 1, text)
             _pause(attempt, self.snapshot.storage.remote)
         raise CommitConflict(
             f"Other writers of {self.snapshot.root} were faster {MAX_ATTEMPTS} times: commit again when fewer write.",
             "busy",
         )
 
-    def _try(self, prepared: Prepared, latest: Snapshot) -> bool:
-        """Whether the actions have become the version after `latest`."""
+    def _try(self, text: bytes, latest: Snapshot) -> bool:
+        """Whether the text has become the version after `latest`."""
         storage = latest.storage
         path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
-        text = commit_text(prepared, latest, self._txn_id)
         try:
             storage.put_if_absent(path, text)
         except FileExistsError:
@@ -178,11 +179,11 @@ class Transaction:
         except (FileNotFoundError, StorageError):
             return False
 
-    def _finish(self, latest: Snapshot, version: int) -> int:
+    def _finish(self, latest: Snapshot, version: int, text: bytes | None = None) -> int:
         self._committed = version
         step("committed")
         if self._after_commit is not None:
-            self._after_commit(latest, version)
+            self._after_commit(latest, version, text)
         return version
 
     def _own(self, domain: str) -> str:

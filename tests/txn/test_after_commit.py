@@ -1,10 +1,11 @@
-"""Checkpoints and clean-up that follow a commit."""
+"""Checksums, checkpoints and clean-up that follow a commit."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,9 +13,10 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import Metadata
 from deltaskip.errors import CommitConflict, StorageError
+from deltaskip.log import checksum_writing
 from deltaskip.txn import after_commit as module
 from deltaskip.txn.after_commit import MaintenanceWarning
-from tests.txn.tables import append, file, make_table, paths
+from tests.txn.tables import append, file, gone, make_table, paths, vector
 
 
 def checkpoints(folder: Path) -> list[int]:
@@ -57,6 +59,67 @@ def test_the_log_is_cleaned_up_with_it(tmp_path: Path, enabled: str, left: list[
     commits = sorted(int(name[:20]) for name in os.listdir(folder / "_delta_log") if name.endswith(".json"))
     assert commits == [*left, 4]
     assert paths(folder) == ["a", "b", "c", "d"]
+
+
+def checksum(folder: Path, version: int) -> dict[str, Any]:
+    found = json.loads((folder / "_delta_log" / f"{version:020d}.crc").read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+def test_every_commit_gets_its_version_checksum(tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    features = {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "4"}
+    table = make_table(folder, features, features=["deletionVectors", "domainMetadata"])
+    append(table, file("a", size=10), file("b", size=100), file("c", size=1000))
+    # The statistics of one anew, a deletion vector for another; one goes.
+    txn = table.refresh().transaction(read="true")
+    txn.add(file("a", 1, 2, size=10, data_change=False))
+    txn.remove(gone("b"))
+    txn.add(file("b", size=100, deletion_vector=vector("x")))
+    txn.remove(gone("c"))
+    txn.set_app_version("app", 7)
+    txn.set_domain("mine", "{}")
+    txn.commit()
+    txn = table.refresh().transaction(read="true")
+    txn.remove(gone("b", deletion_vector=vector("x")))
+    txn.remove_domain("mine")
+    txn.commit()
+    append(table, *(file(f"f{i}", size=1) for i in range(5)))
+    append(table, file("last", size=3))
+    said = [checksum(folder, version) for version in (1, 2, 3, 4, 5)]
+    files = [(each["numFiles"], each["tableSizeBytes"]) for each in said]
+    assert files == [(3, 1110), (2, 110), (1, 10), (6, 15), (7, 18)]
+    assert [[d["domain"] for d in each["domainMetadata"]] for each in said] == [[], ["mine"], [], [], []]
+    assert [[t["version"] for t in each["setTransactions"]] for each in said] == [[], [7], [7], [7], [7]]
+    for version in range(1, 6):
+        ds.DeltaTable(folder, version=version).snapshot.verify()
+        commit = (folder / "_delta_log" / f"{version:020d}.json").read_text()
+        assert json.loads(commit.splitlines()[0])["commitInfo"]["txnId"] == said[version - 1]["txnId"]
+
+
+def test_a_table_of_many_files_gets_its_checksums_with_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checksum_writing, "_COUNTED_FILES", 2)
+    folder = tmp_path / "t"
+    table = make_table(folder, {"delta.checkpointInterval": "4"})
+    for number in range(6):
+        append(table, file(f"f{number}"))
+    assert sorted(int(path.name[:20]) for path in (folder / "_delta_log").glob("*.crc")) == [1, 2, 3, 4]
+    assert checksum(folder, 4)["numFiles"] == 4
+
+
+def test_a_checksum_that_fails_leaves_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_table(tmp_path / "t")
+
+    def fail(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(module, "write_checksum_after", fail)
+    with pytest.warns(MaintenanceWarning, match="is committed, but its version checksum failed: the disk is full"):
+        assert append(table, file("a")) == 1
+    assert paths(tmp_path / "t") == ["a"]
 
 
 @pytest.mark.parametrize("error", [StorageError("the disk is full"), pa.ArrowInvalid("the disk is full")])
