@@ -86,6 +86,11 @@ class DataFileMissing(DeltaSkipError, FileNotFoundError):
 class SparkUnavailable(DeltaSkipError, ImportError):
     """PySpark or the Java that it needs is not installed."""
 
+    @classmethod
+    def without_pyspark(cls, act: str) -> "SparkUnavailable":
+        """That `act`, the beginning of a sentence, needs pyspark."""
+        return cls(f"{act} needs pyspark, which is not installed: run pip install 'deltaskip[spark]'.")
+
 
 class StorageError(DeltaSkipError, OSError):
     """Storage refused or failed: permissions, network, an unknown scheme."""

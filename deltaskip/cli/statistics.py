@@ -91,7 +91,4 @@ def _progress(total: int, shown: bool) -> Iterator[Any]:
 
 
 def _no_spark(table: DeltaTable) -> SparkUnavailable:
-    return SparkUnavailable(
-        f"Recomputing statistics of {table.uri} needs pyspark, which is not installed: run pip install "
-        "'deltaskip[spark]'."
-    )
+    return SparkUnavailable.without_pyspark(f"Recomputing statistics of {table.uri}")

@@ -164,10 +164,7 @@ class Scan:
         try:
             room = importlib.import_module("deltaskip.spark.read")
         except ModuleNotFoundError as error:
-            raise SparkUnavailable(
-                f"Reading {self.snapshot.table_root} through Spark needs pyspark, which is not installed: run "
-                "pip install 'deltaskip[spark]'."
-            ) from error
+            raise SparkUnavailable.without_pyspark(f"Reading {self.snapshot.table_root} through Spark") from error
         return room.scan_to_dataframe(spark, self)
 
     def _bound(self, where: object) -> Node:

@@ -225,14 +225,12 @@ class DeltaTable:
         return f"DeltaTable({self.uri!r}, version={self.version})"
 
 
-def _spark_room(module: str, purpose: str) -> Any:
+def _spark_room(module: str, act: str) -> Any:
     """By name: nothing below the spark room imports pyspark."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise SparkUnavailable(
-            f"{purpose} needs pyspark, which is not installed: run pip install 'deltaskip[spark]'."
-        ) from error
+        raise SparkUnavailable.without_pyspark(act) from error
 
 
 def _milliseconds(timestamp: datetime | str) -> int:
