@@ -5,8 +5,10 @@ between, the winners. Each rule says which winner it cannot stand:
 
 * protocol, metaData: any; the transaction was prepared under the old one.
 * append/read: rows that it would have read. Under Serializable of every winner, under WriteSerializable of those that
-  are no blind appends, since a blind append may be ordered after it. What changes no data brings no rows; and for a
-  transaction that changes none the order does not matter.
+  are no blind appends, since a blind append may be ordered after it; not so where the transaction changes the metadata,
+  under which the rows were not written. What changes no data brings no rows; and for a transaction that only rearranges
+  rows the order does not matter. One that records something of what it read (a domain, an application's version) is no
+  such.
 * delete/read: a file that it read is gone.
 * delete/delete, add/add, delete/add: a file that it removes or adds again is not the one that it knew.
 * txn: the same application, whose version it read or writes. domainMetadata: the same domain, but for
@@ -42,7 +44,7 @@ def check_conflicts(intent: Intent, isolation: str, winners: Winners) -> None:
         return
     _check_removes(intent, winners)
     _check_adds_again(intent, winners)
-    if intent.changes_data and isolation != "SnapshotIsolation":
+    if not intent.rearranges and isolation != "SnapshotIsolation":
         _check_new_rows(intent, isolation, winners)
 
 
@@ -85,7 +87,7 @@ def _check_adds_again(intent: Intent, winners: Winners) -> None:
 def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
     if not intent.scans:
         return
-    appended = winners.new_rows(blind_appends=isolation == "Serializable")
+    appended = winners.new_rows(blind_appends=isolation == "Serializable" or intent.metadata is not None)
     if appended is None:
         return
     for scan in intent.scans:

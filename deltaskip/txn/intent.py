@@ -51,6 +51,12 @@ class Intent:
         return any(a.data_change for a in self.adds.values()) or any(r.data_change for r in self.removes.values())
 
     @property
+    def rearranges(self) -> bool:
+        """Whether nothing that it writes could have come out otherwise with other rows: file actions without change."""
+        state = self.metadata or self.protocol or self.domains or self.txns
+        return not self.changes_data and not state
+
+    @property
     def is_blind_append(self) -> bool:
         """Whether it only adds files, and nothing that it read could have made it add others."""
         return bool(self.adds) and not self.removes and not self.scans and not self.files and self.changes_data

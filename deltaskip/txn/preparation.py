@@ -111,7 +111,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "operation": intent.operation,
         "operationParameters": {name: _parameter(value) for name, value in intent.parameters.items()},
         "readVersion": intent.base.version,
-        "isolationLevel": prepared.isolation if intent.changes_data else "SnapshotIsolation",
+        "isolationLevel": "SnapshotIsolation" if intent.rearranges else prepared.isolation,
         "isBlindAppend": intent.is_blind_append,
         "operationMetrics": dict(intent.metrics),
         "engineInfo": engine_info(),

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
 from deltaskip.errors import CommitConflict, CorruptLog
-from deltaskip.kernels.conversion import FALSE, arrow_array, numpy_values
+from deltaskip.kernels.conversion import TRUE, arrow_array, numpy_values
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, version_prefix
@@ -74,7 +74,7 @@ class Winners:
         blind_appends: also those of commits that say of themselves that nothing was read for them.
         """
         actions = self.commits.actions
-        brings = pc.and_(pc.invert(actions["is_remove"]), pc.fill_null(actions["data_change"], FALSE))
+        brings = pc.and_(pc.invert(actions["is_remove"]), pc.fill_null(actions["data_change"], TRUE))
         if not blind_appends:
             blind = [i for i, info in enumerate(self.infos) if info is not None and _is_blind(info)]
             brings = pc.and_(brings, pc.invert(pc.is_in(actions["commit"], value_set=arrow_array(blind, pa.int32()))))

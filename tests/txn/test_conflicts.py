@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,60 @@ PAIRS: dict[str, tuple[Act, Act, str | None, str | None]] = {
     "append, metadata": (act(add=[("c", 20)]), act(properties={"x": "y"}), None, None),
     "protocol, append": (act(protocol=[*FEATURES, "vacuumless"][:4]), act(add=[("d", 20)]), "protocol", "protocol"),
     "append, protocol": (act(add=[("c", 20)]), act(protocol=FEATURES), None, None),
+    "append, metadata after reading its rows": (
+        act(add=[("c", 20)]), act(read="id = 25", properties={"x": "y"}), "append", "append"
+    ),
+    "append, metadata and write after reading its rows": (
+        act(add=[("c", 20)]), act(read="id = 25", properties={"x": "y"}, add=[("d", 20)]), "append", "append"
+    ),
+    "append, metadata after reading other rows": (
+        act(add=[("c", 20)]), act(read="id = 5", properties={"x": "y"}), None, None
+    ),
+    "append, protocol after reading all": (act(add=[("c", 20)]), act(read="true", protocol=FEATURES), "append", None),
+    "append, domain after reading its rows": (act(add=[("c", 20)]), act(read="id = 25", domain="x"), "append", None),
+    "append, domain after reading other rows": (act(add=[("c", 20)]), act(read="id = 5", domain="x"), None, None),
+    "append, application after reading its rows": (
+        act(add=[("c", 20)]), act(read="id = 25", app="x"), "append", None
+    ),
+    "append, compaction and domain after reading all": (
+        act(add=[("c", 20)]), act(read="true", drop=["a"], domain="x"), "append", None
+    ),
+    "read and append, domain after reading its rows": (
+        act(read="id = 5", add=[("c", 20)]), act(read="id = 25", domain="x"), "append", "append"
+    ),
+    "delete, metadata after reading it": (
+        act(remove=["a"]), act(read="id = 5", properties={"x": "y"}), "delete-read", "delete-read"
+    ),
+    "delete, domain after reading it": (
+        act(remove=["a"]), act(read="id = 5", domain="x"), "delete-read", "delete-read"
+    ),
+    "delete, domain": (act(remove=["a"]), act(domain="x"), None, None),
+    "compaction, delete": (
+        act(drop=["a"], compact=[("a2", 0)]), act(remove=["a"]), "delete-delete", "delete-delete"
+    ),
+    "compaction, append": (act(drop=["a"], compact=[("a2", 0)]), act(add=[("d", 20)]), None, None),
+    "compaction, compaction": (
+        act(drop=["a"], compact=[("a2", 0)]), act(drop=["a"], compact=[("a3", 0)]), "delete-delete", "delete-delete"
+    ),
+    "compaction, statistics": (
+        act(drop=["a"], compact=[("a2", 0)]), act(again=["a"]), "delete-delete", "delete-delete"
+    ),
+    "compaction, metadata": (act(drop=["a"], compact=[("a2", 0)]), act(properties={"x": "y"}), None, None),
+    "deletion vector, deletion vector": (act(vector="a"), act(vector="a"), "delete-delete", "delete-delete"),
+    "deletion vector, deletion vector of another": (act(vector="a"), act(vector="b"), None, None),
+    "deletion vector, write after reading other rows": (
+        act(vector="a"), act(read="id = 15", add=[("d", 20)]), None, None
+    ),
+    "deletion vector, append": (act(vector="a"), act(add=[("d", 20)]), None, None),
+    "metadata, delete": (act(properties={"x": "y"}), act(remove=["a"]), "metadata", "metadata"),
+    "metadata, domain": (act(properties={"x": "y"}), act(domain="x"), "metadata", "metadata"),
+    "metadata, application": (act(properties={"x": "y"}), act(app="x"), "metadata", "metadata"),
+    "metadata, statistics": (act(properties={"x": "y"}), act(again=["a"]), "metadata", "metadata"),
+    "protocol, protocol": (act(protocol=FEATURES), act(protocol=FEATURES), "protocol", "protocol"),
+    "protocol, metadata": (act(protocol=FEATURES), act(properties={"x": "y"}), "protocol", "protocol"),
+    "domain, append": (act(domain="x"), act(add=[("d", 20)]), None, None),
+    "domain, metadata": (act(domain="x"), act(properties={"x": "y"}), None, None),
+    "application, append": (act(app="x"), act(add=[("d", 20)]), None, None),
     "application, same application": (act(app="x"), act(app="x"), "transaction", "transaction"),
     "application, other application": (act(app="x"), act(app="y"), None, None),
     "application, write after reading its version": (
@@ -156,6 +211,17 @@ def test_a_pair_under_serializable(tmp_path: Path, pair: str) -> None:
 def test_a_pair_under_write_serializable(tmp_path: Path, pair: str) -> None:
     winner, loser, _, expected = PAIRS[pair]
     assert meet(tmp_path / "t", winner, loser, "WriteSerializable") == expected
+
+
+def test_an_add_that_does_not_say_whether_it_brings_rows_brings_some(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    txn = table.transaction(read="id = 5")
+    txn.add(file("mine", 100, 109))
+    members = {name: value for name, value in file("other").to_json().items() if name != "dataChange"}
+    commit = tmp_path / "t" / "_delta_log" / f"{1:020d}.json"
+    commit.write_text(json.dumps({"add": members}) + "\n")
+    with pytest.raises(CommitConflict, match="added other, which may hold rows"):
+        txn.commit()
 
 
 def test_an_unknown_isolation_level_is_refused(tmp_path: Path) -> None:
