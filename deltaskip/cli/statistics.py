@@ -35,12 +35,20 @@ def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
 def print_plan(found: RecomputePlan) -> None:
     """Prints the plan for people."""
     click.echo(f"would read {counted(found.files, 'file')}, {human_bytes(found.bytes)}, and commit their statistics")
+    if found.wide:
+        click.echo(f"bounds of {counted(found.wide, 'file')} would become tight: rows of them were deleted")
     if found.collations:
         click.echo(f"collated bounds: {', '.join(found.collations)}")
-    rows = [(name, f"{found.lacking[name]:,}") for name in found.columns]
+    rows = [(name, f"{c.lacking:,}", _met(c.files_met), _met(c.files_met_then)) for name, c in found.columns.items()]
     if rows:
         click.echo()
-        print_table([("column", "left"), ("files without statistics, kept by every predicate", "right")], rows)
+        headings = ["files without statistics", "point meets", "then, about"]
+        print_table([("column", "left"), *((heading, "right") for heading in headings)], rows)
+        click.echo("\nA point predicate (x = 5) meets so many files of the table on average.")
+
+
+def _met(files: float | None) -> str:
+    return "-" if files is None else f"{files:,.1f}"
 
 
 def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from deltaskip.stats.file_facts import Mode, StatisticsRequest, stats_json
 from deltaskip.stats.merge import has_statistics, merged_stats
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["RESULT_SCHEMA", "recompute_request", "recompute_statistics"]
+__all__ = ["RESULT_SCHEMA", "chosen_files", "recompute_request", "recompute_statistics"]
 
 RESULT_SCHEMA = pa.schema(
     [
@@ -73,7 +73,8 @@ def recompute_statistics(
     Raises what stats.compute raises, for files when a job runs, and SparkUnavailable where executors lack the package.
     """
     request = recompute_request(table.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
-    files = _files(table, where, columns is not None or only_missing)
+    with_stats = ["stats"] if columns is not None or only_missing else []
+    files = chosen_files(table, where, ["path", "size", "deletion_vector", *with_stats])
     if only_missing:
         lacking = [not has_statistics(text, request) for text in files["stats"].to_pylist()]
         files = files.filter(arrow_array(lacking, pa.bool_()))
@@ -107,6 +108,16 @@ def recompute_request(
     )
 
 
+def chosen_files(table: DeltaTable, where: object, columns: Sequence[str]) -> pa.Table:
+    """The files that may hold rows matching `where`, all where it is None; columns: of FILE_SCHEMA, with path."""
+    files = table.snapshot.adds(columns)
+    if where is None:
+        return files
+    kept = table.scan(where).files(columns=["path"])["path"]
+    decoded = decode_paths(files["path"].combine_chunks())
+    return files.filter(pc.is_in(decoded, value_set=kept.combine_chunks()))
+
+
 @dataclass(frozen=True, slots=True)
 class _Sizes:
     task_bytes: int
@@ -120,16 +131,6 @@ def _versions_of_domain(snapshot: Snapshot, columns: Sequence[StatColumn]) -> di
         return {}
     usable = {name: [str(version) for version in versions] for name, versions in listed.items()}
     return declared_collations(columns, usable)
-
-
-def _files(table: DeltaTable, where: object, with_stats: bool) -> pa.Table:
-    names = ["path", "size", "deletion_vector", *(["stats"] if with_stats else [])]
-    files = table.snapshot.adds(names)
-    if where is None:
-        return files
-    kept = table.scan(where).files(columns=["path"])["path"]
-    decoded = decode_paths(files["path"].combine_chunks())
-    return files.filter(pc.is_in(decoded, value_set=kept.combine_chunks()))
 
 
 def _jobs(

@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import pyarrow.compute as pc
-
-from deltaskip.actions import decode_paths
-from deltaskip.spark.recompute import recompute_request
+from deltaskip.schema import display_name
+from deltaskip.spark.recompute import chosen_files, recompute_request
 from deltaskip.stats.computation import Collations
-from deltaskip.stats.file_facts import Mode, StatisticsRequest
-from deltaskip.stats.merge import has_statistics
+from deltaskip.stats.coverage import ColumnCoverage
+from deltaskip.stats.file_facts import Mode
+from deltaskip.stats.merge import lacking_columns
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["RecomputePlan", "recompute_plan"]
+__all__ = ["ColumnPlan", "RecomputePlan", "recompute_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """lacking: files, of those that would be read, without some statistic of the column that would be computed; as long
+    as they lack its bounds, every predicate on it keeps them. files_met: files of the table that a point predicate
+    keeps now, on average (see ColumnCoverage); files_met_then: the same afterwards, if the files without bounds overlap
+    as the others do. None where the column has no bounds, or no file shows what its values are like.
+    """
+
+    lacking: int
+    files_met: float | None
+    files_met_then: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class RecomputePlan:
-    """files, bytes: that would be read. columns: that would get statistics; collations: versioned, of their bounds.
-
-    lacking: for each column the files that lack some of its statistics now, and which every predicate on it keeps.
+    """files, bytes: that would be read. wide: files of these whose bounds are wide since rows of them were deleted, and
+    would become tight. columns: that would get statistics, by name; collations: versioned, of their bounds.
     """
 
     version: int
     files: int
     bytes: int
-    columns: tuple[str, ...]
+    wide: int
+    columns: Mapping[str, ColumnPlan]
     collations: tuple[str, ...]
-    lacking: Mapping[str, int]
 
     def to_dict(self) -> dict[str, Any]:
         """For json.dumps."""
@@ -47,24 +58,32 @@ def recompute_plan(
 ) -> RecomputePlan:
     """What DeltaTable.recompute_stats would do with the same arguments; nothing is read but the log."""
     request = recompute_request(table.snapshot, columns, collations, mode)
-    files = table.snapshot.adds(["path", "size", "stats"])
-    if where is not None:
-        kept = table.scan(where).files(columns=["path"])["path"].combine_chunks()
-        files = files.filter(pc.is_in(decode_paths(files["path"].combine_chunks()), value_set=kept))
-    singles = {".".join(column.logical): single for column, single in _by_column(request)}
-    lacking = dict.fromkeys(singles, 0)
-    chosen = size = 0
+    files = chosen_files(table, where, ["path", "size", "stats"])
+    lacking = [0] * len(request.columns)
+    chosen = size = wide = 0
     for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):
-        missing = [name for name, single in singles.items() if not has_statistics(text, single)]
-        for name in missing:
-            lacking[name] += 1
+        missing, is_wide = lacking_columns(text, request)
+        for i in missing:
+            lacking[i] += 1
         if missing or not only_missing:
             chosen += 1
             size += file_size
+            wide += is_wide
+    coverage = table.inspect_stats()
+    found = {column.name: column for column in coverage.columns}
+    names = [display_name(column.logical) for column in request.columns]
+    plans = {
+        name: _column_plan(found.get(name), count, coverage.files) for name, count in zip(names, lacking, strict=True)
+    }
     identifiers = dict.fromkeys(identifier for each in request.collations for identifier in each)
-    return RecomputePlan(table.version, chosen, size, tuple(singles), tuple(identifiers), lacking)
+    return RecomputePlan(table.version, chosen, size, wide, plans, tuple(identifiers))
 
 
-def _by_column(request: StatisticsRequest) -> list[tuple[Any, StatisticsRequest]]:
-    pairs = zip(request.columns, request.collations, strict=True)
-    return [(column, replace(request, columns=(column,), collations=(each,))) for column, each in pairs]
+def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> ColumnPlan:
+    if coverage is None or not coverage.files_with_bounds or coverage.overlap_depth is None:
+        return ColumnPlan(lacking, None, None)
+    bounded = coverage.files_with_bounds
+    gained = min(lacking, files - bounded)
+    # As many files meet a point, of each hundred, as of those that have bounds now.
+    then = coverage.overlap_depth * (bounded + gained) / bounded + (files - bounded - gained)
+    return ColumnPlan(lacking, coverage.files_met, min(then, float(files)))

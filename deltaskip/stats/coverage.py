@@ -113,7 +113,8 @@ def advise(
         if column.files_with_bounds is None or not files:
             continue
         lacking = files - column.files_with_bounds
-        if lacking:
+        # Recomputing gives boolean columns no bounds: delta-spark has none, and other writers' may be there.
+        if lacking and column.type != "boolean":
             found.append(_complete(column, lacking, files, _is_collected(column.name, ordinal, properties)))
         clustering = _cluster(column, files, column.name in clustered_by)
         if clustering is not None:

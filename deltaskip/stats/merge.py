@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.values import json_string
 
-__all__ = ["has_statistics", "merged_stats"]
+__all__ = ["has_statistics", "lacking_columns", "merged_stats"]
 
 _GROUPS = ("minValues", "maxValues", "nullCount")
 _COLLATED = "statsWithCollation"
@@ -50,21 +50,33 @@ def has_statistics(text: str | None, request: StatisticsRequest) -> bool:
     """Whether a file's statistics hold all that the request asks for: a row count, null counts, and the bounds of every
     column that is not null in all rows."""
     stats = _parsed(text)
-    rows = stats.get("numRecords")
-    if not isinstance(rows, _Number):
-        return False
+    return _has_count(stats) and not any(True for _ in _lacking(stats, request))
+
+
+def lacking_columns(text: str | None, request: StatisticsRequest) -> tuple[list[int], bool]:
+    """(positions of the request's columns whose statistics lack something, whether the bounds that are there are wide).
+    """
+    stats = _parsed(text)
+    if not _has_count(stats):
+        return list(range(len(request.columns))), False
+    return list(_lacking(stats, request)), stats.get("tightBounds") is False
+
+
+def _has_count(stats: Mapping[str, Any]) -> bool:
+    return isinstance(stats.get("numRecords"), _Number)
+
+
+def _lacking(stats: Mapping[str, Any], request: StatisticsRequest) -> Iterator[int]:
     collated = _as_object(stats.get(_COLLATED))
-    for column, identifiers in zip(request.columns, request.collations, strict=True):
+    for i, (column, identifiers) in enumerate(zip(request.columns, request.collations, strict=True)):
         nulls = _at(stats.get("nullCount"), column.physical)
-        if nulls is None:
-            return False
-        if nulls == rows:
+        if nulls is not None and nulls == stats["numRecords"]:
             continue
         holders = [stats] if column.bounded else []
         holders += [_as_object(collated.get(identifier)) for identifier in identifiers]
-        if any(_at(holder.get(group), column.physical) is None for holder in holders for group in _GROUPS[:2]):
-            return False
-    return True
+        bounds = (_at(holder.get(group), column.physical) for holder in holders for group in _GROUPS[:2])
+        if nulls is None or any(bound is None for bound in bounds):
+            yield i
 
 
 def _parsed(text: str | None) -> dict[str, Any]:

@@ -49,7 +49,11 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(run: Run, bare: Path
     pytest.importorskip("pyspark")
     found = json.loads(run("stats", bare, "--recompute", "--dry-run", "--only-missing", "--json").out)
     assert (found["version"], found["files"]) == (0, 100)
-    assert found["lacking"] == dict.fromkeys(["id", "name", "amount", "ts"], 100)
+    assert {name: column["lacking"] for name, column in found["columns"].items()} == dict.fromkeys(
+        ["id", "name", "amount", "ts"], 100
+    )
+    # Each of the hundred that have bounds holds ids of its own, so that half of the files would.
+    assert (found["columns"]["id"]["files_met"], found["columns"]["id"]["files_met_then"]) == (101, 2)
     assert found["collations"] == ["icu.UNICODE_CI.77.1"]
     assert "would read 200 files" in run("stats", bare, "--recompute", "--dry-run").out
     assert ds.DeltaTable(bare).version == 0
