@@ -16,9 +16,13 @@ from deltaskip.log.struct_stats import Instants, instant_bounds, stats_json
 
 __all__ = ["live_adds"]
 
-def live_adds(snapshot: Snapshot, rows: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+
+def live_adds(
+    snapshot: Snapshot, rows: int, columns: Sequence[str] | None = None, *, with_vectors: bool = False
+) -> Iterator[pa.RecordBatch]:
     """The files in the order of the log, batches with at most `rows` rows; columns: of FILE_SCHEMA, None for all.
 
+    with_vectors: row groups of the checkpoint are passed over whose footer says that no file has a deletion vector.
     Statistics that a checkpoint holds as a struct only come as their JSON text. Raises CorruptLog where a file of the
     checkpoint is damaged.
     """
@@ -26,6 +30,8 @@ def live_adds(snapshot: Snapshot, rows: int, columns: Sequence[str] | None = Non
     instants = instant_bounds(snapshot.schema, snapshot.mapping_mode) if "stats" in names else frozenset()
     for part in snapshot.checkpoint_parts:
         for group in part.row_groups_with("add"):
+            if with_vectors and part.all_null(("add", "deletionVector"), group):
+                continue
             yield from _of_group(part, group, snapshot.superseded, names, instants, rows)
     yield from snapshot.commit_adds.select(names).combine_chunks().to_batches(max_chunksize=rows)
 

@@ -11,7 +11,7 @@ from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["ISOLATION_PROPERTY", "Intent", "isolation_level"]
+__all__ = ["ISOLATION_PROPERTY", "Intent", "dv_id", "isolation_level"]
 
 ISOLATION_PROPERTY = "delta.isolationLevel"
 _LEVELS = {level.lower(): level for level in ("Serializable", "WriteSerializable", "SnapshotIsolation")}
@@ -73,7 +73,7 @@ class Intent:
         if key in self.adds:
             raise InvalidCommit(f"{action.path} was added twice in one transaction on {self.base.root}: add it once.")
         removed = self.removes.get(key)
-        if removed is not None and removed.deletion_vector == action.deletion_vector:
+        if removed is not None and dv_id(removed) == dv_id(action):
             raise InvalidCommit(self._both(action.path))
         self.adds[key] = action
 
@@ -85,7 +85,7 @@ class Intent:
                 f"{action.path} was removed twice in one transaction on {self.base.root}: remove it once."
             )
         added = self.adds.get(key)
-        if added is not None and added.deletion_vector == action.deletion_vector:
+        if added is not None and dv_id(added) == dv_id(action):
             raise InvalidCommit(self._both(action.path))
         self.removes[key] = action
 
@@ -110,6 +110,11 @@ class Intent:
             f"{path} is both added and removed, with the same deletion vector, in one transaction on {self.base.root}: "
             f"an add alone replaces the one before it."
         )
+
+
+def dv_id(action: AddFile | RemoveFile) -> str | None:
+    """What tells the action's deletion vector from others; None where it has none."""
+    return None if action.deletion_vector is None else action.deletion_vector.unique_id
 
 
 def isolation_level(properties: Mapping[str, str]) -> str:

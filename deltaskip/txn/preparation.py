@@ -11,16 +11,17 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from typing import Any
 
-from deltaskip.actions import Action, CommitInfo, DomainMetadata, Metadata, Protocol, to_line
+from deltaskip.actions import Action, CommitInfo, DomainMetadata, Metadata, Protocol, RemoveFile, to_line
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features import Change, check_readable, check_writable
 from deltaskip.features.writing import is_true
 from deltaskip.log import Snapshot
 from deltaskip.log.snapshot import ICT_ENABLED
-from deltaskip.schema import StructType, parse_schema, physical_name
-from deltaskip.schema.mapping import mapping_mode
+from deltaskip.schema import StructType, parse_schema
+from deltaskip.txn.file_actions import FileRules, check_files, is_uri
 from deltaskip.txn.intent import Intent, isolation_level
-from deltaskip.txn.row_ids import Known, assign_row_ids, known_files, num_records, tracks_rows
+from deltaskip.txn.known_files import Known, known_files
+from deltaskip.txn.row_ids import assign_row_ids, tracks_rows
 
 __all__ = ["Prepared", "commit_text", "engine_info", "prepare"]
 
@@ -32,7 +33,8 @@ _ICT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 class Prepared:
     """A transaction whose every action is allowed on the table as it was read.
 
-    known: what the snapshot says of the files that are added again. protocol, metadata: those after the commit.
+    known: what the snapshot says of the files that are removed or added again. protocol, metadata: those after the
+    commit.
     """
 
     intent: Intent
@@ -49,12 +51,7 @@ def prepare(intent: Intent) -> Prepared:
     """
     base = intent.base
     protocol, metadata = intent.protocol or base.protocol, intent.metadata or base.metadata
-    again = {
-        key: add
-        for key, add in intent.adds.items()
-        if not add.data_change or add.deletion_vector is not None or key in intent.removes
-    }
-    known = known_files(base, again)
+    known = _known(intent)
     where = f"Version {base.version} of {base.root}"
     change = _change(intent, known)
     schema = base.schema
@@ -68,7 +65,7 @@ def prepare(intent: Intent) -> Prepared:
         schema = parse_schema(metadata.schema_string) if metadata.schema_string else StructType(())
         check_writable(protocol, metadata.configuration, schema, where, change)
     _check_metadata(base, metadata, schema)
-    _check_adds(intent, known, protocol, metadata, schema)
+    check_files(intent, known, FileRules.of(intent, protocol, metadata, schema))
     return Prepared(intent, known, protocol, metadata, isolation_level(metadata.configuration))
 
 
@@ -90,7 +87,8 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     info = _commit_info(prepared, txn_id, now, timestamp if enabled else None)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
-    actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *intent.removes.values(), *adds]
+    removes = [_with_row_ids(remove, prepared.known[key]) for key, remove in intent.removes.items()]
+    actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *removes, *adds]
     return "".join(f"{to_line(action)}\n" for action in actions).encode()
 
 
@@ -101,6 +99,14 @@ def engine_info() -> str:
         return f"deltaskip/{installed_version('deltaskip')}"
     except PackageNotFoundError:
         return "deltaskip"
+
+
+def _with_row_ids(remove: RemoveFile, known: Known) -> RemoveFile:
+    """PROTOCOL, Row Tracking: a remove carries the ids of the last add of its path."""
+    ids = known.base_row_id, known.default_row_commit_version
+    if ids == (remove.base_row_id, remove.default_row_commit_version):
+        return remove
+    return replace(remove, base_row_id=ids[0], default_row_commit_version=ids[1])
 
 
 def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp: int | None) -> CommitInfo:
@@ -131,6 +137,17 @@ def _with_enablement(intent: Intent, latest: Snapshot, version: int, timestamp: 
         return metadata
     since = {_ICT_VERSION: str(version), _ICT_TIMESTAMP: str(timestamp)}
     return replace(metadata, configuration={**metadata.configuration, **since})
+
+
+def _known(intent: Intent) -> Mapping[str, Known]:
+    """Of every file that is removed, or whose add says or shows that it is not new."""
+    new = {
+        key
+        for key, add in intent.adds.items()
+        if add.data_change and add.deletion_vector is None and key not in intent.removes and is_uri(add.path)
+    }
+    wanted = dict.fromkeys((*intent.removes, *(key for key in intent.adds if key not in new)))
+    return known_files(intent.base, wanted, new)
 
 
 def _change(intent: Intent, known: Mapping[str, Known]) -> Change:
@@ -169,33 +186,3 @@ def _check_metadata(base: Snapshot, metadata: Metadata, schema: StructType) -> N
         raise InvalidCommit(f"The metaData of a commit to {base.root} partitions by {unknown[0]}, which is no column.")
     if metadata.id != base.metadata.id:
         raise InvalidCommit(f"The metaData of a commit to {base.root} must keep the table's id, {base.metadata.id}.")
-
-
-def _check_adds(
-    intent: Intent, known: Mapping[str, Known], protocol: Protocol, metadata: Metadata, schema: StructType
-) -> None:
-    root = intent.base.root
-    mode = mapping_mode(protocol, metadata.configuration)
-    fields = {field.name: field for field in schema.fields}
-    expected = {physical_name(fields[name], mode) for name in metadata.partition_columns}
-    for key, add in intent.adds.items():
-        if set(add.partition_values) != expected:
-            names = ", ".join(sorted(expected)) or "none"
-            raise InvalidCommit(f"{add.path} cannot be added to {root}: its partition values must name just: {names}.")
-        if add.deletion_vector is not None and num_records(add) is None:
-            # PROTOCOL, Per-file Statistics: required where there is a deletion vector.
-            raise InvalidCommit(
-                f"{add.path} cannot be added to {root}: a file with a deletion vector needs numRecords in its "
-                f"statistics."
-            )
-        old = known.get(key)
-        dv_id = None if add.deletion_vector is None else add.deletion_vector.unique_id
-        if old is None or old.dv_id == dv_id:
-            continue
-        removed = intent.removes.get(key)
-        removed_id = None if removed is None or removed.deletion_vector is None else removed.deletion_vector.unique_id
-        if removed is None or removed_id != old.dv_id:
-            raise InvalidCommit(
-                f"{add.path} cannot be added to {root} with another deletion vector than it has: remove the file with "
-                f"the old one in the same transaction."
-            )

@@ -7,52 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, canonical_paths
+from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol
 from deltaskip.errors import CorruptLog, InvalidCommit
 from deltaskip.features.registry import has_feature
 from deltaskip.features.writing import is_true
-from deltaskip.kernels.conversion import arrow_array
-from deltaskip.log import Snapshot, dv_ids
-from deltaskip.log.live_adds import live_adds
+from deltaskip.log import Snapshot
+from deltaskip.txn.file_actions import num_records, parsed_stats
+from deltaskip.txn.known_files import Known
 
-__all__ = ["ROW_TRACKING_DOMAIN", "Known", "assign_row_ids", "known_files", "num_records", "tracks_rows"]
+__all__ = ["ROW_TRACKING_DOMAIN", "assign_row_ids", "tracks_rows"]
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 _MARK = "rowIdHighWaterMark"
-_BATCH_ROWS = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the snapshot says of a file that is added again."""
-
-    dv_id: str | None
-    base_row_id: int | None
-    default_row_commit_version: int | None
-
-
-def known_files(base: Snapshot, keys: Iterable[str]) -> Mapping[str, Known]:
-    """By canonical path, those of the paths that are active files of the snapshot."""
-    wanted = arrow_array(list(keys), pa.string())
-    if not len(wanted):
-        return {}
-    known: dict[str, Known] = {}
-    for adds in live_adds(base, _BATCH_ROWS, ["path", "deletion_vector", "base_row_id", "default_row_commit_version"]):
-        paths = canonical_paths(adds["path"])
-        there = pc.is_in(paths, value_set=wanted)
-        if not pc.any(there).as_py():
-            continue
-        found = adds.filter(there)
-        ids, versions = found["base_row_id"].to_pylist(), found["default_row_commit_version"].to_pylist()
-        vectors = dv_ids(found["deletion_vector"]).to_pylist()
-        rows = map(Known, vectors, ids, versions)
-        known.update(zip(paths.filter(there).to_pylist(), rows, strict=True))
-    return known
 
 
 def tracks_rows(protocol: Protocol, metadata: Metadata) -> bool:
@@ -76,7 +46,7 @@ def assign_row_ids(
         if base_row_id is None and old is not None:
             base_row_id, commit_version = old.base_row_id, old.default_row_commit_version
         if base_row_id is None:
-            rows = num_records(add)
+            rows = num_records(parsed_stats(add))
             if rows is None:
                 raise InvalidCommit(
                     f"{add.path} cannot be added to {latest.root}: the table tracks rows, so the statistics of every "
@@ -94,16 +64,6 @@ def assign_row_ids(
     if mark == before:
         return assigned, None
     return assigned, DomainMetadata(ROW_TRACKING_DOMAIN, json.dumps({_MARK: mark}, separators=(",", ":")))
-
-
-def num_records(add: AddFile) -> int | None:
-    """Number of rows in the data file, those that a deletion vector deletes included; None where it is not said."""
-    try:
-        stats = json.loads(add.stats) if add.stats else {}
-    except ValueError:
-        return None
-    rows = stats.get("numRecords") if isinstance(stats, dict) else None
-    return rows if isinstance(rows, int) and not isinstance(rows, bool) and rows >= 0 else None
 
 
 def _high_water_mark(latest: Snapshot) -> int:

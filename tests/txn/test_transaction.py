@@ -232,14 +232,15 @@ NEW_ROWS = {
 def test_rules_for_new_rows_that_cannot_be_enforced_stop_commits_with_new_rows(folder: Path, feature: str) -> None:
     made = NEW_ROWS[feature]
     schema = StructType((StructField("id", LONG, True, made.get("schema", {})), StructField("part", INTEGER)))
-    table = make_table(folder, made.get("properties"), [feature], schema)
+    old = [{"add": file("old").to_json()}]
+    table = make_table(folder, made.get("properties"), [feature], schema, actions=old)
     txn = table.transaction()
     txn.add(file("a"))
     with pytest.raises(UnsupportedFeature, match=f"has the writer feature {feature}, whose rules"):
         txn.commit()
     assert commits(table) == 1
     other = table.transaction()
-    other.add(file("a", data_change=False))
+    other.add(file("old", data_change=False))
     assert other.commit() == 1
 
 

@@ -1,0 +1,161 @@
+"""Whether a table can take a transaction's adds and removes: what the protocol asks of each, checked one by one.
+
+# PROTOCOL, Add File and Remove File, Per-file Statistics, Partition Value Serialization
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from deltaskip.actions import AddFile, Metadata, PartitionValueError, Protocol, RemoveFile, parse_partition_value
+from deltaskip.errors import InvalidCommit
+from deltaskip.schema import StructField, StructType, physical_name
+from deltaskip.schema.mapping import MappingMode, mapping_mode
+from deltaskip.txn.intent import Intent, dv_id
+from deltaskip.txn.known_files import Known
+
+__all__ = ["FileRules", "check_files", "is_uri", "num_records", "parsed_stats"]
+
+# PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which takes characters
+# beyond ASCII but for blanks and control characters.
+_URI_TEXT = re.compile(
+    r"(?:[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\"<>\\^`{|}\[\]#?%]|%[0-9A-Fa-f]{2})+"
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
+
+
+@dataclass(frozen=True, slots=True)
+class FileRules:
+    """What the adds of one commit must obey: the table's partition columns by physical name, and what is NOT NULL."""
+
+    root: str
+    version: int
+    partitions: Mapping[str, StructField]
+    not_null: Mapping[str, StructField]
+    parsed: dict[tuple[str, str | None], bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, intent: Intent, protocol: Protocol, metadata: Metadata, schema: StructType) -> FileRules:
+        """The rules of the table as it is after the commit."""
+        mode: MappingMode = mapping_mode(protocol, metadata.configuration)
+        by_name = {each.name: each for each in schema.fields}
+        partitions = {physical_name(by_name[name], mode): by_name[name] for name in metadata.partition_columns}
+        not_null = {physical_name(each, mode): each for each in schema.fields if not each.nullable}
+        return cls(intent.base.root, intent.base.version, partitions, not_null)
+
+
+def check_files(intent: Intent, known: Mapping[str, Known], rules: FileRules) -> None:
+    """Raises InvalidCommit naming the first file that the table cannot take, or does not have."""
+    rearranged = any(not remove.data_change for remove in intent.removes.values())
+    for key, remove in intent.removes.items():
+        _check_remove(remove, known.get(key), rules)
+    for key, add in intent.adds.items():
+        old = known.get(key)
+        if old is None and not is_uri(add.path):
+            _refuse(add, rules, "it is no URI; percent-encode it")
+        stats = parsed_stats(add)
+        if add.stats is not None and stats is None:
+            _refuse(add, rules, "its statistics are no JSON object; leave them out or write them anew")
+        _check_partition_values(add, rules)
+        _check_nulls(add, stats or {}, rules)
+        if old is None and not add.data_change and not rearranged:
+            # PROTOCOL, Add File, dataChange: false only for files that are there, or whose rows the commit removes.
+            _refuse(add, rules, f"{add.path} is no active file of version {rules.version}, so dataChange must be true")
+        _check_vector(add, old, intent.removes.get(key), stats or {}, rules)
+
+
+def is_uri(path: str) -> bool:
+    """Whether the path may stand in the log as it is."""
+    if _URI_TEXT.fullmatch(path) is None:
+        return False
+    return ":" not in path.partition("/")[0] or _SCHEME.match(path) is not None
+
+
+def parsed_stats(add: AddFile) -> dict[str, Any] | None:
+    """The statistics, None where there are none or they are no JSON object."""
+    if not add.stats:
+        return None
+    try:
+        stats = json.loads(add.stats, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+    return stats if isinstance(stats, dict) else None
+
+
+def num_records(stats: Mapping[str, Any] | None) -> int | None:
+    """Number of rows in the data file, those that a deletion vector deletes included; None where it is not said."""
+    rows = None if stats is None else stats.get("numRecords")
+    return rows if isinstance(rows, int) and not isinstance(rows, bool) and rows >= 0 else None
+
+
+def _check_remove(remove: RemoveFile, old: Known | None, rules: FileRules) -> None:
+    if old is None:
+        raise InvalidCommit(
+            f"{remove.path} cannot be removed from {rules.root}: it is no active file of version {rules.version}; "
+            f"remove what a scan of the transaction's snapshot lists."
+        )
+    if dv_id(remove) != old.dv_id:
+        raise InvalidCommit(
+            f"{remove.path} cannot be removed from {rules.root} with another deletion vector than it has at version "
+            f"{rules.version}: remove it as it is listed there."
+        )
+
+
+def _check_partition_values(add: AddFile, rules: FileRules) -> None:
+    if set(add.partition_values) != set(rules.partitions):
+        names = ", ".join(sorted(rules.partitions)) or "none"
+        _refuse(add, rules, f"its partition values must name just: {names}")
+    for name, column in rules.partitions.items():
+        text = add.partition_values[name]
+        is_null = rules.parsed.get((name, text))
+        if is_null is None:
+            try:
+                # The protocol says that "" is null, whatever the type.
+                is_null = not text or parse_partition_value(text, column.type) is None
+            except PartitionValueError as error:
+                _refuse(add, rules, f"the partition value of {column.name} is wrong: {error}")
+            rules.parsed[name, text] = is_null
+        if is_null and not column.nullable:
+            _refuse(add, rules, f"{column.name} is NOT NULL, and its partition value is null")
+
+
+def _check_nulls(add: AddFile, stats: Mapping[str, Any], rules: FileRules) -> None:
+    counts = stats.get("nullCount")
+    if not rules.not_null or not add.data_change or add.deletion_vector is not None or not isinstance(counts, dict):
+        return
+    for name, column in rules.not_null.items():
+        count = counts.get(name)
+        if isinstance(count, int) and count > 0:
+            _refuse(add, rules, f"{column.name} is NOT NULL, and its statistics count {count} nulls")
+
+
+def _check_vector(
+    add: AddFile, old: Known | None, removed: RemoveFile | None, stats: Mapping[str, Any], rules: FileRules
+) -> None:
+    if add.deletion_vector is not None and num_records(stats) is None:
+        # PROTOCOL, Per-file Statistics: required where there is a deletion vector.
+        _refuse(add, rules, "a file with a deletion vector needs numRecords in its statistics")
+    if old is None or old.dv_id == dv_id(add):
+        return
+    if removed is None:
+        _refuse(
+            add,
+            rules,
+            f"it has another deletion vector than it has at version {rules.version}; remove it with the old one in "
+            f"the same transaction",
+        )
+    deleted = 0 if add.deletion_vector is None else add.deletion_vector.cardinality
+    if not add.data_change and deleted != old.deleted:
+        _refuse(add, rules, "it deletes other rows than before, so dataChange must be true")
+
+
+def _refuse(add: AddFile, rules: FileRules, why: str) -> NoReturn:
+    raise InvalidCommit(f"{add.path} cannot be added to {rules.root}: {why}.")
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON")

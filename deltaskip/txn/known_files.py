@@ -1,0 +1,56 @@
+"""What a snapshot says of the files that a transaction removes or adds again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import canonical_paths
+from deltaskip.features.registry import has_feature
+from deltaskip.kernels.conversion import arrow_array
+from deltaskip.log import Snapshot, dv_ids
+from deltaskip.log.live_adds import live_adds
+
+__all__ = ["Known", "known_files"]
+
+_BATCH_ROWS = 1 << 16
+_COLUMNS = ("path", "deletion_vector", "base_row_id", "default_row_commit_version")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the snapshot says of an active file. deleted: number of rows that its deletion vector deletes."""
+
+    dv_id: str | None
+    deleted: int
+    base_row_id: int | None
+    default_row_commit_version: int | None
+
+
+def known_files(base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] = ()) -> Mapping[str, Known]:
+    """By canonical path, those of the paths that are active files of the snapshot.
+
+    perhaps_new: canonical paths of which only those are told that have a deletion vector, so that an append need not
+    look through a table that has none.
+    """
+    wanted, new = list(keys), list(perhaps_new)
+    if not wanted and not (new and has_feature(base.protocol, "deletionVectors")):
+        return {}
+    values = arrow_array([*wanted, *new], pa.string())
+    known: dict[str, Known] = {}
+    for adds in live_adds(base, _BATCH_ROWS, _COLUMNS, with_vectors=not wanted):
+        paths = canonical_paths(adds["path"])
+        there = pc.is_in(paths, value_set=values)
+        if not pc.any(there).as_py():
+            continue
+        found = adds.filter(there)
+        vectors = found["deletion_vector"]
+        deleted = pc.fill_null(pc.struct_field(vectors, "cardinality"), 0).to_pylist()
+        ids, versions = found["base_row_id"].to_pylist(), found["default_row_commit_version"].to_pylist()
+        rows = map(Known, dv_ids(vectors).to_pylist(), deleted, ids, versions)
+        known.update(zip(paths.filter(there).to_pylist(), rows, strict=True))
+    asked = set(wanted)
+    return {key: each for key, each in known.items() if key in asked or each.dv_id is not None}
