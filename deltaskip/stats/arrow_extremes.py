@@ -17,7 +17,7 @@ from deltaskip.kernels.extremes import (
 )
 from deltaskip.schema.types import DataType
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, Extremes
-from deltaskip.stats.values import Bound, Source, converter
+from deltaskip.stats.values import Bound, Source, converters
 
 __all__ = ["array_extremes", "collated_extremes", "kernel_array", "plain_strings"]
 
@@ -27,6 +27,7 @@ _READ_AS = {
     pa.uint16(): pa.int64(),
     pa.uint32(): pa.int64(),
     pa.date64(): pa.date32(),
+    **{pa.duration(unit): pa.int64() for unit in ("s", "ms", "us", "ns")},
     pa.string_view(): pa.large_string(),
     pa.binary_view(): pa.large_binary(),
 }
@@ -56,13 +57,13 @@ def array_extremes(array: pa.Array, type_: DataType) -> Extremes:
     if array.null_count == len(array):
         return NO_VALUES
     source = _source(array.type)
-    convert = None if source is None else converter(source, type_)
+    convert = None if source is None else converters(source, type_)
     if source is None or convert is None:
         return UNKNOWN
     found = _found(array, source)
     if found is None:
         return NO_VALUES
-    low, high = convert(found[0]), convert(found[1])
+    low, high = convert[0](found[0]), convert[1](found[1])
     return UNKNOWN if low is None or high is None else Extremes(low, high)
 
 

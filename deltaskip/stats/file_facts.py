@@ -99,7 +99,8 @@ class FileReader:
             groups = [footer.row_groups[number] for number in numbers]
             plans = self._planner.plans(footer)
             gone = 0 if deleted is None else _deleted_in(footer, numbers, deleted)
-            found = [self._from_footer(plan, groups, i, gone) for i, plan in enumerate(plans)]
+            rows = sum(footer.group_rows(number) for number in numbers)
+            found = [self._from_footer(plan, groups, i, (rows, gone)) for i, plan in enumerate(plans)]
         except DAMAGE as error:
             raise StorageError(f"The footer of the data file {path} is damaged: {error}; restore the file.") from error
         columns = [facts for facts, _ in found]
@@ -109,19 +110,18 @@ class FileReader:
             for (i, column), facts in zip(wanted, scanned, strict=True):
                 extremes = facts.extremes if column.bounds else columns[i].extremes
                 columns[i] = ColumnFacts(facts.null_count, extremes, facts.collated)
-        rows = footer.num_rows if row_groups is None else sum(footer.group_rows(number) for number in row_groups)
         return FileFacts(rows, tuple(columns), len(wanted))
 
     def _from_footer(
-        self, plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], i: int, deleted: int
+        self, plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], i: int, rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """What the footer proves of column `i` where `deleted` rows are no longer there, and what is to be read."""
+        """What the footer proves of column `i`, and what is to be read; rows: all of them, and those deleted."""
         orders = self._request.orders[i]
         facts, unproved = footer_facts(plan, groups)
         nothing = facts.extremes == NO_VALUES
         collated = (NO_VALUES if nothing else UNKNOWN,) * len(orders)
-        if deleted:
-            return self._live(plan, facts, orders, deleted)
+        if rows[1]:
+            return self._live(plan, facts, orders, rows)
         facts = ColumnFacts(facts.null_count, facts.extremes, collated)
         if not plan.nodes or self._request.mode == "footer":
             return facts, None
@@ -130,15 +130,19 @@ class FileReader:
         return facts, ScannedColumn(plan, False, orders) if orders and not nothing else None
 
     def _live(
-        self, plan: ColumnPlan, facts: ColumnFacts, orders: tuple[Collation, ...], deleted: int
+        self, plan: ColumnPlan, facts: ColumnFacts, orders: tuple[Collation, ...], rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """The same where rows are deleted: footers describe them, too."""
-        unknown = ColumnFacts(None, UNKNOWN, (UNKNOWN,) * len(orders))
-        if plan.nodes is None or (plan.nodes and self._request.mode == "footer"):
-            return unknown, None
-        if not plan.nodes and facts.null_count is not None:
-            return ColumnFacts(facts.null_count - deleted, NO_VALUES, (NO_VALUES,) * len(orders)), None
-        return unknown, ScannedColumn(plan, plan.column.bounded, orders)
+        """The same where some rows are deleted: the footer describes them, too, so that it proves none or all null."""
+        total, deleted = rows
+        nulls = None if plan.nodes and self._request.mode == "scan" else facts.null_count
+        if plan.nodes is not None and (nulls == total or deleted == total):
+            return ColumnFacts(total - deleted, NO_VALUES, (NO_VALUES,) * len(orders)), None
+        left = ColumnFacts(0 if nulls == 0 else None, UNKNOWN, (UNKNOWN,) * len(orders))
+        if plan.nodes is None or self._request.mode == "footer":
+            return left, None
+        if nulls == 0 and not plan.column.bounded and not orders:
+            return left, None
+        return left, ScannedColumn(plan, plan.column.bounded, orders)
 
 
 def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:

@@ -6,7 +6,7 @@ writers pleased. Which of them are exact depends on the writer:
 
 * integers, dates and timestamps (never INT96): any writer, unless it says that they are not;
 * float and double: parquet-mr from 1.10 on, which orders NaN last, so that a NaN in the column is its maximum; other
-  writers leave NaN out and prove nothing;
+  writers, and all that count NaN in `nan_count`, leave NaN out and prove nothing where there may be one;
 * strings: where the flags `is_min_value_exact` and `is_max_value_exact` say so, or by writers that do not cut them:
   parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is taken to be left alone;
 * decimals in bytes: writers that compare them as numbers.
@@ -30,7 +30,7 @@ from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.parquet_schema import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
-from deltaskip.stats.values import Bound, Convert, converter
+from deltaskip.stats.values import Bound, Convert, converters
 
 __all__ = ["DAMAGE", "ColumnPlan", "Footer", "Planner", "TailStorage", "footer_facts", "read_footer", "since"]
 
@@ -41,7 +41,7 @@ _WRITER = re.compile(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS = 2, 3, 4, 5, 6, 7
 _COLUMNS, _GROUP_ROWS = 1, 3
 _META, _NUM_VALUES, _STATISTICS = 3, 5, 12
-_NULL_COUNT, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT = 3, 5, 6, 7, 8
+_NULL_COUNT, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT, _NAN_COUNT = 3, 5, 6, 7, 8, 9
 # Spark's rebase: days and microseconds from which both calendars agree, in every time zone.
 _GREGORIAN_FROM: dict[DataType, int] = {
     DATE: -141_427,
@@ -51,7 +51,7 @@ _GREGORIAN_FROM: dict[DataType, int] = {
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
 """What using a footer raises whose fields are not those of parquet.thrift."""
 
-_GREGORIAN_WRITERS = (b"parquet-cpp", b"parquet-rs", b"delta-rs", b"DuckDB")
+_GREGORIAN_WRITERS = (b"parquet-cpp", b"parquet-rs", b"delta-rs", b"DuckDB", b"Polars")
 _INT96 = 3
 
 
@@ -92,14 +92,15 @@ class ColumnPlan:
     """Where a column of the table lies in files of one schema, and what their footers prove about it.
 
     nodes: from the top level; empty where the file lacks the column, None where it cannot be told which it is.
-    decode, convert: a footer's bound to a value of the table's type, None where footers prove no bound.
+    decode, convert: a footer's bound, then minima and maxima to values of the table's type; None where footers prove
+    no bound.
     not_before: bounds below it may be of another calendar and count as unknown.
     """
 
     column: StatColumn
     nodes: tuple[ParquetNode, ...] | None
     decode: Callable[[bytes], Bound] | None = None
-    convert: Convert | None = None
+    convert: tuple[Convert, Convert] | None = None
     says_exact: bool = False
     counts_nulls: bool = False
     not_before: int | None = None
@@ -156,7 +157,7 @@ class Planner:
             column,
             nodes,
             _decoder(node) if proves else None,
-            converter(source, column.type),
+            converters(source, column.type),
             says_exact=numbers or whole,
             counts_nulls=counts,
             not_before=not_before,
@@ -199,10 +200,10 @@ def footer_facts(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> tuple
         nulls = _group_null_count(plan, groups, rows)
         return ColumnFacts(nulls), nulls is None
     nulls = _null_count(plan, groups)
-    if not plan.column.bounded:
-        return ColumnFacts(nulls), nulls is None
     if nulls == rows:
         return ColumnFacts(rows, NO_VALUES), False
+    if not plan.column.bounded:
+        return ColumnFacts(nulls), nulls is None
     extremes = _extremes(plan, groups)
     return ColumnFacts(nulls, extremes or UNKNOWN), nulls is None or extremes is None
 
@@ -308,9 +309,11 @@ def _extremes(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> Extremes
             return None
         if not (statistics.get(_MIN_EXACT, plan.says_exact) and statistics.get(_MAX_EXACT, plan.says_exact)):
             return None
+        if statistics.get(_NAN_COUNT):
+            return None
         try:
-            lows.append(plan.convert(plan.decode(low)))
-            highs.append(plan.convert(plan.decode(high)))
+            lows.append(plan.convert[0](plan.decode(low)))
+            highs.append(plan.convert[1](plan.decode(high)))
         except struct.error:
             return None
     return since(_joined(lows, highs), plan.not_before)

@@ -24,8 +24,10 @@ __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
 _BATCH_ROWS = 1 << 18
 _BATCH_BYTES = 32 << 20
 _STRING = 6
-# A chunk's encodings by a dictionary, and the bytes a value from which one no longer pays.
-_DICTIONARY_ENCODINGS = (2, 8)
+# A chunk's encodings by a dictionary, those beside which pyarrow keeps the dictionary (PLAIN, RLE, BIT_PACKED), and the
+# bytes a value from which one no longer pays.
+_DICTIONARY_ENCODINGS = frozenset((2, 8))
+_BESIDE_DICTIONARY = _DICTIONARY_ENCODINGS | {0, 3, 4}
 _DICTIONARY_VALUE_BYTES = 5
 _META, _ENCODINGS, _VALUES, _SIZE = 3, 2, 5, 6
 
@@ -70,6 +72,7 @@ def scan_file(
             live = None
             if deleted is not None and len(deleted):
                 live = live_rows(deleted, start, batch.num_rows).to_arrow()
+                live = live if live.false_count else None
             for i, column in enumerate(columns):
                 parts[i].append(_batch_facts(_values(batch, column.plan.nodes or ()), live, column))
     except FileNotFoundError as error:
@@ -111,7 +114,8 @@ def _pays_as_dictionary(column: ScannedColumn, footer: Footer, row_groups: Seque
     size = values = 0
     for row_group in row_groups:
         meta = footer.row_groups[row_group][1][nodes[0].first_leaf][_META]
-        if not any(encoding in _DICTIONARY_ENCODINGS for encoding in meta[_ENCODINGS]):
+        encodings = set(meta[_ENCODINGS])
+        if not encodings & _DICTIONARY_ENCODINGS or not encodings <= _BESIDE_DICTIONARY:
             return False
         size += meta[_SIZE]
         values += meta[_VALUES]
@@ -135,19 +139,29 @@ def _readable(nodes: tuple[ParquetNode, ...]) -> Iterator[str]:
 
 def _values(batch: pa.RecordBatch, nodes: tuple[ParquetNode, ...]) -> pa.Array:
     """The column, null where a struct around it is."""
-    array = batch.column(batch.schema.get_field_index(nodes[0].name))
+    array = batch.column(_index(batch.schema, nodes[0]))
     for node in nodes[1:]:
-        array = pc.struct_field(array, [array.type.get_field_index(node.name)])
+        array = pc.struct_field(array, [_index(array.type, node)])
     return array
 
 
+def _index(fields: pa.Schema | pa.StructType, node: ParquetNode) -> int:
+    found: int = fields.get_field_index(node.name)
+    if found < 0:
+        raise pa.ArrowKeyError(f"its column {node.name} was not found")
+    return found
+
+
 def _batch_facts(array: pa.Array, live: pa.BooleanArray | None, column: ScannedColumn) -> ColumnFacts:
-    if live is not None and live.false_count:
-        array = array.filter(live)
+    nulls = array.null_count if live is None else pc.sum(pc.and_(pc.is_null(array), live), min_count=0).as_py()
+    if not column.bounds and not column.orders:
+        return ColumnFacts(nulls)
     array = kernel_array(array)
+    if live is not None:
+        array = array.filter(live)
     extremes = array_extremes(array, column.plan.column.type) if column.bounds else UNKNOWN
     collated = tuple(collated_extremes(array, order) if _is_text(array) else UNKNOWN for order in column.orders)
-    return ColumnFacts(array.null_count, extremes, collated)
+    return ColumnFacts(nulls, extremes, collated)
 
 
 def _is_text(array: pa.Array) -> bool:

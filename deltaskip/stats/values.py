@@ -32,7 +32,7 @@ from deltaskip.schema.types import (
 from deltaskip.stats.layout import Side
 from deltaskip.stats.truncate import cut_max, cut_min
 
-__all__ = ["Bound", "Convert", "Source", "bound_text", "converter", "json_string"]
+__all__ = ["Bound", "Convert", "Source", "bound_text", "converters", "json_string"]
 
 Bound = int | float | bytes
 Convert = Callable[[Bound], Bound | None]
@@ -55,33 +55,18 @@ class Source:
     unit: str = "us"
 
 
-def converter(source: Source, wanted: DataType) -> Convert | None:
-    """What turns a stored value into a bound of the table's type; None where such a file cannot be read as that type.
+def converters(source: Source, wanted: DataType) -> tuple[Convert, Convert] | None:
+    """What turns the least and the greatest stored value into bounds of the table's type; None where such a file cannot
+    be read as that type.
 
-    The function is monotonic, so that it may be applied to extremes, and gives None for a value that the type cannot
+    The functions are monotonic, so that they may be applied to extremes, and give None for a value that the type cannot
     hold. # PROTOCOL, Type Widening: files keep the narrower type that they were written with.
     """
-    match source.kind, wanted:
-        case "integer", _ if wanted in _LIMITS:
-            return partial(_in_range, limit=_LIMITS[wanted])
-        case "integer", DecimalType(precision, scale):
-            return partial(_rescaled, factor=10**scale, limit=10**precision)
-        case "decimal", DecimalType(precision, scale) if scale >= source.scale:
-            return partial(_rescaled, factor=10 ** (scale - source.scale), limit=10**precision)
-        case "integer", _ if wanted == DOUBLE:
-            return _exact_double
-        case ("float" | "double"), _ if wanted == DOUBLE or (wanted == FLOAT and source.kind == "float"):
-            return _same
-        case "date", _ if wanted == DATE:
-            return _same
-        case "date", _ if wanted == TIMESTAMP_NTZ:
-            return partial(_rescaled, factor=_MICROS_PER_DAY, limit=1 << 63)
-        case "timestamp", _ if wanted in (TIMESTAMP, TIMESTAMP_NTZ):
-            return partial(_micros, per_second=_PER_SECOND[source.unit])
-        case "string", _ if wanted == STRING:
-            return _same
-        case _:
-            return None
+    if source.kind == "timestamp" and source.unit == "ns" and wanted in (TIMESTAMP, TIMESTAMP_NTZ):
+        # Some readers round to microseconds downwards, some towards zero.
+        return partial(_micros, per_second=10**9), lambda value: -(-int(value) // 1000)
+    convert = _converter(source, wanted)
+    return None if convert is None else (convert, convert)
 
 
 def bound_text(bound: Bound, type_: DataType, side: Side) -> str | None:
@@ -124,6 +109,30 @@ _ESCAPES = {i: f"\\u{i:04X}" for i in range(0x20)} | {
     12: "\\f",
     13: "\\r",
 }
+
+
+def _converter(source: Source, wanted: DataType) -> Convert | None:
+    match source.kind, wanted:
+        case "integer", _ if wanted in _LIMITS:
+            return partial(_in_range, limit=_LIMITS[wanted])
+        case "integer", DecimalType(precision, scale):
+            return partial(_rescaled, factor=10**scale, limit=10**precision)
+        case "decimal", DecimalType(precision, scale) if scale >= source.scale:
+            return partial(_rescaled, factor=10 ** (scale - source.scale), limit=10**precision)
+        case "integer", _ if wanted == DOUBLE:
+            return _exact_double
+        case ("float" | "double"), _ if wanted == DOUBLE or (wanted == FLOAT and source.kind == "float"):
+            return _same
+        case "date", _ if wanted == DATE:
+            return _same
+        case "date", _ if wanted == TIMESTAMP_NTZ:
+            return partial(_rescaled, factor=_MICROS_PER_DAY, limit=1 << 63)
+        case "timestamp", _ if wanted in (TIMESTAMP, TIMESTAMP_NTZ):
+            return partial(_micros, per_second=_PER_SECOND[source.unit])
+        case "string", _ if wanted == STRING:
+            return _same
+        case _:
+            return None
 
 
 def _same(value: Bound) -> Bound | None:

@@ -6,12 +6,14 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.schema.types import (
+    BINARY,
     DATE,
     DOUBLE,
     INTEGER,
@@ -56,7 +58,7 @@ def raw(value: Any, type_: DataType) -> bytes:
 def statistics(type_: DataType, low: Any, high: Any, nulls: int | None = 0, **more: Any) -> dict[int, Any]:
     fields = {1: more.get("old_max"), 2: more.get("old_min"), 3: nulls}
     fields |= {5: None if high is None else raw(high, type_), 6: None if low is None else raw(low, type_)}
-    fields |= {7: more.get("max_exact"), 8: more.get("min_exact")}
+    fields |= {7: more.get("max_exact"), 8: more.get("min_exact"), 9: more.get("nan_count")}
     return {number: value for number, value in fields.items() if value is not None}
 
 
@@ -80,8 +82,9 @@ def footer(
     return path
 
 
-def found(path: Path, type_: DataType) -> Any:
-    stats = parsed(compute([path], StructType((StructField("c", type_),)), mode="footer")["stats"][0].as_py())
+def found(path: Path, type_: DataType, **options: Any) -> Any:
+    schema = StructType((StructField("c", type_),))
+    stats = parsed(compute([path], schema, **{"mode": "footer", **options})["stats"][0].as_py())
     return tuple(stats.get(group, {}).get("c") for group in ("minValues", "maxValues", "nullCount"))
 
 
@@ -130,6 +133,34 @@ def test_nan_is_the_maximum_of_parquet_mr_in_any_row_group(tmp_path: Path) -> No
         path = footer(tmp_path, DOUBLE, [statistics(DOUBLE, *chunk) for chunk in chunks], MR)
         assert found(path, DOUBLE) == (0.5, "NaN", 0)
     assert found(footer(tmp_path, DOUBLE, [statistics(DOUBLE, nan, nan)], MR), DOUBLE) == ("NaN", "NaN", 0)
+
+
+def test_a_writer_that_counts_nan_leaves_it_out_of_the_bounds(tmp_path: Path) -> None:
+    for count, bounds in ((0, (1.5, 2.5)), (3, (None, None))):
+        path = footer(tmp_path, DOUBLE, [statistics(DOUBLE, 1.5, 2.5, nan_count=count)], MR)
+        assert found(path, DOUBLE) == (*bounds, 0)
+
+
+@pytest.mark.parametrize(
+    ("writer", "known"), [(CPP, True), (RS, True), ("Polars (python) version 2.1.0", True), (MR, False), ("", False)]
+)
+def test_days_before_1582_are_known_from_writers_without_another_calendar(
+    tmp_path: Path, writer: str, known: bool
+) -> None:
+    path = footer(tmp_path, DATE, [statistics(DATE, -200_000, 0)], writer)
+    assert found(path, DATE) == (("1422-06-03", "1970-01-01", 0) if known else (None, None, 0))
+
+
+def test_where_no_row_or_every_row_is_null_those_left_are_so_too(tmp_path: Path) -> None:
+    """No values stand behind these footers: reading them would fail."""
+    gone = [pa.array([2, 5])]
+    nulls = footer(tmp_path, LONG, [statistics(LONG, None, None, 10)])
+    assert found(nulls, LONG, mode="auto", deletion_vectors=gone) == (None, None, 8)
+    whole = footer(tmp_path, BINARY, [statistics(STRING, "a", "b", 0)], element=PHYSICAL[STRING])
+    assert found(whole, BINARY, mode="auto", deletion_vectors=gone) == (None, None, 0)
+    some = footer(tmp_path, LONG, [statistics(LONG, 1, 2, 4)])
+    assert found(some, LONG, deletion_vectors=gone) == (None, None, None)
+    assert found(some, LONG, mode="auto", deletion_vectors=[pa.array(range(10))]) == (None, None, 0)
 
 
 @pytest.mark.parametrize("writer", [MR, CPP, RS, "unknown"])

@@ -1,0 +1,120 @@
+"""Files as other writers, or other settings of theirs, make them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltaskip.schema.types import (
+    BINARY,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    StructField,
+    StructType,
+)
+from deltaskip.stats import compute
+from tests.stats.rowwise import parsed
+
+MODES = ("auto", "scan")
+
+
+def one(path: Path, schema: Any, **options: Any) -> Any:
+    return parsed(compute([path], schema, **options)["stats"][0].as_py())
+
+
+def written(folder: Path, table: pa.Table, **layout: Any) -> Path:
+    path = folder / "written.parquet"
+    pq.write_table(table, path, **layout)
+    return path
+
+
+def numbered(name: str, type_: pa.DataType, number: int) -> pa.Field:
+    return pa.field(name, type_, metadata={"PARQUET:field_id": str(number)})
+
+
+def mapped(name: str, type_: DataType, number: int) -> StructField:
+    metadata = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"p{number}"}
+    return StructField(name, type_, True, metadata)
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("mode", ["auto", "scan", "footer"])
+def test_fields_that_share_a_name_are_not_taken_for_each_other(tmp_path: Path, mode: Any, statistics: bool) -> None:
+    inner = pa.struct([numbered("b", pa.int64(), 5), numbered("b", pa.int64(), 6)])
+    schema = pa.schema(
+        [
+            *(numbered("a", pa.int64(), 1), numbered("a", pa.int64(), 2)),
+            *(numbered("st", inner, 3), numbered("z", pa.int64(), 4)),
+        ]
+    )
+    nested = pa.StructArray.from_arrays([pa.array([3, 4]), pa.array([30, 40])], fields=list(inner))
+    table = pa.Table.from_arrays([pa.array([1, 2]), pa.array([10, 20]), nested, pa.array([100, 200])], schema=schema)
+    struct = StructType((mapped("y", LONG, 5),))
+    wanted = StructType((mapped("x", LONG, 1), mapped("st", struct, 3), mapped("last", LONG, 4)))
+    found = one(written(tmp_path, table, write_statistics=statistics), wanted, mapping_mode="id", mode=mode)
+    bounds = ({"p3": {}, "p4": 100}, {"p3": {}, "p4": 200}, {"p3": {}, "p4": 0})
+    if mode == "footer" and not statistics:
+        bounds = ({"p3": {}}, {"p3": {}}, {"p3": {}})
+    assert (found["minValues"], found["maxValues"], found["nullCount"]) == bounds
+
+
+VIEWS: list[tuple[pa.Array, DataType, Any]] = [
+    (pa.array(["b", "c", None, "a"], pa.string_view()), STRING, ("b", "c")),
+    (pa.array([b"b", b"c", None, b"a"], pa.binary_view()), STRING, ("b", "c")),
+    (pa.array([b"b", b"c", None, b"a"], pa.binary_view()), BINARY, None),
+    (pa.array([[1], [2], None, []], pa.list_view(pa.int64())), ArrayType(LONG), None),
+    (pa.array([[1], [2], None, [3]], pa.list_(pa.int64(), 1)), ArrayType(LONG), None),
+    (pa.array([5, 6, None, 1], pa.duration("us")), LONG, (5, 6)),
+]
+
+
+@pytest.mark.parametrize(("stored", "type_", "bounds"), VIEWS, ids=lambda v: str(getattr(v, "type", "")))
+def test_layouts_that_pyarrow_brings_back_lose_their_deleted_rows(
+    tmp_path: Path, stored: pa.Array, type_: DataType, bounds: Any
+) -> None:
+    path = written(tmp_path, pa.table({"x": stored}))
+    for mode in MODES:
+        found = one(path, StructType((StructField("x", type_),)), mode=mode, deletion_vectors=[pa.array([3])])
+        assert found["nullCount"] == {"x": 1} and found["numRecords"] == 4
+        if bounds is not None:
+            assert (found["minValues"]["x"], found["maxValues"]["x"]) == bounds
+
+
+def test_a_dictionary_given_up_for_delta_encoding_is_read() -> None:
+    """Version 2 pages of parquet-mr: 0 to 3 by a dictionary, then 000 to 1999 by DELTA_BYTE_ARRAY."""
+    path = Path(__file__).with_name("dictionary_then_delta.parquet")
+    schema = StructType((StructField("s", STRING),))
+    assert one(path, schema, mode="scan") == one(path, schema) == {
+        "numRecords": 4000, "minValues": {"s": "0"}, "maxValues": {"s": "7cf"}, "nullCount": {"s": 0},
+    }
+    deleted = pa.array([*range(2000), 3999])
+    assert one(path, schema, deletion_vectors=[deleted])["minValues"] == {"s": "000"}
+    assert one(path, schema, deletion_vectors=[deleted])["maxValues"] == {"s": "7ce"}
+
+
+@pytest.mark.parametrize("type_", [TIMESTAMP, TIMESTAMP_NTZ])
+def test_bounds_of_nanoseconds_hold_however_a_reader_rounds(tmp_path: Path, type_: DataType) -> None:
+    """The microsecond above -1 ns is 0, that below -1001 ns is -2."""
+    zone = "UTC" if type_ == TIMESTAMP else None
+    path = written(tmp_path, pa.table({"t": pa.array([-1_000_001, -1], pa.timestamp("ns", zone))}))
+    z = "Z" if type_ == TIMESTAMP else ""
+    for mode in MODES:
+        found = one(path, StructType((StructField("t", type_),)), mode=mode)
+        assert found["minValues"] == {"t": f"1969-12-31T23:59:59.998{z}"}
+        assert found["maxValues"] == {"t": f"1970-01-01T00:00:00.000{z}"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_are_all_deleted_leave_nothing(tmp_path: Path, mode: Any) -> None:
+    table = pa.table({"x": [1, None, 3], "s": ["a", "b", None], "a": [[1], None, []]})
+    found = one(written(tmp_path, table), table.schema, mode=mode, deletion_vectors=[pa.array([0, 1, 2])])
+    nulls = {"x": 0, "s": 0, "a": 0}
+    assert found == {"numRecords": 3, "minValues": {}, "maxValues": {}, "nullCount": nulls, "tightBounds": True}
