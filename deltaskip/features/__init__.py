@@ -7,12 +7,13 @@ from deltaskip.features.registry import (
     has_feature,
     support_table,
 )
-from deltaskip.features.writing import Change, check_writable
+from deltaskip.features.writing import Change, check_maintainable, check_writable
 
 __all__ = [
     "FEATURES",
     "Change",
     "TableFeature",
+    "check_maintainable",
     "check_readable",
     "check_writable",
     "has_feature",

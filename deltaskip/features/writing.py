@@ -11,9 +11,19 @@ from dataclasses import dataclass
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.registry import FEATURES, TableProtocol, has_feature
-from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.types import (
+    COLLATIONS_KEY,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
 
-__all__ = ["WRITER_VERSION", "Change", "check_writable", "is_true"]
+__all__ = ["WRITER_VERSION", "Change", "check_maintainable", "check_writable", "is_true", "uses_of"]
 
 WRITER_VERSION = 7
 
@@ -61,6 +71,40 @@ def check_writable(
             f"cannot enforce; add rows with Spark, here only commits without new rows can be made."
         )
     _check_rules(protocol, properties, active, where, change)
+
+
+def check_maintainable(protocol: TableProtocol, where: str) -> None:
+    """Returns where checkpoints and clean-ups of the table's log lose nothing; raises where its features may add to it.
+
+    Raises UnsupportedFeature, which lists every feature that is not known here or not written at all.
+    """
+    unknown = sorted(name for name in _features(protocol) if name not in FEATURES or FEATURES[name].writes == "no")
+    if protocol.min_writer_version > WRITER_VERSION:
+        unknown.append(f"writer version {protocol.min_writer_version}")
+    if unknown:
+        raise UnsupportedFeature(
+            f"{where} needs {', '.join(unknown)}, which deltaskip does not know, so what of its log must be kept is "
+            f"not known either; checkpoint it and clean it up with a client that does."
+        )
+
+
+def uses_of(properties: Mapping[str, str], schema: StructType) -> dict[tuple[str, ...], str]:
+    """Features that properties and columns use, each with its other names, and what uses it."""
+    uses: dict[tuple[str, ...], str] = {}
+    for name, value in properties.items():
+        if name in _USING_PROPERTIES and value.strip().lower() not in ("false", "none", "classic", ""):
+            uses[_USING_PROPERTIES[name]] = f"the property {name}"
+        elif name.startswith("delta.constraints."):
+            uses["checkConstraints",] = f"the constraint {name.removeprefix('delta.constraints.')}"
+    for field in _fields(schema):
+        for key in field.metadata:
+            found = next((names for prefix, names in _USING_KEYS.items() if key.startswith(prefix)), None)
+            if found is not None:
+                uses.setdefault(found, f"{key} of the column {field.name}")
+        for type_, names in _USING_TYPES.items():
+            if any(leaf == type_ for leaf in _leaf_types(field.type)):
+                uses.setdefault(names, f"the type {simple_string(type_)} of the column {field.name}")
+    return uses
 
 
 def is_true(properties: Mapping[str, str], name: str) -> bool:
@@ -126,6 +170,29 @@ _PROPERTY = {
     "icebergCompatV2": "delta.enableIcebergCompatV2",
     "icebergCompatV3": "delta.enableIcebergCompatV3",
 }
+_WIDENING = ("typeWidening", "typeWidening-preview")
+_USING_PROPERTIES: Mapping[str, tuple[str, ...]] = {
+    **{name: (feature,) for feature, name in _PROPERTY.items()},
+    "delta.enableDeletionVectors": ("deletionVectors",),
+    "delta.enableRowTracking": ("rowTracking",),
+    "delta.enableInCommitTimestamps": ("inCommitTimestamp",),
+    "delta.enableTypeWidening": _WIDENING,
+    "delta.checkpointPolicy": ("v2Checkpoint",),
+    "delta.columnMapping.mode": ("columnMapping",),
+    "delta.requireCheckpointProtectionBeforeVersion": ("checkpointProtection",),
+}
+_USING_KEYS: Mapping[str, tuple[str, ...]] = {
+    "delta.invariants": ("invariants", "columnInvariants"),
+    "delta.generationExpression": ("generatedColumns",),
+    "delta.identity.": ("identityColumns",),
+    "delta.typeChanges": _WIDENING,
+    "CURRENT_DEFAULT": ("allowColumnDefaults",),
+    COLLATIONS_KEY: ("collations", "collations-preview"),
+}
+_USING_TYPES: Mapping[DataType, tuple[str, ...]] = {
+    TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ"),
+    VARIANT: ("variantType", "variantType-preview"),
+}
 _FIELD_KEY = {
     "invariants": "delta.invariants",
     "columnInvariants": "delta.invariants",
@@ -148,6 +215,18 @@ def _fields(type_: DataType) -> Iterator[StructField]:
             yield from _fields(value)
         case _:
             return
+
+
+def _leaf_types(type_: DataType) -> Iterator[DataType]:
+    """The type itself, or what an array or map holds; a struct's own fields come by themselves."""
+    match type_:
+        case ArrayType(element):
+            yield from _leaf_types(element)
+        case MapType(key, value):
+            yield from _leaf_types(key)
+            yield from _leaf_types(value)
+        case _:
+            yield type_
 
 
 def _s(names: list[str]) -> str:

@@ -9,6 +9,7 @@ between, the winners. Each rule says which winner it cannot stand:
   under which the rows were not written. What changes no data brings no rows; and for a transaction that only rearranges
   rows the order does not matter. One that records something of what it read (a domain, an application's version) is no
   such.
+* metaData that holds only for the files which the transaction knows (a new constraint, partitioning or type): any add.
 * delete/read: a file that it read is gone.
 * delete/delete, add/add, delete/add: a file that it removes or adds again is not the one that it knew.
 * txn: the same application, whose version it read or writes. domainMetadata: the same domain, but for
@@ -37,13 +38,18 @@ __all__ = ["check_conflicts"]
 _SHOWN_PATHS = 3
 
 
-def check_conflicts(intent: Intent, isolation: str, winners: Winners) -> None:
-    """Returns where the transaction is still valid after the winners; raises CommitConflict where it is not."""
+def check_conflicts(intent: Intent, isolation: str, winners: Winners, every_file: bool = False) -> None:
+    """Returns where the transaction is still valid after the winners; raises CommitConflict where it is not.
+
+    every_file: whether it holds only for the files that its snapshot has.
+    """
     _check_state(intent, winners)
     if not winners.commits.actions.num_rows:
         return
     _check_removes(intent, winners)
     _check_adds_again(intent, winners)
+    if every_file:
+        _check_no_adds(intent, winners)
     if not intent.rearranges and isolation != "SnapshotIsolation":
         _check_new_rows(intent, isolation, winners)
 
@@ -82,6 +88,12 @@ def _check_adds_again(intent: Intent, winners: Winners) -> None:
     canonical, raw, versions = winners.paths(is_remove=False)
     added = {key: action.path for key, action in intent.adds.items()}
     _refuse(intent, "add-add", "added again", "adds", added, canonical, raw, versions)
+
+
+def _check_no_adds(intent: Intent, winners: Winners) -> None:
+    _, raw, versions = winners.paths(is_remove=False)
+    if len(raw):
+        raise _files_conflict(intent, "append", "added", "has new metadata for", raw, versions)
 
 
 def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:

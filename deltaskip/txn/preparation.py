@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError
@@ -12,19 +12,23 @@ from importlib.metadata import version as installed_version
 from typing import Any
 
 from deltaskip.actions import Action, CommitInfo, DomainMetadata, Metadata, Protocol, RemoveFile, to_line
-from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.errors import CorruptLog, InvalidCommit, UnsupportedFeature
 from deltaskip.features import Change, check_readable, check_writable
+from deltaskip.features.registry import has_feature
 from deltaskip.features.writing import is_true
 from deltaskip.log import Snapshot
 from deltaskip.log.snapshot import ICT_ENABLED
-from deltaskip.schema import StructType, parse_schema
+from deltaskip.schema import StructType, parse_schema, physical_name, physical_schema
 from deltaskip.txn.file_actions import FileRules, check_files, is_uri
 from deltaskip.txn.intent import Intent, isolation_level
 from deltaskip.txn.known_files import Known, known_files
-from deltaskip.txn.row_ids import assign_row_ids, tracks_rows
+from deltaskip.txn.row_ids import assign_row_ids, check_enabling, check_given_ids, tracks_rows
+from deltaskip.txn.table_change import NewState, check_metadata, check_protocol, check_uses, file_dependence
 
-__all__ = ["Prepared", "commit_text", "engine_info", "prepare"]
+__all__ = ["CLUSTERING", "Prepared", "commit_text", "engine_info", "prepare"]
 
+CLUSTERING = "delta.clustering"
+_ROW_TRACKING = "delta.enableRowTracking"
 _ICT_VERSION = "delta.inCommitTimestampEnablementVersion"
 _ICT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 
@@ -34,7 +38,7 @@ class Prepared:
     """A transaction whose every action is allowed on the table as it was read.
 
     known: what the snapshot says of the files that are removed or added again. protocol, metadata: those after the
-    commit.
+    commit. every_file: whether it holds only for the files that are in the table as it was read.
     """
 
     intent: Intent
@@ -42,6 +46,7 @@ class Prepared:
     protocol: Protocol
     metadata: Metadata
     isolation: str
+    every_file: bool
 
 
 def prepare(intent: Intent) -> Prepared:
@@ -49,24 +54,15 @@ def prepare(intent: Intent) -> Prepared:
 
     Raises UnsupportedFeature naming every feature in the way, and InvalidCommit for actions that the protocol forbids.
     """
-    base = intent.base
-    protocol, metadata = intent.protocol or base.protocol, intent.metadata or base.metadata
     known = _known(intent)
-    where = f"Version {base.version} of {base.root}"
-    change = _change(intent, known)
-    schema = base.schema
-    if intent.protocol is None and intent.metadata is None:
-        check_writable(base.protocol, base.properties, schema, where, change)
-    else:
-        check_writable(base.protocol, base.properties, schema, where, Change())
-        where = f"The new state of {base.root}"
-        _check_protocol(base, protocol)
-        check_readable(protocol, metadata.configuration, base.root, base.version + 1)
-        schema = parse_schema(metadata.schema_string) if metadata.schema_string else StructType(())
-        check_writable(protocol, metadata.configuration, schema, where, change)
-    _check_metadata(base, metadata, schema)
-    check_files(intent, known, FileRules.of(intent, protocol, metadata, schema))
-    return Prepared(intent, known, protocol, metadata, isolation_level(metadata.configuration))
+    state = _check_state(intent, _change(intent, known))
+    check_files(intent, known, FileRules.of(intent, state.protocol, state.metadata, state.schema))
+    if tracks_rows(state.protocol, state.metadata):
+        check_given_ids(intent.base, intent.adds.values())
+    every_file = _check_files_of(intent, state)
+    _check_clustering(intent, state)
+    isolation = isolation_level(state.metadata.configuration)
+    return Prepared(intent, known, state.protocol, state.metadata, isolation, every_file)
 
 
 def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
@@ -77,7 +73,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     intent, version = prepared.intent, latest.version + 1
     now = time.time_ns() // 1_000_000
     enabled = is_true(prepared.metadata.configuration, ICT_ENABLED)
-    previous = latest.in_commit_timestamp if enabled else None
+    previous = _previous_timestamp(latest) if enabled else None
     # PROTOCOL, In-Commit Timestamps: later than that of the version before, whatever the clock says.
     timestamp = now if previous is None else max(now, previous + 1)
     metadata = _with_enablement(intent, latest, version, timestamp) if enabled else intent.metadata
@@ -133,10 +129,30 @@ def _parameter(value: Any) -> str:
 def _with_enablement(intent: Intent, latest: Snapshot, version: int, timestamp: int) -> Metadata | None:
     """PROTOCOL, In-Commit Timestamps: a commit that enables them says from which version and time on."""
     metadata = intent.metadata
-    if metadata is None or is_true(latest.properties, ICT_ENABLED):
-        return metadata
-    since = {_ICT_VERSION: str(version), _ICT_TIMESTAMP: str(timestamp)}
+    if metadata is None:
+        return None
+    if is_true(latest.properties, ICT_ENABLED):
+        since = {name: latest.properties[name] for name in (_ICT_VERSION, _ICT_TIMESTAMP) if name in latest.properties}
+    else:
+        since = {_ICT_VERSION: str(version), _ICT_TIMESTAMP: str(timestamp)}
     return replace(metadata, configuration={**metadata.configuration, **since})
+
+
+def _previous_timestamp(latest: Snapshot) -> int | None:
+    """When the version before was committed: its in-commit timestamp, before there were some its file's time.
+
+    Raises CorruptLog where the table keeps in-commit timestamps and that commit has none.
+    """
+    own = latest.segment.own_commit
+    if not is_true(latest.properties, ICT_ENABLED):
+        return None if own is None else own.file.modified_ms
+    timestamp = latest.in_commit_timestamp
+    if timestamp is None:
+        raise CorruptLog(
+            f"Version {latest.version} of {latest.root} has no inCommitTimestamp although the table keeps in-commit "
+            f"timestamps, so the next cannot be told: restore its commit, or disable {ICT_ENABLED} with Spark."
+        )
+    return timestamp
 
 
 def _known(intent: Intent) -> Mapping[str, Known]:
@@ -164,25 +180,69 @@ def _change(intent: Intent, known: Mapping[str, Known]) -> Change:
     )
 
 
-def _check_protocol(base: Snapshot, protocol: Protocol) -> None:
-    """A feature cannot be dropped by a protocol action alone: what it left in the table must go first."""
-    old = base.protocol
-    before = {*(old.reader_features or ()), *(old.writer_features or ())}
-    after = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    lost = sorted(before - after)
-    lower = (
-        protocol.min_reader_version < old.min_reader_version or protocol.min_writer_version < old.min_writer_version
-    )
-    if lost or lower:
-        what = f"drop the table feature {', '.join(lost)}" if lost else "lower the protocol version"
+def _check_state(intent: Intent, change: Change) -> NewState:
+    """The table after the commit, its protocol and metadata checked."""
+    base = intent.base
+    protocol, metadata = intent.protocol or base.protocol, intent.metadata or base.metadata
+    where = f"Version {base.version} of {base.root}"
+    if intent.protocol is None and intent.metadata is None:
+        check_writable(base.protocol, base.properties, base.schema, where, change)
+        return NewState(base, protocol, metadata, base.schema)
+    check_writable(base.protocol, base.properties, base.schema, where, Change())
+    check_protocol(base, protocol)
+    schema = parse_schema(metadata.schema_string) if metadata.schema_string else StructType(())
+    state = NewState(base, protocol, metadata, schema)
+    check_uses(state)
+    check_readable(protocol, metadata.configuration, base.root, base.version + 1)
+    check_writable(protocol, metadata.configuration, schema, f"The new state of {base.root}", change)
+    check_metadata(state)
+    return state
+
+
+def _check_files_of(intent: Intent, state: NewState) -> bool:
+    """Whether the commit holds only for the files that its snapshot has, so that other writers must add none."""
+    base, metadata = state.base, state.metadata
+    dependence = None if intent.metadata is None else file_dependence(state)
+    if dependence is not None and base.num_files > len(intent.removes):
+        raise InvalidCommit(
+            f"The metaData of a commit to {base.root} {dependence}, which files of version {base.version} may not "
+            f"obey: remove them in the same transaction, or make the change with Spark."
+        )
+    enables = is_true(metadata.configuration, _ROW_TRACKING) and not is_true(base.properties, _ROW_TRACKING)
+    if enables:
+        mode = state.mode
+        names = [name for field in state.schema.fields for name in (field.name, physical_name(field, mode))]
+        check_enabling(base, metadata, names, {*intent.adds, *intent.removes})
+    return dependence is not None or (enables and not tracks_rows(base.protocol, base.metadata))
+
+
+def _check_clustering(intent: Intent, state: NewState) -> None:
+    """PROTOCOL, Clustered Table: the domain names columns by their physical paths."""
+    domain = intent.domains.get(CLUSTERING)
+    if domain is None or domain.removed:
+        return
+    root = state.base.root
+    if not has_feature(state.protocol, "clustering"):
         raise UnsupportedFeature(
-            f"A transaction cannot {what} of {base.root}: use ALTER TABLE … DROP FEATURE with a client that has it."
+            f"Version {state.base.version} of {root} does not have the writer feature clustering, so {CLUSTERING} "
+            f"cannot be set: enable it first."
+        )
+    if state.metadata.partition_columns:
+        raise InvalidCommit(f"{root} is partitioned, so {CLUSTERING} cannot be set: cluster an unpartitioned table.")
+    known = set(_paths_of(physical_schema(state.schema, state.mode)))
+    try:
+        named = {tuple(path) for path in json.loads(domain.configuration)["clusteringColumns"]}
+    except (ValueError, KeyError, TypeError, RecursionError):
+        named = {()}
+    if not named <= known:
+        raise InvalidCommit(
+            f"The domain {CLUSTERING} of a commit to {root} must list clusteringColumns by the physical paths of "
+            f"columns that are there: {domain.configuration}."
         )
 
 
-def _check_metadata(base: Snapshot, metadata: Metadata, schema: StructType) -> None:
-    unknown = [name for name in metadata.partition_columns if name not in schema.names]
-    if unknown:
-        raise InvalidCommit(f"The metaData of a commit to {base.root} partitions by {unknown[0]}, which is no column.")
-    if metadata.id != base.metadata.id:
-        raise InvalidCommit(f"The metaData of a commit to {base.root} must keep the table's id, {base.metadata.id}.")
+def _paths_of(schema: StructType) -> Iterator[tuple[str, ...]]:
+    for field in schema.fields:
+        yield (field.name,)
+        if isinstance(field.type, StructType):
+            yield from ((field.name, *path) for path in _paths_of(field.type))

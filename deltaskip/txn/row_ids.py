@@ -6,28 +6,81 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol
+from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, canonical_path
 from deltaskip.errors import CorruptLog, InvalidCommit
 from deltaskip.features.registry import has_feature
 from deltaskip.features.writing import is_true
 from deltaskip.log import Snapshot
+from deltaskip.log.live_adds import live_adds
 from deltaskip.txn.file_actions import num_records, parsed_stats
 from deltaskip.txn.known_files import Known
 
-__all__ = ["ROW_TRACKING_DOMAIN", "assign_row_ids", "tracks_rows"]
+__all__ = ["ROW_TRACKING_DOMAIN", "assign_row_ids", "check_enabling", "check_given_ids", "tracks_rows"]
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 _MARK = "rowIdHighWaterMark"
+_SUSPENDED = "delta.rowTrackingSuspended"
+_MATERIALIZED = (
+    "delta.rowTracking.materializedRowIdColumnName",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+)
+_BATCH_ROWS = 1 << 16
 
 
 def tracks_rows(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether writers must assign row ids: also where they are not enabled for readers, but not while suspended."""
-    return has_feature(protocol, "rowTracking") and not is_true(metadata.configuration, "delta.rowTrackingSuspended")
+    return has_feature(protocol, "rowTracking") and not is_true(metadata.configuration, _SUSPENDED)
+
+
+def check_enabling(base: Snapshot, metadata: Metadata, columns: Iterable[str], again: Collection[str]) -> None:
+    """Raises InvalidCommit where `delta.enableRowTracking` may not become true.
+
+    columns: logical and physical names of the table's columns; again: canonical paths of files that the commit adds,
+    which gives them row ids. Other writers must not add files meanwhile unless row ids were asked for before.
+    # PROTOCOL, Row Tracking, Writer Requirements
+    """
+    if is_true(metadata.configuration, _SUSPENDED):
+        raise InvalidCommit(
+            f"The metaData of a commit to {base.root} enables row tracking and has {_SUSPENDED}: unset one of them."
+        )
+    taken = {name.lower() for name in columns}
+    for name in _MATERIALIZED:
+        column = metadata.configuration.get(name, "").lower()
+        if not column or column in taken:
+            raise InvalidCommit(
+                f"The metaData of a commit to {base.root} enables row tracking, so {name} must name a column that the "
+                f"table does not have: set it in the same transaction."
+            )
+        taken.add(column)
+    for adds in live_adds(base, _BATCH_ROWS, ["path", "base_row_id", "default_row_commit_version"]):
+        lacks = pc.or_(pc.is_null(adds["base_row_id"]), pc.is_null(adds["default_row_commit_version"]))
+        for path in adds["path"].filter(lacks).to_pylist():
+            if canonical_path(path) not in again:
+                raise InvalidCommit(
+                    f"Row tracking of {base.root} cannot be enabled while {path} has no row ids: add it again first, "
+                    f"or in the same transaction."
+                )
+
+
+def check_given_ids(base: Snapshot, adds: Iterable[AddFile]) -> None:
+    """Raises InvalidCommit where an add brings row ids that the table has not given out: other writers may by now."""
+    given = [add for add in adds if add.base_row_id is not None]
+    if not given:
+        return
+    mark = _high_water_mark(base)
+    for add in given:
+        first = add.base_row_id or 0
+        last = first + max(num_records(parsed_stats(add)) or 1, 1) - 1
+        if last > mark:
+            raise InvalidCommit(
+                f"{add.path} cannot be added to {base.root} with the row ids {first} to {last}: only ids up to {mark} "
+                f"are given out; leave baseRowId out and the commit assigns it."
+            )
 
 
 def assign_row_ids(
@@ -77,10 +130,10 @@ def _high_water_mark(latest: Snapshot) -> int:
             )
         return -1
     try:
-        mark = json.loads(domain.configuration)[_MARK]
+        mark = int(json.loads(domain.configuration)[_MARK])
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptLog(
             f"The domain {ROW_TRACKING_DOMAIN} of version {latest.version} of {latest.root} has no {_MARK}: restore "
             f"the commit that set it."
         ) from error
-    return int(mark)
+    return mark

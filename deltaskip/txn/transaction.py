@@ -17,7 +17,7 @@ from deltaskip.storage import join
 from deltaskip.storage.steps import step
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
-from deltaskip.txn.preparation import commit_text, prepare
+from deltaskip.txn.preparation import CLUSTERING, commit_text, prepare
 from deltaskip.txn.row_ids import ROW_TRACKING_DOMAIN
 from deltaskip.txn.winners import read_winners
 
@@ -27,7 +27,7 @@ MAX_ATTEMPTS = 1000
 _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0
 # Domains that belong to the protocol and that this package understands.
-_OWN_DOMAINS = frozenset(("delta.clustering",))
+_OWN_DOMAINS = frozenset((CLUSTERING,))
 
 
 class Transaction:
@@ -147,7 +147,7 @@ class Transaction:
                 if landed is not None:
                     # An attempt whose outcome was not known has succeeded after all.
                     return self._finish(latest, landed)
-                check_conflicts(self._intent, prepared.isolation, winners)
+                check_conflicts(self._intent, prepared.isolation, winners, prepared.every_file)
                 checked = latest.version
             text = commit_text(prepared, latest, self._txn_id)
             if self._try(text, latest):

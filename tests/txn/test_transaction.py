@@ -150,10 +150,10 @@ def test_state_is_set_in_one_commit(folder: Path) -> None:
 
 @pytest.mark.parametrize("domain", ["delta.rowTracking", "delta.somethingNew"])
 def test_domains_of_the_protocol_are_not_for_users(folder: Path, domain: str) -> None:
-    txn = make_table(folder, features=["domainMetadata"]).transaction()
+    txn = make_table(folder, features=["domainMetadata", "clustering"]).transaction()
     with pytest.raises(InvalidCommit, match="belongs to the protocol"):
         txn.set_domain(domain, "{}")
-    txn.set_domain("delta.clustering", "{}")
+    txn.set_domain("delta.clustering", '{"clusteringColumns":[["id"]]}')
     assert txn.commit() == 1
 
 

@@ -1,0 +1,200 @@
+"""Whether a transaction may set its protocol and metadata: every feature kept and listed, and old files not broken.
+
+# PROTOCOL, Table Features, Column Mapping, Row Tracking, CHECK Constraints, Clustered Table
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from deltaskip.actions import Metadata, Protocol
+from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.writing import uses_of
+from deltaskip.log import Snapshot
+from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
+from deltaskip.schema.mapping import MappingMode, field_id, mapping_mode
+from deltaskip.stats.layout import widened_types
+
+__all__ = ["NewState", "check_metadata", "check_protocol", "check_uses", "file_dependence"]
+
+_MAX_ID = "delta.columnMapping.maxColumnId"
+_RULE_KEYS = ("delta.invariants", "delta.generationExpression", "delta.identity.")
+# It moves with the values that writers give out.
+_IDENTITY_MARK = "delta.identity.highWaterMark"
+_NEEDS = {"rowTracking": "domainMetadata", "clustering": "domainMetadata"}
+
+
+@dataclass(frozen=True, slots=True)
+class NewState:
+    """The table as it is after the commit, beside the snapshot that the transaction read."""
+
+    base: Snapshot
+    protocol: Protocol
+    metadata: Metadata
+    schema: StructType
+
+    @property
+    def mode(self) -> MappingMode:
+        """How its files name the columns."""
+        return mapping_mode(self.protocol, self.metadata.configuration)
+
+
+def check_protocol(base: Snapshot, protocol: Protocol) -> None:
+    """Raises UnsupportedFeature where a feature is dropped, InvalidCommit where the protocol contradicts itself.
+
+    A feature cannot be dropped by a protocol action alone: what it left in the table must go first.
+    """
+    if protocol.min_writer_version == 7 and protocol.writer_features is None:
+        _refuse_protocol(base, "has writer version 7 and lists no writerFeatures")
+    old = base.protocol
+    lost = sorted(_features(old) - _features(protocol))
+    lower = (
+        protocol.min_reader_version < old.min_reader_version or protocol.min_writer_version < old.min_writer_version
+    )
+    if lost or lower:
+        what = f"drop the table feature {', '.join(lost)}" if lost else "lower the protocol version"
+        raise UnsupportedFeature(
+            f"A transaction cannot {what} of {base.root}: use ALTER TABLE … DROP FEATURE with a client that has it, "
+            f"and list every feature that the plain version implied."
+        )
+    listed, read = set(protocol.writer_features or ()), set(protocol.reader_features or ())
+    for name in sorted(read - listed):
+        _refuse_protocol(base, f"lists {name} in its readerFeatures but not in its writerFeatures")
+    if protocol.min_writer_version < 7 and listed:
+        _refuse_protocol(base, "lists writerFeatures, which need writer version 7")
+    for name in sorted(listed - read):
+        feature = FEATURES.get(name)
+        implied = feature is not None and feature.legacy_reader_version == protocol.min_reader_version
+        if feature is not None and feature.kind == "reader-writer" and not implied:
+            _refuse_protocol(base, f"lists {name} in its writerFeatures but not in its readerFeatures")
+    for name, needed in _NEEDS.items():
+        if name in listed and needed not in listed:
+            _refuse_protocol(base, f"is incomplete: {name} needs {needed}")
+
+
+def check_uses(state: NewState) -> None:
+    """Raises InvalidCommit where the metadata begins to use a feature that the protocol does not have."""
+    base = state.base
+    before = uses_of(base.properties, base.schema)
+    for names, what in uses_of(state.metadata.configuration, state.schema).items():
+        if names not in before and not any(has_feature(state.protocol, name) for name in names):
+            _refuse(state, f"uses {what}, which needs the table feature {names[0]}; set a protocol that lists it, too")
+
+
+def check_metadata(state: NewState) -> None:
+    """Raises InvalidCommit where the metadata contradicts itself, or is another table's."""
+    base, metadata = state.base, state.metadata
+    unknown = [name for name in metadata.partition_columns if name not in state.schema.names]
+    if unknown:
+        raise InvalidCommit(f"The metaData of a commit to {base.root} partitions by {unknown[0]}, which is no column.")
+    if metadata.id != base.metadata.id:
+        raise InvalidCommit(f"The metaData of a commit to {base.root} must keep the table's id, {base.metadata.id}.")
+    if state.mode != "none":
+        _check_mapping(state)
+
+
+def file_dependence(state: NewState) -> str | None:
+    """What of the metadata files that are in the table may not obey; None where they do.
+
+    It is allowed only where the commit removes every file, and no other writer adds one meanwhile.
+    """
+    base, metadata = state.base, state.metadata
+    for name, text in metadata.configuration.items():
+        if name.startswith("delta.constraints.") and base.properties.get(name) != text:
+            return f"sets the constraint {name.removeprefix('delta.constraints.')}"
+    if metadata.partition_columns != base.partition_columns:
+        return "changes the partition columns"
+    if state.mode != base.mapping_mode and (base.mapping_mode, state.mode) != ("none", "name"):
+        return "changes the column mapping mode"
+    return next(_changed_columns(state, base.schema, state.schema, ""), None)
+
+
+def _changed_columns(state: NewState, old: StructType, new: StructType, above: str) -> Iterator[str]:
+    before = state.base.mapping_mode
+    by_name = {field.name: field for field in old.fields}
+    by_physical = {physical_name(field, before): field for field in old.fields}
+    for field in new.fields:
+        name = f"{above}{field.name}"
+        same_name = by_name.pop(field.name, None)
+        if same_name is not None and physical_name(same_name, before) != physical_name(field, state.mode):
+            yield f"changes the physical name of the column {name}"
+        known = by_physical.get(physical_name(field, state.mode))
+        if not field.nullable and (known is None or known.nullable):
+            yield f"sets the column {name} to NOT NULL"
+        for key, value in field.metadata.items():
+            ruled = key.startswith(_RULE_KEYS) and key != _IDENTITY_MARK
+            if ruled and (known is None or known.metadata.get(key) != value):
+                yield f"sets {key} of the column {name}"
+        if known is not None:
+            yield from _changed_types(state, known.type, field, field.type, name)
+    for gone in by_name.values():
+        if state.mode == "none":
+            yield f"drops the column {above}{gone.name}"
+
+
+def _changed_types(state: NewState, old: DataType, field: StructField, new: DataType, name: str) -> Iterator[str]:
+    match old, new:
+        case StructType(), StructType():
+            yield from _changed_columns(state, old, new, f"{name}.")
+        case ArrayType(a), ArrayType(b):
+            yield from _changed_types(state, a, field, b, f"{name}.element")
+        case MapType(k, v), MapType(l, w):
+            yield from _changed_types(state, k, field, l, f"{name}.key")
+            yield from _changed_types(state, v, field, w, f"{name}.value")
+        case _:
+            if old != new and json.loads(type_to_json(old)) not in widened_types(field.metadata):
+                yield f"changes the type of the column {name}"
+
+
+def _check_mapping(state: NewState) -> None:
+    """PROTOCOL, Column Mapping: unique ids, unique physical names, and a highest id that never goes down."""
+    ids: set[int] = set()
+    for fields in _structs(state.schema):
+        names: set[str] = set()
+        for field in fields:
+            name, number = physical_name(field, state.mode), field_id(field)
+            if name in names:
+                _refuse(state, f"has the physical name {name} twice")
+            if number is None:
+                _refuse(state, f"has no column id for {field.name}")
+            if number in ids:
+                _refuse(state, f"has the column id {number} twice")
+            names.add(name)
+            ids.add(number)
+    highest = _number(state.metadata.configuration.get(_MAX_ID))
+    if highest is None or highest < max(ids, default=0) or highest < (_number(state.base.properties.get(_MAX_ID)) or 0):
+        _refuse(state, f"must set {_MAX_ID} to at least every column id, and to no less than before")
+
+
+def _structs(type_: DataType) -> Iterator[Iterable[StructField]]:
+    match type_:
+        case StructType(fields):
+            yield fields
+            for field in fields:
+                yield from _structs(field.type)
+        case ArrayType(element):
+            yield from _structs(element)
+        case MapType(key, value):
+            yield from _structs(key)
+            yield from _structs(value)
+
+
+def _features(protocol: Protocol) -> set[str]:
+    listed = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    return listed | {name for name in FEATURES if has_feature(protocol, name)}
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+def _refuse(state: NewState, why: str) -> NoReturn:
+    raise InvalidCommit(f"The metaData of a commit to {state.base.root} {why}.")
+
+
+def _refuse_protocol(base: Snapshot, why: str) -> NoReturn:
+    raise InvalidCommit(f"The protocol of a commit to {base.root} {why}; write it as the protocol asks.")
