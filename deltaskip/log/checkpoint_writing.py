@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CheckpointMetadata, PartitionValueError, Sidecar
+from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
 from deltaskip.log.checkpoint_files import CheckpointFile
 from deltaskip.log.checkpoint_rows import STATE_TYPES, AddRows, state_rows
@@ -62,8 +63,10 @@ def write_checkpoint(
 
     V2 with sidecars where `delta.checkpointPolicy` is v2 and the table has the feature, else one classic file.
     group_rows: rows of a row group; sidecar_rows: about so many file actions a sidecar.
-    Raises CorruptLog where the log that it is made from is damaged, StorageError, SchemaError for bad properties.
+    Raises UnsupportedFeature where the table may hold actions that are not known here, CorruptLog where the log that it
+    is made from is damaged, StorageError, SchemaError for bad properties.
     """
+    check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
     own = snapshot.segment.checkpoint
     if own is not None and own.version == snapshot.version:
         # A reader may be in the middle of it, so it is never replaced.

@@ -13,13 +13,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from deltaskip.errors import CorruptLog
+from deltaskip.features import check_maintainable
 from deltaskip.log.checkpoint import open_checkpoint
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, parse_log_file
 from deltaskip.log.history import commit_time
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.table_properties import duration_ms
+from deltaskip.log.table_properties import duration_ms, version_of
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.steps import step
 
@@ -36,9 +37,10 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
 
     snapshot: of the latest version; its properties hold. now_ms: milliseconds since the epoch, the clock's if None.
     Every version committed after the cut-off, midnight UTC of the day so long ago, can be rebuilt afterwards; where no
-    checkpoint lies far enough back nothing is deleted. Raises StorageError, SchemaError for a property that is no
-    duration.
+    checkpoint lies far enough back nothing is deleted. Raises UnsupportedFeature where a feature that is not known here
+    may need more of the log, StorageError, SchemaError for a property that is no duration or no version.
     """
+    check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     kept_for = duration_ms(snapshot.properties, "delta.logRetentionDuration", "interval 30 days")
     listing = list_log(snapshot.storage, snapshot.root)
@@ -65,9 +67,7 @@ def _first_kept(snapshot: Snapshot, listing: LogListing, cutoff_ms: int) -> int 
     candidates = [version for version in listing.checkpoints if version <= versions[position - 1]]
     usable = (version for version in sorted(candidates, reverse=True) if _opens(snapshot, listing, version))
     first = next(usable, None)
-    if first is None or first < int(snapshot.properties.get(_PROTECTED, "0")):
-        return None
-    return first
+    return None if first is None or first < version_of(snapshot.properties, _PROTECTED, 0) else first
 
 
 def _opens(snapshot: Snapshot, listing: LogListing, version: int) -> bool:
@@ -106,7 +106,7 @@ def _delete_sidecars(snapshot: Snapshot, first: int, before_ms: int) -> Iterator
         return
     try:
         needed = {
-            path
+            path.rpartition("/")[2]
             for refs in listing.checkpoints.values()
             for ref in refs
             for path in open_checkpoint(snapshot.storage, snapshot.root, ref).sidecars
@@ -115,7 +115,8 @@ def _delete_sidecars(snapshot: Snapshot, first: int, before_ms: int) -> Iterator
         # What a checkpoint that cannot be read needs is not known.
         return
     for info in old:
-        if info.path not in needed:
+        # By name: a checkpoint may spell the location in another way than the listing.
+        if info.name not in needed:
             snapshot.storage.delete(info.path)
             step("deleted")
             yield f"{SIDECAR_FOLDER}/{info.name}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from deltaskip.errors import SchemaError
 
-__all__ = ["CHECKPOINT_INTERVAL", "checkpoint_interval", "duration_ms", "flag"]
+__all__ = ["CHECKPOINT_INTERVAL", "checkpoint_interval", "duration_ms", "flag", "version_of"]
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 _DEFAULT_INTERVAL = 10
@@ -56,3 +56,11 @@ def flag(properties: Mapping[str, str], name: str, default: bool) -> bool:
     """A property that is true or false."""
     text = properties.get(name)
     return default if text is None else text.strip().lower() == "true"
+
+
+def version_of(properties: Mapping[str, str], name: str, default: int) -> int:
+    """A property that is a version of the table. Raises SchemaError for one that is none."""
+    text = properties.get(name, str(default)).strip()
+    if not (text.isascii() and text.isdigit()):
+        raise SchemaError(f"The table property {name} is {text!r}; it must be a version of the table.")
+    return int(text)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from deltaskip.errors import SchemaError
+from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint_writing import write_checkpoint
 from deltaskip.log.cleanup import clean_up_log
@@ -115,6 +116,53 @@ def test_protected_history_is_not_cut_off_piece_by_piece(table: TableBuilder) ->
     days_ago(table.log / f"{3:020d}.checkpoint.parquet", 57)
     clean(table)
     assert versions(table) == [3, 4]
+
+
+def test_a_protected_version_that_is_none_stops_the_clean_up(table: TableBuilder) -> None:
+    build(table, [60, 59, 20], [1], **{"delta.requireCheckpointProtectionBeforeVersion": "soon"})
+    with pytest.raises(SchemaError, match="requireCheckpointProtectionBeforeVersion is 'soon'"):
+        clean(table)
+    assert versions(table) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "named"),
+    [
+        ({"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["keepsMore"]}, "keepsMore"),
+        ({"minReaderVersion": 1, "minWriterVersion": 8}, "writer version 8"),
+    ],
+)
+def test_the_log_of_a_table_that_is_not_understood_is_left_alone(
+    table: TableBuilder, protocol: dict[str, object], named: str
+) -> None:
+    build(table, [60, 59, 58], [1])
+    table.commit({"protocol": protocol})
+    with pytest.raises(UnsupportedFeature, match=f"needs {named}, which deltaskip does not know"):
+        clean(table)
+    with pytest.raises(UnsupportedFeature, match=f"Version 3 of .* needs {named}"):
+        write_checkpoint(table.load())
+    assert (versions(table), versions(table, "checkpoint.parquet")) == ([0, 1, 2, 3], [1])
+
+
+def test_sidecars_are_kept_however_their_checkpoint_spells_their_place(table: TableBuilder) -> None:
+    build(table, [60, 59, 58, 57], [1, 3], protocol=V2, **{"delta.checkpointPolicy": "v2"})
+    checkpoint = table.load(3).checkpoint
+    assert checkpoint is not None
+    [sidecar] = checkpoint.sidecars
+    [main] = table.log.glob(f"{3:020d}.checkpoint.*")
+    elsewhere = table.path.parent / "same"
+    elsewhere.symlink_to(table.path)
+    rows = pq.read_table(main).to_pylist()
+    actions = [{name: value for name, value in row.items() if value is not None} for row in rows]
+    for action in actions:
+        if "sidecar" in action:
+            action["sidecar"]["path"] = f"file://{elsewhere}/_delta_log/_sidecars/{Path(sidecar).name}"
+    table.parquet(main.name, actions)
+    for file in table.log.rglob("*.parquet"):
+        days_ago(file, 57)
+    clean(table)
+    assert [file.name for file in (table.log / "_sidecars").iterdir()] == [Path(sidecar).name]
+    assert table.paths() == ["f0", "f1", "f2", "f3"]
 
 
 def test_compactions_that_reach_before_the_checkpoint_go(table: TableBuilder) -> None:
