@@ -1,5 +1,6 @@
-"""Storage: list, read, read ranges, on local files, pyarrow.fs and object stores."""
+"""Storage: list, read, read ranges, on local files, pyarrow.fs, object stores and Spark's Hadoop."""
 
+from deltaskip.storage.hadoop import HadoopStorage
 from deltaskip.storage.interface import FileInfo, Storage
 from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import is_local, join, parent, parse_location, uri_of
@@ -9,6 +10,7 @@ from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 __all__ = [
     "ArrowStorage",
     "FileInfo",
+    "HadoopStorage",
     "LocalStorage",
     "ObjectStorage",
     "Storage",

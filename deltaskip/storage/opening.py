@@ -8,14 +8,18 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from deltaskip.errors import StorageError
+from deltaskip.storage.hadoop import HadoopStorage, session_storage
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import is_local, parse_location, scheme_of, split_authority
-from deltaskip.storage.remote import ArrowStorage, ObjectStorage
+from deltaskip.storage.remote import ArrowStorage, ObjectStorage, first_line
 
 __all__ = ["open_storage", "storage_for"]
 
-_ARROW_SCHEMES = {"s3", "s3a", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss"}
+_ARROW_SCHEMES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss"}
+# Through the running Spark; of these, pyarrow reads some by libhdfs.
+_HADOOP_SCHEMES = {"hdfs", "viewfs", "webhdfs", "swebhdfs"}
+_LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
 # Options of the HTTP client, which obstore takes apart from those of the store.
 _CLIENT_OPTIONS = frozenset(
     (
@@ -44,10 +48,12 @@ def open_storage(
 
     table: a path, a `file:` URI, or a remote URI (`s3://`, `gs://`, `abfss://`, `hdfs://` …). storage_options: named as
     in obstore (`aws_region`, `azure_storage_account_key` …). Nothing is read yet.
-    Raises StorageError for a scheme that nothing here serves.
+    `hdfs://`, and whatever scheme nothing else here serves, goes through the running Spark session, whose
+    configuration takes the place of storage_options. Raises StorageError for a scheme that nothing here serves.
     """
     root = parse_location(table)
-    return storage_for(root, storage_options), root
+    storage = storage_for(root, storage_options)
+    return storage, storage.located(root) if isinstance(storage, HadoopStorage) else root
 
 
 def storage_for(
@@ -64,14 +70,36 @@ def storage_for(
         storage_options = near.options
     if scheme in _OBJECT_SCHEMES and find_spec("obstore") is not None:
         return _object_storage(base, storage_options)
+    if scheme not in _ARROW_SCHEMES | _OBJECT_SCHEMES:
+        return _hadoop_storage(location, base, scheme, storage_options)
     if storage_options:
         raise StorageError(f"Opening {location} with storage_options needs obstore: pip install 'deltaskip[cloud]'.")
     if scheme in _ARROW_SCHEMES:
         return _arrow_storage(base, scheme)
-    if scheme in _OBJECT_SCHEMES:
-        raise StorageError(f"Opening {location} needs obstore: pip install 'deltaskip[cloud]'.")
-    known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *_OBJECT_SCHEMES}))
-    raise StorageError(f"Nothing here reads the scheme {scheme!r} of {location}: use a local path or one of {known}.")
+    raise StorageError(f"Opening {location} needs obstore: pip install 'deltaskip[cloud]'.")
+
+
+def _hadoop_storage(location: str, base: str, scheme: str, options: Mapping[str, str] | None) -> Storage:
+    found = session_storage(location)
+    if found is None and scheme not in _HADOOP_SCHEMES:
+        known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *_HADOOP_SCHEMES, *_OBJECT_SCHEMES}))
+        raise StorageError(
+            f"Nothing here reads the scheme {scheme!r} of {location}: use a local path or one of {known}, or start a "
+            f"Spark session first whose Hadoop configuration knows it."
+        )
+    if options:
+        raise StorageError(
+            f"Opening {location} takes no storage_options: give them to the Spark session as spark.hadoop.* settings."
+        )
+    if found is not None:
+        return found
+    cure = "start a Spark session first (classic, not Connect)"
+    if scheme not in _LIBHDFS_SCHEMES:
+        raise StorageError(f"Opening {location} goes through Spark: {cure}.")
+    try:
+        return _arrow_storage(base, scheme)
+    except StorageError as error:
+        raise StorageError(f"{str(error).rstrip('.')}; {cure}, or set up libhdfs for pyarrow.") from error
 
 
 def _object_storage(base: str, options: Mapping[str, str] | None) -> Storage:
@@ -104,5 +132,5 @@ def _arrow_storage(base: str, scheme: str) -> Storage:
             return ArrowStorage(files, target.partition("://")[2], base)
         files, prefix = pafs.FileSystem.from_uri(target + "/")
     except (OSError, pa.ArrowException, ValueError) as error:
-        raise StorageError(f"Cannot open {base}: {error}") from error
+        raise StorageError(f"Cannot open {base}: {first_line(error)}.") from error
     return ArrowStorage(files, prefix, base)

@@ -1,6 +1,5 @@
 """Remote file systems: pyarrow.fs, and object stores through obstore (the `cloud` extra)."""
 
-import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,9 +14,10 @@ import pyarrow.fs as pafs
 from deltaskip.errors import StorageError
 from deltaskip.storage.interface import FileInfo, Storage, joined
 from deltaskip.storage.location import join
+from deltaskip.storage.range_file import RangeFile
 from deltaskip.storage.steps import step
 
-__all__ = ["ArrowStorage", "ObjectStorage"]
+__all__ = ["ArrowStorage", "ObjectStorage", "first_line", "read_side_by_side", "staged"]
 
 # Enough to hide a round trip of some tens of milliseconds; stores throttle single clients well above this.
 _PARALLEL_READS = 32
@@ -59,7 +59,7 @@ class ArrowStorage:
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         """The whole files one after another, and where each starts."""
-        return joined(_read_side_by_side(self, [file.path for file in files]))
+        return joined(read_side_by_side(self, [file.path for file in files]))
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; the caller closes it."""
@@ -100,7 +100,7 @@ class ArrowStorage:
             if not self.exists(path):
                 self.put(path, Path(file).read_bytes())
 
-        return _staged(send)
+        return staged(send)
 
     def delete(self, path: str) -> None:
         """Delete the file; that it is not there is no error."""
@@ -160,11 +160,15 @@ class ObjectStorage:
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         """The whole files one after another, and where each starts."""
-        return joined(_read_side_by_side(self, [file.path for file in files]))
+        return joined(read_side_by_side(self, [file.path for file in files]))
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; the caller closes it."""
-        return pa.PythonFile(_ObjectFile(self, path), mode="r")
+
+        def read_at(offset: int, length: int) -> bytes:
+            return self.read_range(path, offset, length)
+
+        return pa.PythonFile(RangeFile(self.size(path), read_at), mode="r")
 
     def exists(self, path: str) -> bool:
         """Whether there is such an object, or any below it."""
@@ -211,7 +215,7 @@ class ObjectStorage:
             with _naming(path, "write"):
                 obstore.put(self._store, self._key(path), Path(file))
 
-        return _staged(send)
+        return staged(send)
 
     def delete(self, path: str) -> None:
         """Delete the object; that it is not there is no error."""
@@ -224,39 +228,8 @@ class ObjectStorage:
         return location[len(self.base) :].lstrip("/")
 
 
-class _ObjectFile(io.RawIOBase):
-    """An object for random access: one request a read, as Arrow already joins the ranges that it wants."""
-
-    def __init__(self, storage: ObjectStorage, path: str) -> None:
-        super().__init__()
-        self._storage = storage
-        self._path = path
-        self._size = storage.size(path)
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = max(0, start + offset)
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        rest = max(0, self._size - self._position)
-        length = rest if size is None or size < 0 else min(size, rest)
-        data = self._storage.read_range(self._path, self._position, length)
-        self._position += len(data)
-        return data
-
-
-def _read_side_by_side(storage: Storage, paths: Sequence[str]) -> list[bytes]:
+def read_side_by_side(storage: Storage, paths: Sequence[str]) -> list[bytes]:
+    """The whole files, read by several threads."""
     if len(paths) < 2:
         return [storage.read(path) for path in paths]
     with ThreadPoolExecutor(min(_PARALLEL_READS, len(paths))) as pool:
@@ -264,7 +237,7 @@ def _read_side_by_side(storage: Storage, paths: Sequence[str]) -> list[bytes]:
 
 
 @contextmanager
-def _staged(send: Callable[[str], None]) -> Iterator[str]:
+def staged(send: Callable[[str], None]) -> Iterator[str]:
     """A temporary local file, sent at the end of the block and removed in any case."""
     handle, name = tempfile.mkstemp(prefix="deltaskip-")
     os.close(handle)
@@ -287,7 +260,7 @@ def _naming(path: str, act: str = "read") -> Iterator[None]:
     except PermissionError as error:
         raise _refused(path, error, act) from error
     except (OSError, pa.ArrowException) as error:
-        raise StorageError(f"Cannot {act} {path}: {_first_line(error)}.") from error
+        raise StorageError(f"Cannot {act} {path}: {first_line(error)}.") from error
     except Exception as error:
         match type(error).__module__.partition(".")[0], type(error).__name__:
             case "obstore", "NotFoundError":
@@ -298,21 +271,22 @@ def _naming(path: str, act: str = "read") -> Iterator[None]:
                 raise _refused(path, error, act) from error
             case "obstore", name if name.startswith(("NotImplemented", "NotSupported")):
                 raise StorageError(
-                    f"Cannot {act} {path}: this store cannot do that ({_first_line(error)}); use one with conditional "
+                    f"Cannot {act} {path}: this store cannot do that ({first_line(error)}); use one with conditional "
                     f"requests."
                 ) from error
             case "obstore", _:
-                raise StorageError(f"Cannot {act} {path}: {_first_line(error)}.") from error
+                raise StorageError(f"Cannot {act} {path}: {first_line(error)}.") from error
             case _:
                 raise
 
 
 def _refused(path: str, error: Exception, act: str) -> StorageError:
     return StorageError(
-        f"No permission to {act} {path} ({_first_line(error)}): check the credentials in storage_options."
+        f"No permission to {act} {path} ({first_line(error)}): check the credentials in storage_options."
     )
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, without a full stop; its class where it says nothing."""
     lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    return lines[0].rstrip(".: ") if lines else type(error).__name__

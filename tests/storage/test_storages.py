@@ -10,6 +10,7 @@ import pytest
 
 from deltaskip.errors import StorageError
 from deltaskip.storage import ArrowStorage, FileInfo, LocalStorage, ObjectStorage, Storage, open_storage, storage_for
+from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 FILES = {
     "t/_log/00002.json": b"two",
@@ -21,6 +22,7 @@ FILES = {
 }
 
 Made = tuple[Storage, str]
+KINDS = ["local", "arrow", "object", "hdfs"]
 
 
 def _local(folder: Path) -> Made:
@@ -45,7 +47,14 @@ def _object(folder: Path) -> Made:
     return ObjectStorage(store, "s3://bucket"), "s3://bucket"
 
 
-@pytest.fixture(params=[_local, _arrow, _object], ids=["local", "arrow", "object"])
+def _hdfs(folder: Path) -> Made:
+    storage, root = on_hdfs(folder)
+    for name, data in FILES.items():
+        storage.put(f"{root}/{name}", data)
+    return storage, root
+
+
+@pytest.fixture(params=[_local, _arrow, _object, pytest.param(_hdfs, marks=NEEDS_HDFS)], ids=KINDS)
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
     make: Callable[[Path], Made] = request.param
     return make(tmp_path)

@@ -14,6 +14,7 @@ import pytest
 from deltaskip.errors import StorageError
 from deltaskip.storage import ArrowStorage, LocalStorage, ObjectStorage, Storage, local_writing
 from deltaskip.storage.steps import observe
+from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 Made = tuple[Storage, str]
 
@@ -33,16 +34,17 @@ def _object(folder: Path) -> Made:
     return ObjectStorage(MemoryStore(), "s3://bucket"), "s3://bucket"
 
 
-CREATING = [_local, _object]
+CREATING = [_local, _object, pytest.param(on_hdfs, marks=NEEDS_HDFS)]
+KINDS = ["local", "object", "hdfs"]
 
 
-@pytest.fixture(params=[*CREATING, _arrow], ids=["local", "object", "arrow"])
+@pytest.fixture(params=[*CREATING, _arrow], ids=[*KINDS, "arrow"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
     make: Callable[[Path], Made] = request.param
     return make(tmp_path)
 
 
-@pytest.fixture(params=CREATING, ids=["local", "object"])
+@pytest.fixture(params=CREATING, ids=KINDS)
 def creating(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
     make: Callable[[Path], Made] = request.param
     return make(tmp_path)
@@ -170,6 +172,7 @@ KILLED = """
 import os, signal, sys
 from deltaskip.storage import LocalStorage
 from deltaskip.storage.steps import observe
+from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 path, act = sys.argv[1:]
 def steps_until(stop):
     seen = 0

@@ -1,0 +1,66 @@
+"""What py4j and Hadoop raise, as this package raises it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deltaskip.errors import StorageError
+from deltaskip.storage.remote import first_line
+
+__all__ = ["EndOfFile", "naming"]
+
+_NOT_FOUND = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
+_TAKEN = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.FileAlreadyExistsException")
+_REFUSED = ("org.apache.hadoop.security.AccessControlException", "java.nio.file.AccessDeniedException")
+
+
+class EndOfFile(StorageError):
+    """A position lies behind the end of the file."""
+
+
+@contextmanager
+def naming(path: str, act: str = "read") -> Iterator[None]:
+    """Turn what py4j raises into FileNotFoundError, FileExistsError or StorageError, all naming the location."""
+    try:
+        yield
+    except (OSError, UnicodeEncodeError) as error:
+        if isinstance(error, StorageError | FileNotFoundError | FileExistsError | NotADirectoryError):
+            raise
+        # py4j's own network errors are below its Py4JError; these are of a socket that broke under it.
+        raise StorageError(f"Cannot {act} {path}: {error}; start a new Spark session.") from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "py4j":
+            raise
+        java = getattr(error, "java_exception", None)
+        if java is None:
+            raise StorageError(
+                f"Cannot {act} {path}: the JVM of Spark does not answer ({first_line(error)}); start a new Spark "
+                f"session and open the table again."
+            ) from error
+        with naming(path, act):
+            kind, message = java.getClass().getName(), java.getMessage()
+        raise _named(kind, message, path, act) from error
+
+
+def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
+    lines = (message or "").strip().splitlines()
+    reason = lines[0].rstrip(".: ") if lines else kind
+    match kind:
+        case name if name in _NOT_FOUND:
+            return FileNotFoundError(path)
+        case name if name in _TAKEN:
+            return FileExistsError(path)
+        case "org.apache.hadoop.fs.ParentNotDirectoryException":
+            return NotADirectoryError(path)
+        case "java.io.EOFException":
+            return EndOfFile(f"Cannot {act} {path}: it ends before that ({reason}).")
+        case name if name in _REFUSED:
+            return StorageError(
+                f"No permission to {act} {path} ({reason}): ask its owner for access, or run Spark as a user who has "
+                f"it."
+            )
+        case "java.net.ConnectException" | "java.net.UnknownHostException" | "java.net.NoRouteToHostException":
+            return StorageError(
+                f"Cannot {act} {path}: {reason}; check that its name node runs, and host and port of the location."
+            )
+        case _:
+            return StorageError(f"Cannot {act} {path}: {kind.rpartition('.')[2]}: {reason}.")

@@ -1,0 +1,76 @@
+"""FileStatus of Hadoop as it crosses from the JVM: one array of bytes for a whole listing.
+
+Each status is what FileStatus.write puts out: a big-endian size of 4 bytes and a FileStatusProto of so many (Hadoop 3,
+FSProtos.proto): 1 type, 2 path, 3 length in bytes, 7 modification time in milliseconds.
+"""
+
+from deltaskip.errors import StorageError
+from deltaskip.storage.interface import FileInfo
+from deltaskip.storage.location import join
+
+__all__ = ["file_infos"]
+
+_TYPE, _PATH, _LENGTH, _MODIFIED = 1, 2, 3, 7
+_FILE = 2
+_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
+
+
+def file_infos(data: bytes, count: int, directory: str, start_name: str) -> list[FileInfo]:
+    """The files among the statuses of a folder's listing with names >= start_name, sorted by name.
+
+    count: of the statuses; what WritableUtils.toByteArray gives behind the last is not theirs. Raises
+    NotADirectoryError where a status is of `directory` itself, StorageError where the bytes are no statuses.
+    """
+    found = []
+    at = 0
+    for _ in range(count):
+        end = at + 4 + int.from_bytes(data[at : at + 4], "big")
+        try:
+            kind, path, size, modified_ms = _status(data, at + 4, end)
+        except (IndexError, ValueError) as error:
+            raise StorageError(f"Cannot read {directory}: its listing came in an unknown form ({error}).") from error
+        name = path.rpartition("/")[2]
+        if kind == _FILE and name >= start_name:
+            found.append(FileInfo(name, join(directory, name), size, modified_ms))
+        at = end
+        if path.rstrip("/") == directory.rstrip("/"):
+            raise NotADirectoryError(directory)
+    return sorted(found, key=lambda info: info.name)
+
+
+def _status(data: bytes, at: int, end: int) -> tuple[int, str, int, int]:
+    if end > len(data):
+        raise ValueError("it is cut short")
+    path = b""
+    numbers = {_TYPE: 0, _LENGTH: 0, _MODIFIED: 0}
+    while at < end:
+        key, at = _varint(data, at)
+        field, wire = key >> 3, key & 7
+        if wire == _VARINT:
+            value, at = _varint(data, at)
+            if field in numbers:
+                numbers[field] = value
+                if field == _MODIFIED:
+                    # Fields are written in order, and none of those that follow is asked for.
+                    break
+        elif wire == _BYTES:
+            length, at = _varint(data, at)
+            if field == _PATH:
+                path = data[at : at + length]
+            at += length
+        elif wire in (_FIXED_32, _FIXED_64):
+            at += 4 if wire == _FIXED_32 else 8
+        else:
+            raise ValueError(f"wire type {wire}")
+    return numbers[_TYPE], path.decode(), numbers[_LENGTH], numbers[_MODIFIED]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7

@@ -1,0 +1,123 @@
+"""A table on HDFS, committed to, checkpointed and cleaned up as one on disk; also by writers that are killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import deltaskip as ds
+from deltaskip.errors import CommitConflict
+from deltaskip.storage import HadoopStorage, opening
+from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster, serve
+from tests.txn.killed_on_hdfs import created
+from tests.txn.tables import file, gone
+
+__all__ = ["cluster"]
+
+pytestmark = NEEDS_HDFS
+
+ROOT = Path(__file__).resolve().parents[2]
+THREADS, COMMITS = 4, 5
+
+
+@pytest.fixture
+def served(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """A folder of the test's own; locations on HDFS open without a Spark session."""
+    monkeypatch.setattr(opening, "session_storage", opening.session_storage)
+    serve(cluster)
+    return f"{cluster.uri}/{request.node.name}"
+
+
+def paths(root: str) -> list[str]:
+    return sorted(ds.DeltaTable(root).scan().files(columns=["path"])["path"].to_pylist())
+
+
+def test_commits_of_many_writers_are_there_once_each(cluster: Cluster, served: str) -> None:
+    root = created(cluster.storage(), f"{served}/a table %41 é", **{"delta.checkpointInterval": "5"})
+    versions: list[int] = []
+    failed: list[BaseException] = []
+
+    def write(name: str) -> None:
+        try:
+            table = ds.DeltaTable(root)
+            for number in range(COMMITS):
+                txn = table.refresh().transaction()
+                txn.add(file(f"{name}-{number}"))
+                versions.append(txn.commit())
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(f"t{number}",)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert sorted(versions) == list(range(1, THREADS * COMMITS + 1))
+    assert paths(root) == sorted(f"t{thread}-{number}" for thread in range(THREADS) for number in range(COMMITS))
+    checkpoint = ds.DeltaTable(root).snapshot.checkpoint
+    assert checkpoint is not None and checkpoint.version == THREADS * COMMITS
+
+
+def test_conflicts_are_found_and_nothing_is_written(cluster: Cluster, served: str) -> None:
+    table = ds.DeltaTable(created(cluster.storage(), served))
+    first = table.transaction()
+    first.add(file("a"))
+    first.commit()
+    table.refresh()
+    mine, other = table.transaction(), table.transaction()
+    mine.remove(gone("a"))
+    other.remove(gone("a"))
+    other.commit()
+    with pytest.raises(CommitConflict, match="ended a"):
+        mine.commit()
+    assert table.refresh().version == 2
+
+
+def test_a_log_is_cleaned_up_behind_its_checkpoint(cluster: Cluster, served: str) -> None:
+    storage = cluster.storage()
+    table = ds.DeltaTable(created(storage, served))
+    for name in "abc":
+        txn = table.refresh().transaction()
+        txn.add(file(name))
+        txn.commit()
+    table.refresh().checkpoint()
+    assert table.clean_up_log() == []
+    _age(storage, f"{served}/_delta_log")
+    deleted = table.clean_up_log()
+    assert len(deleted) >= 3
+    names = [info.name for info in storage.list_from(f"{served}/_delta_log", "")]
+    assert f"{0:020d}.json" not in names and f"{3:020d}.checkpoint.parquet" in names
+    assert (ds.DeltaTable(served).version, paths(served)) == (3, ["a", "b", "c"])
+
+
+def _age(storage: HadoopStorage, log: str) -> None:
+    for info in storage.list_from(log, ""):
+        storage._files.setTimes(storage._path(info.path), 1_000_000_000_000, -1)
+
+
+@pytest.fixture(scope="module")
+def killed(cluster: Cluster) -> tuple[str, list[str]]:
+    """The folder of the tables, and at which step the writer of each was killed."""
+    folder = f"{cluster.uri}/killed"
+    command = [sys.executable, "-m", "tests.txn.killed_on_hdfs", str(cluster.port), cluster.token, cluster.uri, folder]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder, run.stdout.splitlines()
+
+
+def test_a_killed_writer_leaves_the_old_or_the_new_version(killed: tuple[str, list[str]], served: str) -> None:
+    folder, steps = killed
+    assert steps[:6] == ["prepared", "opened", "written", "synced", "renamed", "committed"]
+    assert steps[-1] == "done"
+    for stop, step in enumerate(steps):
+        expected = (1, ["a", "b"]) if stop < steps.index("renamed") else (2, ["b", "new"])
+        table = ds.DeltaTable(f"{folder}/{stop}")
+        assert (table.version, paths(f"{folder}/{stop}")) == expected, step
+        txn = table.transaction(read="true")
+        txn.remove(gone("b"))
+        assert txn.commit() == table.version + 1
