@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,7 @@ from deltaskip.errors import DataFileMissing, StorageError
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes, kernel_array
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
-from deltaskip.stats.footer import ColumnPlan, Footer, since
+from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, since
 from deltaskip.stats.parquet_schema import ParquetNode
 
 __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
@@ -23,13 +23,18 @@ __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
 # Rows of a batch: so many at most, so many bytes of Parquet at most.
 _BATCH_ROWS = 1 << 18
 _BATCH_BYTES = 32 << 20
-_STRING = 6
+_BYTE_ARRAY = 6
 # A chunk's encodings by a dictionary, those beside which pyarrow keeps the dictionary (PLAIN, RLE, BIT_PACKED), and the
-# bytes a value from which one no longer pays.
+# bytes a value from which one that was given up no longer pays.
 _DICTIONARY_ENCODINGS = frozenset((2, 8))
 _BESIDE_DICTIONARY = _DICTIONARY_ENCODINGS | {0, 3, 4}
 _DICTIONARY_VALUE_BYTES = 5
-_META, _ENCODINGS, _VALUES, _SIZE = 3, 2, 5, 6
+# Fields of RowGroup, ColumnChunk, ColumnMetaData, PageEncodingStats and SizeStatistics.
+_COLUMNS, _META = 1, 3
+_TYPE, _ENCODINGS, _PATH, _VALUES, _SIZE, _PAGES, _SIZES = 1, 2, 3, 5, 6, 13, 16
+_PAGE_TYPE, _ENCODING = 1, 2
+_DATA_PAGES = (0, 3)
+_DECODED = 1
 
 
 class InputStorage(Protocol):
@@ -77,7 +82,7 @@ def scan_file(
                 parts[i].append(_batch_facts(_values(batch, column.plan.nodes or ()), live, column))
     except FileNotFoundError as error:
         raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, *DAMAGE) as error:
         raise StorageError(f"The data file {path} cannot be read: {error}; restore it.") from error
     return [_whole(part, column) for part, column in zip(parts, columns, strict=True)]
 
@@ -87,39 +92,67 @@ def _batches(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches with the number of their first row in the file."""
     with storage.open_input(path) as source:
-        file = pq.ParquetFile(
-            source,
-            read_dictionary=[c.path for c in columns if _pays_as_dictionary(c, footer, row_groups)],
-            coerce_int96_timestamp_unit="us",
-        )
+        dictionaries = frozenset(path for column in columns for path in _dictionary_paths(column, footer, row_groups))
+        file = pq.ParquetFile(source, read_dictionary=dictionaries, coerce_int96_timestamp_unit="us")
         paths = list(dict.fromkeys(column.path for column in columns))
         for row_group in row_groups:
             start = footer.rows_before(row_group)
-            for batch in file.iter_batches(_batch_rows(footer, row_group), [row_group], paths, use_threads=False):
+            chunks = [chunk for column in columns for [chunk] in _chunks(column, footer, [row_group])]
+            rows = _batch_rows(chunks, footer.group_rows(row_group), dictionaries)
+            for batch in file.iter_batches(rows, [row_group], paths, use_threads=False):
                 yield start, batch
                 start += batch.num_rows
 
 
-def _batch_rows(footer: Footer, row_group: int) -> int:
-    """Fewer where rows are long: the bytes of all columns are taken, which is no less than those that are read."""
-    size = sum(int(chunk[_META][_SIZE]) for chunk in footer.row_groups[row_group][1])
-    return max(1, min(_BATCH_ROWS, footer.group_rows(row_group) * _BATCH_BYTES // max(size, 1)))
+def _chunks(column: ScannedColumn, footer: Footer, row_groups: Sequence[int]) -> Iterator[list[Mapping[int, Any]]]:
+    """The metadata of a leaf's chunks, for each leaf at or below the column."""
+    for leaf in _leaves((column.plan.nodes or ())[-1:]):
+        yield [footer.row_groups[row_group][_COLUMNS][leaf.first_leaf][_META] for row_group in row_groups]
 
 
-def _pays_as_dictionary(column: ScannedColumn, footer: Footer, row_groups: Sequence[int]) -> bool:
-    """Whether each distinct string is worth looking at once only: top-level strings of few distinct values."""
-    nodes = column.plan.nodes or ()
-    if len(nodes) != 1 or not nodes[0].is_leaf or nodes[0].physical_type != _STRING:
-        return False
-    size = values = 0
-    for row_group in row_groups:
-        meta = footer.row_groups[row_group][1][nodes[0].first_leaf][_META]
-        encodings = set(meta[_ENCODINGS])
-        if not encodings & _DICTIONARY_ENCODINGS or not encodings <= _BESIDE_DICTIONARY:
-            return False
-        size += meta[_SIZE]
-        values += meta[_VALUES]
-    return size <= values * _DICTIONARY_VALUE_BYTES
+def _leaves(nodes: Sequence[ParquetNode]) -> Iterator[ParquetNode]:
+    for node in nodes:
+        if node.is_leaf:
+            yield node
+        yield from _leaves(node.children)
+
+
+def _batch_rows(chunks: Sequence[Mapping[int, Any]], rows: int, dictionaries: Collection[str]) -> int:
+    """Fewer where rows are long; chunks: those of all leaves, of which some are read with their dictionaries."""
+    size = 0
+    for meta in chunks:
+        decoded = 0 if _path(meta) in dictionaries else meta.get(_SIZES, {}).get(_DECODED, 0)
+        size += max(meta[_SIZE], decoded)
+    return max(1, min(_BATCH_ROWS, rows * _BATCH_BYTES // max(size, 1)))
+
+
+def _dictionary_paths(column: ScannedColumn, footer: Footer, row_groups: Sequence[int]) -> Iterator[str]:
+    """Paths of the leaves that are read with their dictionaries: each distinct string is there, and seen, once only.
+
+    That is never slower where all pages have codes, and spares memory where long strings recur. Where a writer gave its
+    dictionary up, pyarrow makes one of its own, which pays for few distinct values, and which it cannot in a struct.
+    """
+    for chunks in _chunks(column, footer, row_groups):
+        if not chunks or chunks[0][_TYPE] != _BYTE_ARRAY:
+            continue
+        pays = sum(meta[_SIZE] for meta in chunks) <= _DICTIONARY_VALUE_BYTES * sum(meta[_VALUES] for meta in chunks)
+        mixed = pays and len(column.plan.nodes or ()) == 1 and all(map(_keeps_dictionary, chunks))
+        if mixed or all(map(_has_codes_only, chunks)):
+            yield _path(chunks[0])
+
+
+def _has_codes_only(meta: Mapping[int, Any]) -> bool:
+    pages = [page[_ENCODING] for page in meta.get(_PAGES, ()) if page[_PAGE_TYPE] in _DATA_PAGES]
+    return bool(pages) and _DICTIONARY_ENCODINGS.issuperset(pages)
+
+
+def _keeps_dictionary(meta: Mapping[int, Any]) -> bool:
+    encodings = _BESIDE_DICTIONARY.intersection(meta[_ENCODINGS])
+    return len(encodings) == len(set(meta[_ENCODINGS])) and not encodings.isdisjoint(_DICTIONARY_ENCODINGS)
+
+
+def _path(meta: Mapping[int, Any]) -> str:
+    return b".".join(meta[_PATH]).decode()
 
 
 def _readable(nodes: tuple[ParquetNode, ...]) -> Iterator[str]:

@@ -100,6 +100,25 @@ def test_a_dictionary_given_up_for_delta_encoding_is_read() -> None:
     assert one(path, schema, deletion_vectors=[deleted])["maxValues"] == {"s": "7ce"}
 
 
+@pytest.mark.parametrize("deleted", [None, pa.array([3, 59_999])])
+def test_long_strings_that_recur_are_there_once_only(tmp_path: Path, deleted: Any) -> None:
+    """2.4 GB of text in a dictionary of 400 kB; more than 2 GiB of strings in a struct make pyarrow fail."""
+    texts = pa.DictionaryArray.from_arrays(
+        pa.array([i % 10 for i in range(60_000)], pa.int32()), pa.array([f"{i}" * 40_000 for i in range(10)])
+    )
+    lists = pa.ListArray.from_arrays(pa.array(range(60_001), pa.int32()), texts)
+    table = pa.table({"st": pa.StructArray.from_arrays([texts, lists], ["s", "l"]), "s": texts, "l": lists})
+    path = written(tmp_path, table, store_schema=False)
+    inner = StructType((StructField("s", STRING), StructField("l", ArrayType(STRING))))
+    schema = StructType((StructField("st", inner), StructField("s", STRING), StructField("l", ArrayType(STRING))))
+    before = pa.default_memory_pool().max_memory()
+    found = one(path, schema, mode="scan", deletion_vectors=[deleted])
+    assert found["minValues"] == {"st": {"s": "0" * 32}, "s": "0" * 32}
+    assert found["maxValues"] == {"st": {"s": "9" * 32 + "\x7f"}, "s": "9" * 32 + "\x7f"}
+    assert found["nullCount"] == {"st": {"s": 0, "l": 0}, "s": 0, "l": 0}
+    assert pa.default_memory_pool().max_memory() <= max(before, 100 << 20)
+
+
 @pytest.mark.parametrize("type_", [TIMESTAMP, TIMESTAMP_NTZ])
 def test_bounds_of_nanoseconds_hold_however_a_reader_rounds(tmp_path: Path, type_: DataType) -> None:
     """The microsecond above -1 ns is 0, that below -1001 ns is -2."""
