@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from deltaskip import errors
 from deltaskip.actions import DeletionVectorDescriptor, decode_paths, hadoop_path
 from deltaskip.collation.write_versions import DOMAIN, write_versions
-from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
+from deltaskip.errors import StorageError
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot
 from deltaskip.spark.recompute_balance import TASK_BYTES, balanced_tasks
+from deltaskip.spark.recompute_bytes import rows_by_way_of_spark
+from deltaskip.spark.recompute_run import RESULT_DDL, collected
 from deltaskip.spark.recompute_task import DataFile, pack, task_runner
 from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import Collations, statistics_request
 from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import Mode, StatisticsRequest, stats_json
 from deltaskip.stats.merge import has_statistics, merged_stats
+from deltaskip.storage import HadoopStorage
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["RESULT_SCHEMA", "chosen_files", "recompute_request", "recompute_statistics"]
@@ -42,7 +43,6 @@ RESULT_SCHEMA = pa.schema(
 
 _JOB_FILES = 50_000
 _UNKNOWN_CORES = 16
-_RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
 
 
 def recompute_statistics(
@@ -60,8 +60,8 @@ def recompute_statistics(
 ) -> Iterator[pa.Table]:
     """The statistics of the table's files as `add` actions hold them, RESULT_SCHEMA, a table for each Spark job.
 
-    spark: a session, classic or Connect, whose executors reach the files and have this package. where: as in
-    table.scan; files that cannot hold a matching row are left alone. columns: only these are computed, and the file's
+    spark: a session, classic or Connect, whose executors reach the files and have this package; those of a table on
+    HDFS are read by Spark itself, see recompute_bytes. where: as in table.scan; files that cannot hold a matching row are left alone. columns: only these are computed, and the file's
     other statistics stay as the log has them. collations: as in stats.compute; None: the versions that the domain
     metadata `collations` asks for and this process can evaluate. only_missing: only files that lack some of what would
     be computed. task_bytes: of data files to a task; a larger file is read by several, each some of its row groups.
@@ -146,9 +146,15 @@ def _jobs(
     for start in range(0, len(files), sizes.job_files):
         chosen = files.slice(start, sizes.job_files).combine_chunks()
         data_files = _data_files(snapshot, chosen)
-        tasks = balanced_tasks(data_files, sizes.task_bytes, cores, footers_only=request.mode == "footer")
-        runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
-        rows = _run(spark, runner, len(tasks))
+        if isinstance(snapshot.storage, HadoopStorage):
+            vectors = chosen["deletion_vector"].combine_chunks()
+            rows = rows_by_way_of_spark(spark, snapshot, data_files, vectors, request)
+        else:
+            tasks = balanced_tasks(data_files, sizes.task_bytes, cores, footers_only=request.mode == "footer")
+            runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
+            # The tasks travel within the function, which Spark broadcasts where it is large: rows of a DataFrame would
+            # need a shuffle, and a job before it, to come to one partition each.
+            rows = collected(spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL))
         yield _result(chosen, data_files, rows, request, merge)
 
 
@@ -169,35 +175,6 @@ def _cores(spark: SparkSession) -> int:
         if type(error).__module__.partition(".")[0] not in ("pyspark", "builtins"):
             raise
         return _UNKNOWN_CORES
-
-
-def _run(spark: SparkSession, runner: Any, tasks: int) -> list[Any]:
-    """The rows of TASK_RESULT that the tasks gave.
-
-    The tasks travel within the function, which Spark broadcasts where it is large: rows of a DataFrame would need a
-    shuffle, and a job before it, to come to one partition each.
-    """
-    try:
-        found: list[Any] = spark.range(0, tasks, 1, tasks).mapInArrow(runner, _RESULT_DDL).collect()
-    except Exception as error:
-        _raise_own(error)
-    return found
-
-
-def _raise_own(error: Exception) -> NoReturn:
-    """What a task raised, as the driver would have raised it."""
-    text = str(error)
-    if re.search(r"No module named '(deltaskip|pyarrow)", text):
-        raise SparkUnavailable(
-            "The Python of Spark's executors has no deltaskip: install it there, or let spark.pyspark.python or "
-            "PYSPARK_PYTHON name an interpreter that has it (an archive of conda-pack or venv-pack does, too)."
-        ) from error
-    own = re.search(r"deltaskip\.errors\.(\w+): (.*)", text)
-    if own is not None:
-        kind = getattr(errors, own[1], StorageError)
-        if issubclass(kind, DeltaSkipError):
-            raise kind(own[2].strip()) from error
-    raise error
 
 
 def _result(

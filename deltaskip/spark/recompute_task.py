@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from deltaskip.actions import DeletionVectorDescriptor
+from deltaskip.errors import StorageError
 from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.stats.facts import FileFacts
@@ -20,7 +21,7 @@ from deltaskip.stats.footer import read_footer
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.opening import storage_for
 
-__all__ = ["TASK_RESULT", "DataFile", "pack", "task_runner"]
+__all__ = ["TASK_RESULT", "DataFile", "contents_runner", "pack", "task_runner"]
 
 TASK_RESULT = pa.schema(
     [
@@ -79,6 +80,49 @@ def task_runner(
             yield _batch(rows)
 
     return run
+
+
+def contents_runner(
+    files: Mapping[str, tuple[int, pa.Int64Array | None]], request: StatisticsRequest
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for mapInArrow: batches with columns `path` and `content` of whole files in; TASK_RESULT out.
+
+    files: by path the file's number in the job and its deleted rows. Raises StorageError for a path that is not there.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader = FileReader(request)
+        for batch in batches:
+            rows: list[tuple[int, int, str | None, bytes | None, int]] = []
+            names = batch.schema.names
+            contents = batch.column(names.index("content"))
+            for i, path in enumerate(batch.column(names.index("path")).to_pylist()):
+                if path not in files:
+                    raise StorageError(f"Spark read the data file {path}, which was asked for under another name.")
+                number, deleted = files[path]
+                content = contents[i].as_buffer()
+                facts = reader.facts(_Content(content), path, size=content.size, deleted=deleted)
+                rows.append((number, facts.num_records, stats_json(facts, request), None, facts.scanned))
+            if rows:
+                yield _batch(rows)
+
+    return run
+
+
+class _Content:
+    """A file in memory, as a storage that holds nothing else."""
+
+    def __init__(self, content: pa.Buffer) -> None:
+        self._content = content
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        return bytes(memoryview(self._content)[offset : offset + length])
+
+    def size(self, path: str) -> int:
+        return int(self._content.size)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return pa.BufferReader(self._content)
 
 
 def _facts(

@@ -161,9 +161,9 @@ class HadoopStorage:
         """The Java class; by its full name, as py4j's `jvm.a.b` asks the JVM at every dot."""
         found = self._classes.get(name)
         if found is None:
-            from py4j.java_gateway import JavaClass
-
-            found = self._classes[name] = JavaClass(name, self._gateway._gateway_client)
+            # Where there is a gateway, its module is loaded.
+            java_class = sys.modules["py4j.java_gateway"].JavaClass
+            found = self._classes[name] = java_class(name, self._gateway._gateway_client)
         return found
 
     def _uri(self, base: str) -> Any:

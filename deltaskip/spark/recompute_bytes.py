@@ -1,0 +1,174 @@
+"""Statistics of files that only Spark can read: on HDFS and other file systems of Hadoop.
+
+Python on an executor has no JVM to ask. So the driver reads the footers, and what they do not prove is computed where
+Spark brings whole files to: its `binaryFile` source holds a file as one value, which takes several times its size of an
+executor's memory. Larger files than _LARGEST_BYTES are read by the driver, the columns in question only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from deltaskip.actions.paths import escape_globs
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.log import Snapshot
+from deltaskip.spark.listing import missing_files_named, tuned_listing
+from deltaskip.spark.locations import is_hidden, needs_own_scan, spark_path
+from deltaskip.spark.recompute_run import RESULT_DDL, collected
+from deltaskip.spark.recompute_task import DataFile, contents_runner
+from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
+from deltaskip.storage import Storage, storage_for, uri_of
+
+__all__ = ["StatisticsRow", "rows_by_way_of_spark"]
+
+_LARGEST_BYTES = 512 << 20
+_FOOTER_THREADS = 8
+_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_READER_OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "recursiveFileLookup": "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsRow:
+    """A row of recompute_task.TASK_RESULT for a whole file."""
+
+    file: int
+    num_records: int
+    stats: str
+    scanned: int
+    facts: None = None
+
+
+def rows_by_way_of_spark(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    files: Sequence[DataFile],
+    vectors: pa.StructArray,
+    request: StatisticsRequest,
+) -> list[Any]:
+    """Rows of TASK_RESULT for the files, in any order. vectors: their deletion vectors, null where there is none.
+
+    Raises what FileReader.facts and read_deletion_vectors raise, and UnsupportedFeature for a file that Spark hides.
+    """
+    deleted = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+    asked = [_Asked(file.number, file.location, file.size, rows) for file, rows in zip(files, deleted, strict=True)]
+    rows: list[Any] = []
+    if request.mode != "scan":
+        rows, asked = _from_footers(snapshot.storage, asked, request)
+    for each in asked:
+        if each.is_large:
+            storage = storage_for(each.location, near=snapshot.storage)
+            rows.append(_row(FileReader(request), storage, each, request))
+    asked = [each for each in asked if not each.is_large]
+    return rows + _from_bytes(spark, snapshot.table_root, asked, request) if asked else rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A file, by its number in the job, and the rows that are deleted in it."""
+
+    number: int
+    location: str
+    size: int
+    deleted: pa.Int64Array | None
+
+    @property
+    def is_large(self) -> bool:
+        return self.size > _LARGEST_BYTES
+
+    @property
+    def spark_path(self) -> str:
+        return spark_path(uri_of(self.location))
+
+
+def _row(reader: FileReader, storage: Any, asked: _Asked, request: StatisticsRequest) -> StatisticsRow:
+    facts = reader.facts(storage, asked.location, size=asked.size, deleted=asked.deleted)
+    return StatisticsRow(asked.number, facts.num_records, stats_json(facts, request), facts.scanned)
+
+
+class _ValuesAsked(Exception):
+    """The footer of a file does not prove everything."""
+
+
+class _FooterStorage:
+    """A storage of which nothing but footers can be read."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.read_range = storage.read_range
+        self.size = storage.size
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        raise _ValuesAsked(path)
+
+
+def _from_footers(
+    storage: Storage, asked: Sequence[_Asked], request: StatisticsRequest
+) -> tuple[list[Any], list[_Asked]]:
+    """The rows of files whose footers prove everything, and the other files."""
+
+    def read(share: Sequence[_Asked]) -> list[StatisticsRow | None]:
+        reader = FileReader(request)
+        rows: list[StatisticsRow | None] = []
+        near = storage
+        for each in share:
+            near = storage_for(each.location, near=near)
+            try:
+                rows.append(_row(reader, _FooterStorage(near), each, request))
+            except _ValuesAsked:
+                rows.append(None)
+        return rows
+
+    shares = [asked[i::_FOOTER_THREADS] for i in range(min(_FOOTER_THREADS, len(asked)))]
+    rows: list[Any] = []
+    rest: list[_Asked] = []
+    with ThreadPoolExecutor(max(1, len(shares))) as pool:
+        for share, found in zip(shares, pool.map(read, shares), strict=True):
+            rows += [row for row in found if row is not None]
+            rest += [each for each, row in zip(share, found, strict=True) if row is None]
+    return rows, rest
+
+
+def _from_bytes(spark: SparkSession, table_root: str, asked: Sequence[_Asked], request: StatisticsRequest) -> list[Any]:
+    by_path = {each.spark_path: each for each in asked}
+    hidden = next(filter(is_hidden, by_path), None)
+    if hidden is not None:
+        raise UnsupportedFeature(
+            f"Spark leaves out the data file {hidden} of {table_root} because its name marks it as hidden; rewrite it "
+            f"under another name."
+        )
+    paths = list(by_path)
+    runner = contents_runner({path: (each.number, each.deleted) for path, each in by_path.items()}, request)
+    with _one_file_a_batch(spark), tuned_listing(spark, paths), missing_files_named(table_root):
+        return collected(_contents(spark, paths).mapInArrow(runner, RESULT_DDL))
+
+
+@contextmanager
+def _one_file_a_batch(spark: SparkSession) -> Iterator[None]:
+    """Within the block a batch that goes to Python holds one row; by default it holds up to 10,000."""
+    before = spark.conf.get(_BATCH_ROWS, None)
+    spark.conf.set(_BATCH_ROWS, "1")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_BATCH_ROWS)
+        else:
+            spark.conf.set(_BATCH_ROWS, before)
+
+
+def _contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """`path` and `content` of each file."""
+    reader = spark.read.format("binaryFile").options(**_READER_OPTIONS)
+    alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
+    together = [escape_globs(path) for path in paths if path not in alone]
+    frames = [reader.load(together)] if together else []
+    frames += [reader.option("__globPaths__", "false").load(path) for path in alone]
+    return reduce(DataFrame.union, frames).select("path", "content")

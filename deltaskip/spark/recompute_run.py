@@ -1,0 +1,40 @@
+"""Running the tasks of a recomputation, and telling what went wrong on an executor as the driver would."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+from pyspark.sql import DataFrame
+
+from deltaskip import errors
+from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
+
+__all__ = ["RESULT_DDL", "collected"]
+
+RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
+"""The schema of recompute_task.TASK_RESULT as Spark spells it."""
+
+
+def collected(results: DataFrame) -> list[Any]:
+    """The rows of a DataFrame of RESULT_DDL; what a task raised on purpose is raised here."""
+    try:
+        found: list[Any] = results.collect()
+    except Exception as error:
+        _raise_own(error)
+    return found
+
+
+def _raise_own(error: Exception) -> NoReturn:
+    text = str(error)
+    if re.search(r"No module named '(deltaskip|pyarrow)", text):
+        raise SparkUnavailable(
+            "The Python of Spark's executors has no deltaskip: install it there, or let spark.pyspark.python or "
+            "PYSPARK_PYTHON name an interpreter that has it (an archive of conda-pack or venv-pack does, too)."
+        ) from error
+    own = re.search(r"deltaskip\.errors\.(\w+): (.*)", text)
+    if own is not None:
+        kind = getattr(errors, own[1], StorageError)
+        if issubclass(kind, DeltaSkipError):
+            raise kind(own[2].strip()) from error
+    raise error
