@@ -200,20 +200,21 @@ def _inspect(
 )
 @click.option("--mode", type=click.Choice(["auto", "footer", "scan"]), default="auto", show_default=True)
 @click.option("--only-missing", is_flag=True, help="Only files that lack some of it.")
+@click.option("--again", is_flag=True, help="Also files of which an earlier run has computed the same.")
 def _stats(
     table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
     recompute: bool, dry_run: bool, where: str | None, columns: tuple[str, ...], collations: tuple[str, ...],
-    mode: str, only_missing: bool,
+    mode: str, only_missing: bool, again: bool,
 ) -> None:
     """Show which columns have statistics and how well they prune, or recompute them."""
     from deltaskip.cli import display, inspection, statistics
 
     chosen = {
         "where": where, "columns": columns or None, "collations": collations or None, "mode": mode,
-        "only_missing": only_missing,
+        "only_missing": only_missing, "again": again,
     }
     if not recompute:
-        if dry_run or only_missing or where or columns or collations or mode != "auto":
+        if dry_run or only_missing or again or where or columns or collations or mode != "auto":
             raise click.UsageError("these options need --recompute")
         coverage = _open(table, version, timestamp, storage_options).inspect_stats()
         if as_json:

@@ -35,6 +35,8 @@ def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
 def print_plan(found: RecomputePlan) -> None:
     """Prints the plan for people."""
     click.echo(f"would read {counted(found.files, 'file')}, {human_bytes(found.bytes)}, and commit their statistics")
+    if found.done:
+        click.echo(f"{counted(found.done, 'file')} were done by an earlier run; --again does them, too")
     if found.wide:
         click.echo(f"bounds of {counted(found.wide, 'file')} would become tight: rows of them were deleted")
     if found.collations:
@@ -57,15 +59,15 @@ def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str,
         from deltaskip.spark.local import local_session
     except ImportError as error:
         raise _no_spark(table) from error
-    total = plan(table, chosen).files
+    todo = plan(table, chosen)
     start = perf_counter()
     with (
         tempfile.TemporaryDirectory(prefix="deltaskip-stats-") as scratch,
         local_session(Path(scratch)) as spark,
-        _progress(total, bar) as advance,
+        _progress(todo.files, bar) as advance,
     ):
         done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)
-    return {**asdict(done), "seconds": perf_counter() - start, "version": table.version}
+    return {**asdict(done), "done_before": todo.done, "seconds": perf_counter() - start, "version": table.version}
 
 
 def print_recomputed(done: dict[str, Any]) -> None:
@@ -75,6 +77,8 @@ def print_recomputed(done: dict[str, Any]) -> None:
         f"version {done['version']}: statistics of {counted(done['files'], 'file')} committed, "
         f"{done['unchanged']:,} had them already"
     )
+    if done["done_before"]:
+        click.echo(f"{counted(done['done_before'], 'file')} were done by an earlier run; --again does them, too")
     click.echo(f"{done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s, {rate} a second")
     if done["left_out"]:
         click.echo(f"{counted(len(done['left_out']), 'file')} changed meanwhile and left out; run it again for them")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from deltaskip.actions import DeletionVectorDescriptor, decode_paths, hadoop_path
+from deltaskip.actions import DeletionVectorDescriptor, canonical_paths, decode_paths, hadoop_path
 from deltaskip.collation.write_versions import DOMAIN, write_versions
 from deltaskip.errors import StorageError
 from deltaskip.kernels.conversion import arrow_array
@@ -28,7 +28,7 @@ from deltaskip.stats.merge import has_statistics, merged_stats
 from deltaskip.storage import HadoopStorage
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["RESULT_SCHEMA", "chosen_files", "recompute_request", "recompute_statistics"]
+__all__ = ["RESULT_SCHEMA", "chosen_files", "not_done", "recompute_request", "recompute_statistics"]
 
 RESULT_SCHEMA = pa.schema(
     [
@@ -54,6 +54,7 @@ def recompute_statistics(
     mode: Mode = "auto",
     only_missing: bool = False,
     *,
+    done: pa.Array | None = None,
     kernel_spelling: bool = False,
     task_bytes: int = TASK_BYTES,
     job_files: int = _JOB_FILES,
@@ -61,11 +62,13 @@ def recompute_statistics(
     """The statistics of the table's files as `add` actions hold them, RESULT_SCHEMA, a table for each Spark job.
 
     spark: a session, classic or Connect, whose executors reach the files and have this package; those of a table on
-    HDFS are read by Spark itself, see recompute_bytes. where: as in table.scan; files that cannot hold a matching row are left alone. columns: only these are computed, and the file's
+    HDFS are read by Spark itself, see recompute_bytes. where: as in
+    table.scan; files that cannot hold a matching row are left alone. columns: only these are computed, and the file's
     other statistics stay as the log has them. collations: as in stats.compute; None: the versions that the domain
     metadata `collations` asks for and this process can evaluate. only_missing: only files that lack some of what would
-    be computed. task_bytes: of data files to a task; a larger file is read by several, each some of its row groups.
-    job_files: files to a job, of which the results are in the driver's memory at once.
+    be computed. done: canonical paths of files to leave alone. task_bytes: of data files to a task; a larger file is
+    read by several, each some of its row groups. job_files: files to a job, of which the results are in the driver's
+    memory at once.
 
     path: as logged; with dv_id it is the key of the logical file. num_records: physical rows. scanned: columns of which
     values were read. Rows that a deletion vector deletes count in no bound and no null count, and `tightBounds` is true
@@ -74,7 +77,7 @@ def recompute_statistics(
     """
     request = recompute_request(table.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
     with_stats = ["stats"] if columns is not None or only_missing else []
-    files = chosen_files(table, where, ["path", "size", "deletion_vector", *with_stats])
+    files = not_done(chosen_files(table, where, ["path", "size", "deletion_vector", *with_stats]), done)
     if only_missing:
         lacking = [not has_statistics(text, request) for text in files["stats"].to_pylist()]
         files = files.filter(arrow_array(lacking, pa.bool_()))
@@ -116,6 +119,13 @@ def chosen_files(table: DeltaTable, where: object, columns: Sequence[str]) -> pa
     kept = table.scan(where).files(columns=["path"])["path"]
     decoded = decode_paths(files["path"].combine_chunks())
     return files.filter(pc.is_in(decoded, value_set=kept.combine_chunks()))
+
+
+def not_done(files: pa.Table, done: pa.Array | None) -> pa.Table:
+    """The files whose path is none of the canonical paths `done`."""
+    if done is None or not len(done):
+        return files
+    return files.filter(pc.invert(pc.is_in(canonical_paths(files["path"].combine_chunks()), value_set=done)))
 
 
 @dataclass(frozen=True, slots=True)

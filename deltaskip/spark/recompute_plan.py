@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from deltaskip.schema import display_name
-from deltaskip.spark.recompute import chosen_files, recompute_request
+from deltaskip.spark.recompute import chosen_files, not_done, recompute_request
 from deltaskip.stats.computation import Collations
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode
 from deltaskip.stats.merge import lacking_columns
 from deltaskip.table.table import DeltaTable
+from deltaskip.txn.recomputation import run_parameters
+from deltaskip.txn.resumption import computed_before
 
 __all__ = ["ColumnPlan", "RecomputePlan", "recompute_plan"]
 
@@ -32,13 +34,15 @@ class ColumnPlan:
 
 @dataclass(frozen=True, slots=True)
 class RecomputePlan:
-    """files, bytes: that would be read. wide: files of these whose bounds are wide since rows of them were deleted, and
-    would become tight. columns: that would get statistics, by name; collations: versioned, of their bounds.
+    """files, bytes: that would be read. done: files that would be left alone since an earlier run has done them. wide:
+    files to read whose bounds are wide since rows of them were deleted, and would become tight. columns: that would get
+    statistics, by name; collations: versioned, of their bounds.
     """
 
     version: int
     files: int
     bytes: int
+    done: int
     wide: int
     columns: Mapping[str, ColumnPlan]
     collations: tuple[str, ...]
@@ -55,10 +59,13 @@ def recompute_plan(
     collations: Collations | Sequence[str] | None = None,
     mode: Mode = "auto",
     only_missing: bool = False,
+    again: bool = False,
 ) -> RecomputePlan:
     """What DeltaTable.recompute_stats would do with the same arguments; nothing is read but the log."""
     request = recompute_request(table.snapshot, columns, collations, mode)
-    files = chosen_files(table, where, ["path", "size", "stats"])
+    before = None if again else computed_before(table.snapshot, run_parameters(request, complete=columns is None))
+    every = chosen_files(table, where, ["path", "size", "stats"])
+    files = not_done(every, before)
     lacking = [0] * len(request.columns)
     chosen = size = wide = 0
     for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):
@@ -76,7 +83,7 @@ def recompute_plan(
         name: _column_plan(found.get(name), count, coverage.files) for name, count in zip(names, lacking, strict=True)
     }
     identifiers = dict.fromkeys(identifier for each in request.collations for identifier in each)
-    return RecomputePlan(table.version, chosen, size, wide, plans, tuple(identifiers))
+    return RecomputePlan(table.version, chosen, size, len(every) - len(files), wide, plans, tuple(identifiers))
 
 
 def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> ColumnPlan:

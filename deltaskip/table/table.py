@@ -157,6 +157,7 @@ class DeltaTable:
         mode: Literal["auto", "footer", "scan"] = "auto",
         only_missing: bool = False,
         *,
+        again: bool = False,
         kernel_spelling: bool = False,
         batch_files: int = 50_000,
         progress: Callable[[Recomputed], None] = lambda _done: None,
@@ -168,25 +169,27 @@ class DeltaTable:
         their collated bounds ({"name": ["icu.UNICODE_CI.77.1"]}), or versions for every collated column (["77.1"]);
         None for those that the table's domain `collations` lists and this process can evaluate. mode: "footer" takes
         what Parquet footers prove, "scan" reads all values, "auto" those of columns that a footer does not prove.
-        only_missing: only files that lack some of it, so that a run which died is finished by another.
-        kernel_spelling: collated bounds under Delta Kernel's spelling of the identifier, too.
+        only_missing: only files that lack some of it. again: also files of which an earlier run of this version of the
+        package has computed the same, and which nobody has replaced since; without it a run that died is finished by
+        another. kernel_spelling: collated bounds under Delta Kernel's spelling of the identifier, too.
         A commit holds `batch_files` files; progress is called after each.
 
         Raises what stats.compute and Transaction.commit raise, SparkUnavailable without pyspark or where the executors
         lack the package.
         """
         from deltaskip.txn.after_commit import after_commit
-        from deltaskip.txn.recomputation import commit_statistics
+        from deltaskip.txn.recomputation import commit_statistics, run_parameters
+        from deltaskip.txn.resumption import computed_before
         from deltaskip.txn.transaction import Transaction
 
         room = _spark_room("deltaskip.spark.recompute", f"Recomputing statistics of {self.uri}")
         request = room.recompute_request(self.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
+        parameters = run_parameters(request, complete=columns is None)
         chosen = (where, columns, collations, mode, only_missing)
+        before = None if again else computed_before(self.snapshot, parameters)
         results = room.recompute_statistics(
-            spark, self, *chosen, kernel_spelling=kernel_spelling, job_files=batch_files
+            spark, self, *chosen, done=before, kernel_spelling=kernel_spelling, job_files=batch_files
         )
-        named = [".".join(column.logical) for column in request.columns]
-        parameters = {"mode": mode, "columns": named, "complete": columns is None}
         done: Recomputed = commit_statistics(
             self.snapshot,
             results,

@@ -19,10 +19,12 @@ from deltaskip.errors import CommitConflict
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.live_adds import live_adds
 from deltaskip.log.replay import dv_ids
+from deltaskip.schema import display_name
+from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["Recomputed", "commit_statistics"]
+__all__ = ["Recomputed", "commit_statistics", "run_parameters"]
 
 _ROWS = 8192
 _STATE_ATTEMPTS = 10
@@ -45,6 +47,21 @@ class Recomputed:
     bytes: int = 0
     left_out: list[str] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
+
+
+def run_parameters(request: StatisticsRequest, complete: bool) -> dict[str, Any]:
+    """What the table's history says of a recomputation: equal where the same is computed of a file.
+
+    complete: whether the request is of all columns that have statistics.
+    """
+    pairs = zip(request.columns, request.collations, strict=True)
+    return {
+        "mode": request.mode,
+        "columns": [display_name(column.logical) for column in request.columns],
+        "collations": {display_name(column.logical): list(each) for column, each in pairs if each},
+        "kernelSpelling": request.kernel_spelling,
+        "complete": complete,
+    }
 
 
 def commit_statistics(

@@ -73,6 +73,39 @@ def test_rows_are_the_same_after_a_recomputation(spark: Any, bare: Path) -> None
     assert len(table.scan(demo.PREDICATE).files()) == 7
 
 
+def test_a_run_that_died_is_finished_by_the_next(
+    spark: Any, bare: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Bounds that say too much, as writers leave them: nothing is missing.
+    log = bare / "_delta_log" / f"{0:020d}.json"
+    wide = {"minValues": {"amount": -1e9}, "maxValues": {"amount": 1e9}, "nullCount": {"amount": 0}}
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"]["stats"] = json.dumps({"numRecords": demo.ROWS_PER_FILE, **wide})
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+    def dying(done: Any) -> None:
+        if done.files == 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ds.DeltaTable(bare).recompute_stats(spark, batch_files=50, progress=dying)
+    table = ds.DeltaTable(bare)
+    assert table.version == 2
+    capfd.readouterr()
+    assert main(["stats", str(bare), "--recompute", "--dry-run"]) == 0
+    said = capfd.readouterr().out
+    assert "would read 100 files" in said and "100 files were done by an earlier run; --again does them, too" in said
+    done = table.recompute_stats(spark, batch_files=50)
+    assert (done.files, done.unchanged, done.versions) == (100, 0, [3, 4])
+    assert len(table.scan("amount > 1e6").files()) == 0
+    done = table.recompute_stats(spark)
+    assert (done.files, done.unchanged, done.rows) == (0, 0, 0)
+    done = table.recompute_stats(spark, again=True)
+    assert (done.files, done.unchanged, done.rows) == (0, 200, 200_000)
+
+
 def test_the_command_in_a_process_of_its_own(spark: Any, bare: Path) -> None:
     code = "import sys; from deltaskip.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "stats", str(bare), "--recompute", "--only-missing", "--json"]

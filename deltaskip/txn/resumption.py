@@ -1,0 +1,87 @@
+"""Which files an earlier recomputation has done already, so that a run which died is finished by the next.
+
+The statistics of a file are what its values are, and its values never change: what the same version of this package has
+computed with the same settings, and nobody has replaced since, need not be computed again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import CommitInfo, canonical_paths
+from deltaskip.log import Snapshot
+from deltaskip.log.commit import read_commits
+from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, parse_log_file, version_prefix
+from deltaskip.log.writers import COMPUTE_OPERATION
+from deltaskip.storage import join
+from deltaskip.txn.preparation import engine_info
+
+__all__ = ["computed_before"]
+
+# The run that died is one of the last things that happened to the table.
+_NEWEST_COMMITS = 1000
+_HEAD_BYTES = 64 << 10
+_READERS = 32
+
+
+def computed_before(snapshot: Snapshot, parameters: Mapping[str, Any]) -> pa.Array:
+    """Canonical paths of the files whose add, the newest of the path, stands in a commit of the operation COMPUTE STATS
+    by this version of the package with these operation parameters, among the newest thousand commits."""
+    first = max(0, snapshot.version - _NEWEST_COMMITS + 1)
+    listing = snapshot.storage.list_from(join(snapshot.root, LOG_FOLDER), version_prefix(first))
+    files = [file for info in listing if (file := parse_log_file(info)) is not None and file.kind is Kind.COMMIT]
+    files = [file for file in files if file.version <= snapshot.version]
+    with ThreadPoolExecutor(_READERS, "deltaskip") as pool:
+        done = list(pool.map(lambda file: _is_of(_provenance(snapshot, file), parameters), files))
+    found: pa.Array = pa.nulls(0, pa.string())
+    if not any(done):
+        return found
+    for file, is_done in list(zip(files, done, strict=True))[done.index(True) :]:
+        actions = read_commits(snapshot.storage, snapshot.root, [file], ["path"]).actions
+        adds = actions.filter(pc.invert(actions["is_remove"]))
+        paths = canonical_paths(adds["path"].combine_chunks())
+        found = found.filter(pc.invert(pc.is_in(found, value_set=paths)))
+        if is_done:
+            found = pa.concat_arrays([found, paths])
+    return found
+
+
+def _provenance(snapshot: Snapshot, file: LogFile) -> CommitInfo | None:
+    """The first action of a commit, where it is the commitInfo of a recomputation: this package writes it first."""
+    head = snapshot.storage.read_range(file.path, 0, _HEAD_BYTES)
+    if COMPUTE_OPERATION.encode() not in head:
+        return None
+    line, end, _ = head.partition(b"\n")
+    if not end and file.file.size > _HEAD_BYTES:
+        line = snapshot.storage.read(file.path).partition(b"\n")[0]
+    try:
+        action = json.loads(line)
+    except ValueError:
+        return None
+    info = action.get("commitInfo") if isinstance(action, dict) else None
+    return CommitInfo.from_json(info) if isinstance(info, dict) else None
+
+
+def _is_of(info: CommitInfo | None, parameters: Mapping[str, Any]) -> bool:
+    if info is None or info.operation != COMPUTE_OPERATION or info.engine_info != engine_info():
+        return False
+    logged = info.members.get("operationParameters")
+    if not isinstance(logged, dict) or set(logged) != set(parameters):
+        return False
+    return all(_value(logged[name], value) == value for name, value in parameters.items())
+
+
+def _value(text: Any, like: Any) -> Any:
+    """A logged parameter: text as it is, all else as JSON text."""
+    if isinstance(like, str) or not isinstance(text, str):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -1,0 +1,125 @@
+"""A recomputation that died is finished by the next run: which files it has done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip.log.writers import COMPUTE_OPERATION
+from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.computation import statistics_request
+from deltaskip.txn import resumption
+from deltaskip.txn.preparation import engine_info
+from deltaskip.txn.recomputation import run_parameters
+from deltaskip.txn.resumption import computed_before
+from tests.txn.tables import append, file, gone, make_table, vector
+
+PARAMETERS = {"mode": "auto", "columns": ["id"], "collations": {}, "kernelSpelling": False, "complete": True}
+ADD = {"path": "a", "partitionValues": {}, "size": 100, "modificationTime": 1, "dataChange": False}
+
+
+def compute(table: ds.DeltaTable, *names: str, **parameters: Any) -> None:
+    txn = table.refresh().transaction(operation=COMPUTE_OPERATION, parameters={**PARAMETERS, **parameters})
+    txn.add(*(file(name, 1, 2, data_change=False) for name in names))
+    txn.commit()
+
+
+def done(table: ds.DeltaTable, **parameters: Any) -> list[str]:
+    return sorted(computed_before(table.refresh().snapshot, {**PARAMETERS, **parameters}).to_pylist())
+
+
+def test_files_of_commits_with_the_same_settings_are_done(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    append(table, *(file(name) for name in ("a%20b", "b", "c", "d")))
+    assert done(table) == []
+    compute(table, "a%20b", "b")
+    append(table, file("e"))
+    compute(table, "c")
+    assert done(table) == ["a b", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"mode": "scan"},
+        {"columns": ["id", "name"]},
+        {"collations": {"name": ["icu.UNICODE_CI.77.1"]}},
+        {"kernelSpelling": True},
+        {"complete": False},
+    ],
+)
+def test_what_was_computed_with_other_settings_is_not_done(tmp_path: Path, other: dict[str, Any]) -> None:
+    table = make_table(tmp_path / "t")
+    append(table, file("a"), file("b"))
+    compute(table, "a", **other)
+    assert done(table) == []
+    assert done(table, **other) == ["a"]
+    compute(table, "a", "b")
+    assert (done(table), done(table, **other)) == (["a", "b"], [])
+
+
+def test_a_file_that_somebody_has_replaced_is_not_done(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", {"delta.enableDeletionVectors": "true"}, features=["deletionVectors"])
+    append(table, file("a"), file("b"), file("c"))
+    compute(table, "a", "b", "c")
+    txn = table.refresh().transaction(read="true")
+    txn.remove(gone("a"))
+    txn.add(file("a", deletion_vector=vector("x")))
+    txn.commit()
+    again = table.refresh().transaction(operation="OPTIMIZE")
+    again.add(file("b", data_change=False))
+    again.commit()
+    assert done(table) == ["c"]
+
+
+def test_another_version_of_the_package_has_done_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_table(tmp_path / "t")
+    append(table, file("a"))
+    compute(table, "a")
+    monkeypatch.setattr(resumption, "engine_info", lambda: "deltaskip/99.0")
+    assert done(table) == []
+
+
+def test_commits_of_other_writers_do_not_matter_whatever_they_say(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    append(table, file("a"))
+    log = tmp_path / "t" / "_delta_log"
+    odd = [
+        {"commitInfo": {"operation": COMPUTE_OPERATION, "operationParameters": "none", "engineInfo": engine_info()}},
+        {"commitInfo": {"operation": COMPUTE_OPERATION, "operationParameters": {**PARAMETERS}, "engineInfo": "mine"}},
+        {"txn": {"appId": COMPUTE_OPERATION, "version": 1}},
+    ]
+    for version, action in enumerate(odd, 2):
+        text = json.dumps(action) + "\n" + json.dumps({"add": ADD}) + "\n"
+        (log / f"{version:020d}.json").write_text(text, encoding="utf-8")
+    assert done(table) == []
+
+
+def test_a_long_first_line_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resumption, "_HEAD_BYTES", 400)
+    table = make_table(tmp_path / "t")
+    append(table, file("a"))
+    columns = [f"column{number}" for number in range(200)]
+    txn = table.refresh().transaction(operation=COMPUTE_OPERATION, parameters={"columns": columns})
+    txn.add(file("a", 1, 2, data_change=False))
+    txn.commit()
+    head = (tmp_path / "t" / "_delta_log" / f"{2:020d}.json").read_bytes()[:400]
+    assert COMPUTE_OPERATION.encode() in head and b"\n" not in head
+    assert computed_before(table.refresh().snapshot, {"columns": columns}).to_pylist() == ["a"]
+
+
+def test_the_settings_are_told_of_the_request(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    columns = indexed_columns(table.schema)
+    request = statistics_request(columns, {"name": ["ICU.unicode_ci.77.1"]}, mode="scan", kernel_spelling=True)
+    assert run_parameters(request, complete=True) == {
+        "mode": "scan",
+        "columns": ["id", "name", "part"],
+        "collations": {"name": ["icu.UNICODE_CI.77.1"]},
+        "kernelSpelling": True,
+        "complete": True,
+    }
