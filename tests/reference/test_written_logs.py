@@ -108,12 +108,12 @@ def rewrite(folder: Path) -> None:
     again.add(*(unchanged(file, file.stats) for file in files))
     again.commit()
     table.refresh().checkpoint()
-    away = table.transaction(operation="OPTIMIZE")
-    away.remove(remove_of(files[0], 1_700_000_000_000, data_change=False))
+    away = table.transaction(operation="DELETE")
+    away.remove(remove_of(files[0], 1_700_000_000_000, data_change=True))
     away.commit()
     table.refresh()
     back = table.transaction(operation="RESTORE")
-    back.add(replace(files[0], data_change=False))
+    back.add(replace(files[0], data_change=True))
     back.commit()
 
 
