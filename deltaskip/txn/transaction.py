@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
-from deltaskip.errors import CommitConflict, InvalidCommit, StorageError
+from deltaskip.errors import CommitConflict, CorruptLog, InvalidCommit, StorageError
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
 from deltaskip.skipping.scan import Scan
@@ -136,6 +136,19 @@ class Transaction:
             )
         if not self._intent.actions:
             raise InvalidCommit(f"This transaction on {self.snapshot.root} has nothing to commit: add an action first.")
+        try:
+            return self._commit()
+        except CorruptLog as error:
+            if not self._is_cleaned_up():
+                raise
+            base = self.snapshot
+            raise CommitConflict(
+                f"The checkpoint that version {base.version} of {base.root} was read from has been cleaned up, so a "
+                f"transaction on that version cannot be checked: open the table again and repeat the operation.",
+                "cleaned up",
+            ) from error
+
+    def _commit(self) -> int:
         prepared = prepare(self._intent)
         step("prepared")
         latest, checked = self.snapshot, self.snapshot.version
@@ -172,6 +185,14 @@ class Transaction:
                 return True
             raise
         return True
+
+    def _is_cleaned_up(self) -> bool:
+        """Whether files that the snapshot begins with are gone: a newer checkpoint serves the table by now."""
+        segment, checkpoint = self.snapshot.segment.checkpoint, self.snapshot.checkpoint
+        if segment is None or checkpoint is None:
+            return False
+        paths = [*(file.path for file in segment.files), *checkpoint.sidecars]
+        return not all(self.snapshot.storage.exists(path) for path in paths)
 
     def _is_ours(self, path: str, text: bytes) -> bool:
         try:

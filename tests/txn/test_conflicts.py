@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -300,6 +301,25 @@ def test_a_gap_in_the_winners_stops_the_commit(tmp_path: Path) -> None:
     with pytest.raises(ds.CorruptLog, match=r"00000000000000000001\.json"):
         txn.commit()
     assert not (tmp_path / "t" / "_delta_log" / f"{4:020d}.json").exists()
+
+
+@pytest.mark.parametrize("policy", ["classic", "v2"])
+def test_a_checkpoint_that_was_cleaned_up_is_a_conflict_and_no_damage(tmp_path: Path, policy: str) -> None:
+    table = make_table(tmp_path / "t", {"delta.checkpointPolicy": policy}, ["v2Checkpoint"])
+    append(table, file("a"))
+    table.refresh().checkpoint()
+    late = ds.DeltaTable(tmp_path / "t").transaction(read="id = 5")
+    late.add(file("a", data_change=False))
+    append(table, file("b", 50, 59))
+    table.refresh().checkpoint()
+    for old in [*(tmp_path / "t" / "_delta_log").rglob("*")]:
+        if old.is_file():
+            os.utime(old, (1_000_000_000, 1_000_000_000))
+    table.clean_up_log()
+    with pytest.raises(CommitConflict, match="has been cleaned up") as raised:
+        late.commit()
+    assert raised.value.kind == "cleaned up"
+    assert paths(tmp_path / "t") == ["a", "b"]
 
 
 def test_another_table_at_the_path_is_a_conflict(tmp_path: Path) -> None:
