@@ -64,8 +64,7 @@ class HadoopStorage:
         self._classes: dict[str, Any] = {}
         with naming(base, "open"):
             self._files = self._class("org.apache.hadoop.fs.FileSystem").get(self._uri(base), configuration)
-            uri = self._files.getUri()
-            self.base = f"{uri.getScheme()}://{uri.getAuthority() or ''}"
+            self.base = f"{base}{self._files.getUri().getAuthority() or ''}" if base.endswith("://") else base
 
     def located(self, location: str) -> str:
         """The location with this storage's base, for one that left the authority to the configuration."""
