@@ -11,6 +11,8 @@ writers pleased. Which of them are exact depends on the writer:
   parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is taken to be left alone;
 * decimals in bytes: writers that compare them as numbers.
 
+INT96 is read, from writers that are known to count the time of a day from its start: Arrow before 23 counted backwards
+before 1970, which Spark reads as it was meant, and pyarrow in microseconds 584 years later.
 A null count is taken where every row group has one: of a nested field only from parquet-mr, which counts a row whose
 parent is null. Dates and timestamps that may be in the calendar before 1582 are known in no way.
 """
@@ -94,7 +96,8 @@ class ColumnPlan:
     nodes: from the top level; empty where the file lacks the column, None where it cannot be told which it is.
     decode, convert: a footer's bound, then minima and maxima to values of the table's type; None where footers prove
     no bound.
-    not_before: bounds below it may be of another calendar and count as unknown.
+    not_before: bounds below it may be of another calendar and count as unknown. misread: values may be other ones when
+    pyarrow reads them.
     """
 
     column: StatColumn
@@ -104,6 +107,12 @@ class ColumnPlan:
     says_exact: bool = False
     counts_nulls: bool = False
     not_before: int | None = None
+    misread: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the column has bounds, and reading its values can tell them."""
+        return self.column.bounded and not self.misread
 
     @property
     def required(self) -> bool:
@@ -142,9 +151,10 @@ class Planner:
         counts = (mr or (len(nodes) == 1 and node.is_leaf)) and not node.is_repeated
         old = node.is_leaf and calendar[node.physical_type == _INT96]
         not_before = _GREGORIAN_FROM.get(column.type) if old else None
+        misread = node.is_leaf and node.physical_type == _INT96 and not _counts_forward(footer.created_by)
         source = source_of(node) if node.is_leaf and not node.is_repeated and column.bounded else None
         if source is None or footer.column_orders[node.first_leaf : node.first_leaf + 1] != [{1: {}}]:
-            return ColumnPlan(column, nodes, counts_nulls=counts, not_before=not_before)
+            return ColumnPlan(column, nodes, counts_nulls=counts, not_before=not_before, misread=misread)
         numbers = node.physical_type in (1, 2)
         whole = mr or (writer[0] == b"parquet-cpp-arrow" and writer[1] >= 10)
         proves = (
@@ -202,7 +212,7 @@ def footer_facts(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> tuple
     nulls = _null_count(plan, groups)
     if nulls == rows:
         return ColumnFacts(rows, NO_VALUES), False
-    if not plan.column.bounded:
+    if not plan.bounded:
         return ColumnFacts(nulls), nulls is None
     extremes = _extremes(plan, groups)
     return ColumnFacts(nulls, extremes or UNKNOWN), nulls is None or extremes is None
@@ -228,6 +238,14 @@ def _footer(fields: Mapping[int, Any]) -> Footer:
 def _writer(created_by: bytes) -> tuple[bytes, int, int]:
     match = _WRITER.match(created_by)
     return (match[1], int(match[2]), int(match[3])) if match else (b"", 0, 0)
+
+
+def _counts_forward(created_by: bytes) -> bool:
+    """Whether the writer's INT96 have no negative time of day (Arrow's issue 48246)."""
+    name, major, _ = _writer(created_by)
+    if name == b"parquet-cpp-arrow":
+        return major >= 23
+    return created_by.startswith((b"parquet-mr", b"impala", b"fastparquet"))
 
 
 def _calendar(footer: Footer) -> tuple[bool, bool]:

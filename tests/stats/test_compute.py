@@ -277,6 +277,12 @@ def test_a_value_that_the_type_cannot_hold_gives_no_bounds(write: Callable[..., 
 OLD = pa.array([datetime(1500, 3, 1, 0, 0, 0, 123_456), datetime(2020, 1, 1)], pa.timestamp("us", "UTC"))
 
 
+ARROW_23 = pytest.mark.skipif(
+    int(pa.__version__.partition(".")[0]) < 23, reason="this pyarrow writes INT96 that it misreads, and has no bounds"
+)
+
+
+@ARROW_23
 def test_int96_is_scanned(write: Callable[..., str]) -> None:
     path = write(pa.table({"t": OLD}), use_deprecated_int96_timestamps=True)
     schema = StructType((StructField("t", TIMESTAMP),))
@@ -284,7 +290,7 @@ def test_int96_is_scanned(write: Callable[..., str]) -> None:
     assert one(path, schema, mode="footer") == {"numRecords": 2, "minValues": {}, "maxValues": {}, "nullCount": {}}
 
 
-@pytest.mark.parametrize("int96", [False, True])
+@pytest.mark.parametrize("int96", [False, pytest.param(True, marks=ARROW_23)])
 @pytest.mark.parametrize(
     ("keys", "known"),
     [

@@ -131,6 +131,16 @@ def test_bounds_of_nanoseconds_hold_however_a_reader_rounds(tmp_path: Path, type
         assert found["maxValues"] == {"t": f"1970-01-01T00:00:00.000{z}"}
 
 
+@pytest.mark.parametrize("deleted", [None, pa.array([1])])
+@pytest.mark.parametrize("mode", MODES)
+def test_int96_of_a_writer_that_counted_backwards_has_no_bounds(mode: Any, deleted: Any) -> None:
+    """pyarrow 22 wrote 1969-12-31 23:43:20 as 1000 s before the epoch's day; pyarrow reads the year 2554."""
+    path = Path(__file__).with_name("arrow22_int96.parquet")
+    found = one(path, StructType((StructField("t", TIMESTAMP),)), mode=mode, deletion_vectors=[deleted])
+    assert found["nullCount"] == {"t": 1}
+    assert found["minValues"] == found["maxValues"] == {}
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_that_are_all_deleted_leave_nothing(tmp_path: Path, mode: Any) -> None:
     table = pa.table({"x": [1, None, 3], "s": ["a", "b", None], "a": [[1], None, []]})
