@@ -83,7 +83,9 @@ def scan_file(
     except FileNotFoundError as error:
         raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
     except (pa.ArrowException, OSError, *DAMAGE) as error:
-        raise StorageError(f"The data file {path} cannot be read: {error}; restore it.") from error
+        reason = " ".join(str(error).split()).rstrip(".")
+        cure = 'restore it, or take what its footer proves with mode="footer"'
+        raise StorageError(f"The data file {path} cannot be read: {reason}; {cure}.") from error
     return [_whole(part, column) for part, column in zip(parts, columns, strict=True)]
 
 

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from deltaskip.errors import StorageError
 from deltaskip.schema.types import (
     BINARY,
+    DOUBLE,
     LONG,
     STRING,
     TIMESTAMP,
@@ -129,6 +131,18 @@ def test_bounds_of_nanoseconds_hold_however_a_reader_rounds(tmp_path: Path, type
         found = one(path, StructType((StructField("t", type_),)), mode=mode)
         assert found["minValues"] == {"t": f"1969-12-31T23:59:59.998{z}"}
         assert found["maxValues"] == {"t": f"1970-01-01T00:00:00.000{z}"}
+
+
+def test_a_page_that_cannot_be_read_is_named_with_the_cure(tmp_path: Path) -> None:
+    path = written(tmp_path, pa.table({"d": [0.5] * 100}), use_dictionary=False, compression="none")
+    page = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[page : page + 40] = bytes(40)
+    path.write_bytes(content)
+    schema = StructType((StructField("d", DOUBLE),))
+    with pytest.raises(StorageError, match=r'written\.parquet cannot be read: .* with mode="footer"'):
+        compute([path], schema)
+    assert one(path, schema, mode="footer")["nullCount"] == {"d": 0}
 
 
 @pytest.mark.parametrize("deleted", [None, pa.array([1])])
