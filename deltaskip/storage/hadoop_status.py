@@ -1,7 +1,7 @@
-"""FileStatus of Hadoop as it crosses from the JVM: one array of bytes for a whole listing.
+"""A listing of Hadoop as it crosses from the JVM: what ArrayWritable.write puts out of an array of FileStatus.
 
-Each status is what FileStatus.write puts out: a big-endian size of 4 bytes and a FileStatusProto of so many (Hadoop 3,
-FSProtos.proto): 1 type, 2 path, 3 length in bytes, 7 modification time in milliseconds.
+That is the number of them and, for each, its size and a FileStatusProto of so many bytes; numbers are big-endian, of 4
+bytes. The message has (Hadoop 3, FSProtos.proto) 1 type, 2 path, 3 length in bytes, 7 modification time in ms.
 """
 
 from deltaskip.errors import StorageError
@@ -15,15 +15,14 @@ _FILE = 2
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 
 
-def file_infos(data: bytes, count: int, directory: str, start_name: str) -> list[FileInfo]:
+def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
     """The files among the statuses of a folder's listing with names >= start_name, sorted by name.
 
-    count: of the statuses; what WritableUtils.toByteArray gives behind the last is not theirs. Raises
-    NotADirectoryError where a status is of `directory` itself, StorageError where the bytes are no statuses.
+    Raises NotADirectoryError where a status is of `directory` itself, StorageError where the bytes are no listing.
     """
     found = []
-    at = 0
-    for _ in range(count):
+    at = 4
+    for _ in range(int.from_bytes(data[:4], "big")):
         end = at + 4 + int.from_bytes(data[at : at + 4], "big")
         try:
             kind, path, size, modified_ms = _status(data, at + 4, end)

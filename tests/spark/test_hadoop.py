@@ -61,6 +61,7 @@ def test_files_are_read_through_the_session(local: HadoopStorage, tmp_path: Path
     assert found.modified_ms // 1000 == int((folder / "x é").stat().st_mtime)
     assert (local.read(found.path), local.size(found.path), local.exists(found.path)) == (data, size, True)
     assert local.read_range(found.path, 5, size) == data[5:]
+    assert local.read_range(found.path, 5, 50_000) == data[5:50_005]
     assert bytes(local.read_joined([found, found])[0]) == data * 2
     with local.open_input(found.path) as file:
         assert file.read() == data

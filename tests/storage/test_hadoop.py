@@ -58,21 +58,29 @@ class _FileSystems:
         self.FileSystem = type("FileSystem", (), {"from_uri": staticmethod(from_uri)})
 
 
-STATUS = bytes([8, 2, 18, 6]) + b"s://h/" + bytes([24, 200, 1, 34, 2, 8, 4, 56, 5, 64, 9])
+# A file s://h of 200 bytes, of time 5, with permissions and a time of access; fields are numbered as in FSProtos.proto.
+STATUS = bytes([8, 2, 18, 5]) + b"s://h" + bytes([24, 200, 1, 34, 2, 8, 4, 56, 5, 64, 9])
+
+
+def listing(*statuses: bytes) -> bytes:
+    sized = [len(status).to_bytes(4, "big") + status for status in statuses]
+    return b"".join([len(sized).to_bytes(4, "big"), *sized])
 
 
 def test_a_status_is_taken_apart_by_its_fields() -> None:
-    data = len(STATUS).to_bytes(4, "big") + STATUS + b"\0" * 20
-    (found,) = file_infos(data.replace(b"s://h/", b"s://h."), 1, "s://", "")
-    assert (found.name, found.path, found.size, found.modified_ms) == ("h.", "s:/h.", 200, 5)
-    assert file_infos(data, 0, "s://", "") == []
+    data = listing(STATUS, STATUS.replace(b"/h", b"/g"), STATUS.replace(bytes([8, 2]), bytes([8, 1])))
+    found = [(info.name, info.path, info.size, info.modified_ms) for info in file_infos(data, "s://", "")]
+    assert found == [("g", "s:/g", 200, 5), ("h", "s:/h", 200, 5)]
+    assert [info.name for info in file_infos(data, "s://", "h")] == ["h"]
+    assert file_infos(listing(), "s://", "") == []
+    with pytest.raises(NotADirectoryError, match="s://h"):
+        file_infos(listing(STATUS), "s://h", "")
 
 
-@pytest.mark.parametrize("cut", [3, 5, 12, 20, len(STATUS) + 3])
+@pytest.mark.parametrize("cut", [9, 11, 16, len(STATUS) + 7, len(STATUS) + 8])
 def test_a_listing_that_is_cut_is_an_error(cut: int) -> None:
-    data = len(STATUS).to_bytes(4, "big") + STATUS
-    with pytest.raises(StorageError, match=r"Cannot read s://h: its listing came in an unknown form"):
-        file_infos(data[:cut], 1, "s://h", "")
+    with pytest.raises(StorageError, match=r"Cannot read s://x: its listing came in an unknown form"):
+        file_infos(listing(STATUS, STATUS)[:cut], "s://x", "")
 
 
 class TestHdfs:
@@ -88,16 +96,19 @@ class TestHdfs:
     def test_it_is_a_storage(self, made: tuple[HadoopStorage, str]) -> None:
         assert isinstance(made[0], Storage)
 
-    @pytest.mark.parametrize("size", [0, 65_536, 65_537, 3_000_000])
+    @pytest.mark.parametrize("size", [0, 4_096, 4_097, 65_537, 3_000_000])
     def test_files_of_every_size_are_written_and_read(self, made: tuple[HadoopStorage, str], size: int) -> None:
         storage, root = made
         data = (b"0123456789abc" * (size // 13 + 1))[:size]
         storage.put_if_absent(f"{root}/x", data)
         assert storage.read(f"{root}/x") == data
         assert storage.read_range(f"{root}/x", size // 2, size) == data[size // 2 :]
+        for length in (4_096, 4_097, 70_000):
+            assert storage.read_range(f"{root}/x", size // 3, length) == data[size // 3 :][:length]
         with storage.open_input(f"{root}/x") as file:
             file.seek(size // 3)
-            assert file.read(size) == data[size // 3 :]
+            assert file.read(size // 2) == data[size // 3 :][: size // 2]
+            assert file.read() == data[size // 3 + size // 2 :]
         with storage.publish(f"{root}/y") as name:
             Path(name).write_bytes(data)
         assert storage.read(f"{root}/y") == data
