@@ -13,6 +13,7 @@ writers pleased. Which of them are exact depends on the writer:
 
 INT96 is read, from writers that are known to count the time of a day from its start: Arrow before 23 counted backwards
 before 1970, which Spark reads as it was meant, and pyarrow in microseconds 584 years later.
+Statistics that contradict each other prove nothing.
 A null count is taken where every row group has one: of a nested field only from parquet-mr, which counts a row whose
 parent is null. Dates and timestamps that may be in the calendar before 1582 are known in no way.
 """
@@ -40,7 +41,7 @@ _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TAIL_BYTES = 32 << 10
 _WRITER = re.compile(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\.(\d+)")
 # Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
-_SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS = 2, 3, 4, 5, 6, 7
+_SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCRYPTION = 2, 3, 4, 5, 6, 7, 8
 _COLUMNS, _GROUP_ROWS = 1, 3
 _META, _NUM_VALUES, _STATISTICS = 3, 5, 12
 _NULL_COUNT, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT, _NAN_COUNT = 3, 5, 6, 7, 8, 9
@@ -192,7 +193,10 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
             raise ValueError(f"its footer would have {footer_bytes} bytes")
         if footer_bytes + 8 > len(tail):
             tail = storage.read_range(path, length - footer_bytes - 8, footer_bytes + 8)
-        return _footer(read_struct(tail[-8 - footer_bytes : -8]))
+        fields = read_struct(tail[-8 - footer_bytes : -8])
+        if _ENCRYPTION in fields:
+            raise UnsupportedFeature(f"Columns of the data file {path} are encrypted: no statistics are computed here.")
+        return _footer(fields)
     except FileNotFoundError as error:
         raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
     except DAMAGE as error:
@@ -294,8 +298,11 @@ def _null_count(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> int | 
     total = 0
     for group in groups:
         meta = _chunk(group, plan.nodes[-1].first_leaf)
-        count = meta.get(_STATISTICS, {}).get(_NULL_COUNT)
+        statistics = meta.get(_STATISTICS, {})
+        count = statistics.get(_NULL_COUNT)
         if count is None or not 0 <= count <= meta[_NUM_VALUES] or meta[_NUM_VALUES] != group[_GROUP_ROWS]:
+            return None
+        if count and count == meta[_NUM_VALUES] and not statistics.keys().isdisjoint((_MIN, _MAX)):
             return None
         total += count
     return total
@@ -330,10 +337,14 @@ def _extremes(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> Extremes
         if statistics.get(_NAN_COUNT):
             return None
         try:
-            lows.append(plan.convert[0](plan.decode(low)))
-            highs.append(plan.convert[1](plan.decode(high)))
+            least, greatest = plan.decode(low), plan.decode(high)
         except struct.error:
             return None
+        # NaN is above everything, so that it is the least only where it is the greatest, too.
+        if least > greatest or (least != least and greatest == greatest):  # type: ignore[operator]
+            return None
+        lows.append(plan.convert[0](least))
+        highs.append(plan.convert[1](greatest))
     return since(_joined(lows, highs), plan.not_before)
 
 

@@ -76,6 +76,8 @@ def footer(
     fields |= {5: [{1: b"key"}], 6: writer.encode()}
     if more.get("orders", True):
         fields[7] = [{1: {}}]
+    if "encryption" in more:
+        fields[8] = more["encryption"]
     body = thrift_struct(fields)
     path = folder / "made.parquet"
     path.write_bytes(b"PAR1" + body + struct.pack("<I", len(body)) + more.get("magic", b"PAR1"))
@@ -111,6 +113,18 @@ def test_a_row_group_of_nulls_needs_no_bounds(tmp_path: Path) -> None:
     nulls = statistics(LONG, None, None, 10)
     assert found(footer(tmp_path, LONG, [nulls, statistics(LONG, 1, 2)]), LONG) == (1, 2, 10)
     assert found(footer(tmp_path, LONG, [nulls, nulls]), LONG) == (None, None, 20)
+
+
+@pytest.mark.parametrize(
+    ("type_", "low", "high"),
+    [(LONG, 2, 1), (STRING, "b", "a"), (DOUBLE, 2.5, 1.5), (DOUBLE, float("nan"), 1.5), (DecimalType(20, 2), 2, -1)],
+)
+def test_statistics_that_contradict_each_other_prove_nothing(
+    tmp_path: Path, type_: DataType, low: Any, high: Any
+) -> None:
+    assert found(footer(tmp_path, type_, [statistics(type_, low, high)], MR), type_) == (None, None, 0)
+    nulls_with_bounds = [statistics(type_, high, low, 10), statistics(type_, high, low)]
+    assert found(footer(tmp_path, type_, nulls_with_bounds, MR), type_)[2] is None
 
 
 @pytest.mark.parametrize("nulls", [None, -1, 11])
@@ -231,3 +245,5 @@ def test_damage_is_named(tmp_path: Path) -> None:
             found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], **damage), LONG)
     with pytest.raises(UnsupportedFeature, match="encrypted"):
         found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], magic=b"PARE"), LONG)
+    with pytest.raises(UnsupportedFeature, match=r"Columns of the data file .*made\.parquet are encrypted"):
+        found(footer(tmp_path, LONG, [statistics(LONG, 1, 2)], encryption={1: {}}), LONG)
