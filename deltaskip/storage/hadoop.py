@@ -34,6 +34,8 @@ __all__ = ["HadoopStorage", "session_storage"]
 _SMALL_BYTES = 4 << 10
 _SENT_BYTES = 64 << 10
 _BUFFER_BYTES = 256 << 10
+# More of them wait for Python's lock.
+_THREADS = 8
 
 # Where the rename of FileContext fails if the target exists, in one step with renaming: on HDFS, also within a view.
 # The class is named, not the scheme, which may be bound to a file system that mounts others. Not webhdfs, whose server
@@ -102,7 +104,7 @@ class HadoopStorage:
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         """The whole files one after another, and where each starts."""
-        return joined(read_side_by_side(self, [file.path for file in files]))
+        return joined(read_side_by_side(self, [file.path for file in files], _THREADS))
 
     def open_input(self, path: str) -> pa.NativeFile:
         """The file for random access; the caller closes it."""

@@ -228,11 +228,11 @@ class ObjectStorage:
         return location[len(self.base) :].lstrip("/")
 
 
-def read_side_by_side(storage: Storage, paths: Sequence[str]) -> list[bytes]:
-    """The whole files, read by several threads."""
+def read_side_by_side(storage: Storage, paths: Sequence[str], threads: int = _PARALLEL_READS) -> list[bytes]:
+    """The whole files, read by so many threads."""
     if len(paths) < 2:
         return [storage.read(path) for path in paths]
-    with ThreadPoolExecutor(min(_PARALLEL_READS, len(paths))) as pool:
+    with ThreadPoolExecutor(min(threads, len(paths))) as pool:
         return list(pool.map(storage.read, paths))
 
 
