@@ -23,7 +23,7 @@ __all__ = ["FileRules", "check_files", "is_uri", "num_records", "parsed_stats"]
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which takes characters
 # beyond ASCII but for blanks and control characters.
 _URI_TEXT = re.compile(
-    r"(?:[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\"<>\\^`{|}\[\]#?%]|%[0-9A-Fa-f]{2})+"
+    r"(?:[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff\"<>\\^`{|}\[\]#?%]|%[0-9A-Fa-f]{2})+"
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 

@@ -101,6 +101,7 @@ class Intent:
 
     def _key(self, path: str) -> str:
         try:
+            path.encode()
             return canonical_path(path)
         except ValueError as error:
             raise InvalidCommit(f"A path of a commit to {self.base.root} is damaged: {error}.") from error

@@ -83,9 +83,15 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     info = _commit_info(prepared, txn_id, now, timestamp if enabled else None)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
-    removes = [_with_row_ids(remove, prepared.known[key]) for key, remove in intent.removes.items()]
+    removes = [_completed(remove, prepared.known[key], now) for key, remove in intent.removes.items()]
     actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *removes, *adds]
-    return "".join(f"{to_line(action)}\n" for action in actions).encode()
+    try:
+        return "".join(f"{to_line(action)}\n" for action in actions).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidCommit(
+            f"A commit to {intent.base.root} holds the text {error.object[error.start : error.end]!r}, which is half a "
+            f"character and cannot be written: correct it."
+        ) from error
 
 
 @cache
@@ -97,12 +103,17 @@ def engine_info() -> str:
         return "deltaskip"
 
 
-def _with_row_ids(remove: RemoveFile, known: Known) -> RemoveFile:
-    """PROTOCOL, Row Tracking: a remove carries the ids of the last add of its path."""
-    ids = known.base_row_id, known.default_row_commit_version
-    if ids == (remove.base_row_id, remove.default_row_commit_version):
-        return remove
-    return replace(remove, base_row_id=ids[0], default_row_commit_version=ids[1])
+def _completed(remove: RemoveFile, known: Known, now: int) -> RemoveFile:
+    """The remove with the row ids of its path's last add, and a time: without one it would count as long expired.
+
+    # PROTOCOL, Row Tracking; Action Reconciliation
+    """
+    return replace(
+        remove,
+        base_row_id=known.base_row_id,
+        default_row_commit_version=known.default_row_commit_version,
+        deletion_timestamp=now if remove.deletion_timestamp is None else remove.deletion_timestamp,
+    )
 
 
 def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp: int | None) -> CommitInfo:
@@ -203,7 +214,8 @@ def _check_files_of(intent: Intent, state: NewState) -> bool:
     """Whether the commit holds only for the files that its snapshot has, so that other writers must add none."""
     base, metadata = state.base, state.metadata
     dependence = None if intent.metadata is None else file_dependence(state)
-    if dependence is not None and base.num_files > len(intent.removes):
+    ended = sum(key not in intent.adds for key in intent.removes)
+    if dependence is not None and base.num_files > ended:
         raise InvalidCommit(
             f"The metaData of a commit to {base.root} {dependence}, which files of version {base.version} may not "
             f"obey: remove them in the same transaction, or make the change with Spark."

@@ -14,17 +14,31 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import AddFile, DeletionVectorDescriptor, canonical_path, canonical_paths
+from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, canonical_path, canonical_paths
 from deltaskip.errors import CommitConflict
+from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot, refresh
-from deltaskip.log.live_adds import live_adds
-from deltaskip.log.replay import dv_ids
 from deltaskip.schema import display_name
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.winners import read_winners
 
-__all__ = ["Recomputed", "commit_statistics", "run_parameters"]
+__all__ = ["RESULT_SCHEMA", "Recomputed", "commit_statistics", "run_parameters"]
+
+RESULT_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("dv_id", pa.string()),
+        pa.field("num_records", pa.int64(), nullable=False),
+        pa.field("stats", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("scanned", pa.int64(), nullable=False),
+        pa.field("logged_stats", pa.string()),
+        *(FILE_SCHEMA.field(name) for name in FILE_SCHEMA.names if name not in ("path", "size", "stats")),
+    ]
+)
+"""Computed statistics, a row a file: `stats` is new, `logged_stats` and all else of FILE_SCHEMA as the log has it."""
 
 _ROWS = 8192
 _STATE_ATTEMPTS = 10
@@ -71,7 +85,7 @@ def commit_statistics(
     begin: Begin,
     progress: Callable[[Recomputed], None] = lambda _done: None,
 ) -> Recomputed:
-    """Commit each table of results: path as logged, dv_id, stats, num_records and size.
+    """Commit each table of results, RESULT_SCHEMA, as of `snapshot`.
 
     identifiers: the versioned collations whose bounds the statistics hold, which the table is to list. begin: makes the
     transaction on a snapshot. progress: called after each commit.
@@ -79,22 +93,47 @@ def commit_statistics(
     """
     done = Recomputed()
     wanted = sorted(set(identifiers))
+    meanwhile = _Meanwhile(snapshot, done)
     for result in results:
-        snapshot = _commit(snapshot, result, wanted, begin, done)
+        _commit(meanwhile, result, wanted, begin, done)
         done.rows += pc.sum(result["num_records"]).as_py() or 0
         done.bytes += pc.sum(result["size"]).as_py() or 0
         progress(done)
     return done
 
 
-def _commit(
-    snapshot: Snapshot, result: pa.Table, identifiers: list[str], begin: Begin, done: Recomputed
-) -> Snapshot:
-    schema = snapshot.metadata.schema_string
+class _Meanwhile:
+    """What other writers have done to files since the recomputation began.
+
+    Only the commits since then are looked at: a table may have so many files that going through them for each batch
+    would take longer than computing.
+    """
+
+    def __init__(self, snapshot: Snapshot, done: Recomputed) -> None:
+        self.snapshot = snapshot
+        self.touched: pa.Array = pa.nulls(0, pa.string())
+        self._done = done
+
+    def refresh(self) -> Snapshot:
+        """The latest snapshot. `touched`: canonical paths that others have added or removed by then."""
+        latest = refresh(self.snapshot)
+        if latest.version > self.snapshot.version or latest.metadata.id != self.snapshot.metadata.id:
+            winners = read_winners(self.snapshot, latest, self.snapshot.version)
+            own = set(self._done.versions)
+            for is_remove in (False, True):
+                paths, _, versions = winners.paths(is_remove)
+                others = [version not in own for version in versions.to_pylist()]
+                self.touched = pa.concat_arrays([self.touched, paths.filter(arrow_array(others, pa.bool_()))])
+        self.snapshot = latest
+        return latest
+
+
+def _commit(meanwhile: _Meanwhile, result: pa.Table, identifiers: list[str], begin: Begin, done: Recomputed) -> None:
+    schema = meanwhile.snapshot.metadata.schema_string
     for attempt in range(_STATE_ATTEMPTS):
-        snapshot = refresh(snapshot)
+        snapshot = meanwhile.refresh()
         transaction = begin(snapshot)
-        added, unchanged, gone = _put(transaction, snapshot, result)
+        added, unchanged, gone = _put(transaction, meanwhile.touched, result)
         if added:
             announce(transaction, identifiers)
         try:
@@ -111,7 +150,7 @@ def _commit(
         done.left_out += [*gone, *late]
         if transaction.version is not None:
             done.versions.append(transaction.version)
-        return snapshot
+        return
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -131,38 +170,29 @@ def _commit_rest(transaction: Transaction, added: list[str]) -> list[str]:
     return late
 
 
-def _put(transaction: Transaction, snapshot: Snapshot, result: pa.Table) -> tuple[list[str], int, list[str]]:
-    """Add the files again; (paths added, number of those with such statistics already, paths that are gone)."""
-    keys = canonical_paths(result["path"].combine_chunks())
-    vectors = result["dv_id"].to_pylist()
-    wanted = dict(zip(zip(keys.to_pylist(), vectors, strict=True), result["stats"].to_pylist(), strict=True))
+def _put(transaction: Transaction, touched: pa.Array, result: pa.Table) -> tuple[list[str], int, list[str]]:
+    """Add the files again; (paths added, number of those with such statistics already, paths that others got at)."""
     added: list[str] = []
+    gone: list[str] = []
     unchanged = 0
-    for batch in live_adds(snapshot, _ROWS):
-        paths = canonical_paths(batch["path"])
-        chosen = pc.indices_nonzero(pc.is_in(paths, value_set=keys))
-        if not len(chosen):
-            continue
-        ids = dv_ids(batch["deletion_vector"]).take(chosen).to_pylist()
-        rows = zip(paths.take(chosen).to_pylist(), ids, batch.take(chosen).to_pylist(), strict=True)
-        for path, vector, row in rows:
-            stats = wanted.pop((path, vector), None)
-            if stats is None:
-                continue
-            if _same(row["stats"], stats):
+    for batch in result.to_batches(max_chunksize=_ROWS):
+        is_touched = pc.is_in(canonical_paths(batch["path"]), value_set=touched).to_pylist()
+        for row, is_gone in zip(batch.to_pylist(), is_touched, strict=True):
+            if is_gone:
+                gone.append(row["path"])
+            elif _same(row["logged_stats"], row["stats"]):
                 unchanged += 1
             else:
-                transaction.add(_again(row, stats))
+                transaction.add(_again(row, row["stats"]))
                 added.append(row["path"])
-    logged = dict(zip(keys.to_pylist(), result["path"].to_pylist(), strict=True))
-    return added, unchanged, [logged[path] for path, _ in wanted]
+    return added, unchanged, gone
 
 
 def _again(row: Mapping[str, Any], stats: str) -> AddFile:
     vector = row["deletion_vector"]
     return AddFile(
         path=row["path"],
-        partition_values=dict(row["partition_values"]),
+        partition_values=dict(row["partition_values"] or ()),
         size=row["size"],
         modification_time=row["modification_time"],
         data_change=False,

@@ -76,6 +76,28 @@ def test_a_deletion_vector_is_told_by_its_id_alone(tmp_path: Path) -> None:
     )
 
 
+def test_a_remove_says_when(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    append(table, file("a"), file("b"))
+    txn = table.refresh().transaction()
+    txn.remove(gone("a", deletion_timestamp=None), gone("b", deletion_timestamp=7))
+    txn.commit()
+    a, b = actions(tmp_path / "t", 2, "remove")
+    assert (a["deletionTimestamp"], b["deletionTimestamp"]) == (
+        actions(tmp_path / "t", 2, "commitInfo")[0]["timestamp"], 7,
+    )
+
+
+def test_half_a_character_cannot_be_written(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", features=["domainMetadata"])
+    refused(table, "A path .* is damaged", add=[file("a\ud800")])
+    txn = table.transaction()
+    txn.set_domain("x", "\udfff")
+    with pytest.raises(InvalidCommit, match="half a character"):
+        txn.commit()
+    assert table.refresh().version == 0
+
+
 def test_what_deletes_rows_changes_data(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t", **DV)
     append(table, file("a"), file("b", deletion_vector=vector("1")))

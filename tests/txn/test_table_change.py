@@ -24,7 +24,7 @@ from deltaskip.schema import (
     schema_to_json,
 )
 from deltaskip.txn.transaction import Transaction
-from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table
+from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table, vector
 
 ICT = "delta.enableInCommitTimestamps"
 
@@ -192,6 +192,16 @@ def test_rules_that_old_files_may_break_need_a_table_without_files(tmp_path: Pat
     act(again)
     again.remove(gone("a"), gone("b"))
     assert again.commit() == 3
+
+
+def test_a_file_that_is_removed_and_added_again_is_still_there(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", {"delta.enableDeletionVectors": "true"}, ["deletionVectors", "checkConstraints"])
+    append(table, file("a", deletion_vector=vector("1")))
+    txn = table.refresh().transaction()
+    change(txn, {"delta.constraints.positive": "id > 0"})
+    txn.remove(gone("a", deletion_vector=vector("1"), data_change=False))
+    txn.add(file("a", deletion_vector=vector("2"), data_change=False))
+    refused(txn, InvalidCommit, "constraint positive.* files of version 1")
 
 
 def test_a_type_may_widen_where_the_column_says_so(tmp_path: Path) -> None:
