@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.peers import ENGINES
 from benchmarks.questions import questions
 
-__all__ = ["Cell", "measure", "whole_process"]
+__all__ = ["Cell", "measure", "peak_mb", "whole_process"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,11 @@ def _measured(engine_name: str, mode: str, table: str, question_name: str, files
             start = perf_counter()
             engine.plan(handle, question)
             seconds.append(perf_counter() - start)
-    return {"seconds": seconds, "peak_mb": _peak_mb(), "kept": kept}
+    return {"seconds": seconds, "peak_mb": peak_mb(), "kept": kept}
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
+    """The largest resident set that this process has had, in MB."""
     # ru_maxrss of a child begins at its parent's on Linux; the kernel's mark of the address space does not.
     status = Path("/proc/self/status")
     if status.exists():

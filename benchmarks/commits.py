@@ -1,0 +1,197 @@
+"""Commits a second by one writer, and checkpoints of very many files, beside deltalake; each in a process of its own.
+
+    python -m benchmarks.commits ENGINE commits|checkpoint|checkpoint-text FILES
+
+A commit adds one small file (an action only, no data) to an open table that neither engine checkpoints meanwhile; the
+peer's call is `create_write_transaction`. Every commit of deltaskip is synced to disk, and up to 20,000 files it writes
+its version checksum besides; the peer does neither. A checkpoint is opening the reference table and writing the state
+of its last version: with the statistics as a struct, too (`checkpoint`), or as JSON text alone (`checkpoint-text`).
+`grown_mb` is the peak of the resident set above what interpreter and libraries take.
+
+Environment: DELTASKIP_BENCH_DIR keeps the tables between runs; DELTASKIP_BENCH_FILES sets the checkpoint's files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.cell import peak_mb
+from benchmarks.tables import DEFAULT_FILES, reference_table
+
+FILES = int(os.environ.get("DELTASKIP_BENCH_FILES", DEFAULT_FILES))
+ENGINES = ("deltaskip", "deltalake")
+# The first of a process load what they need.
+WARM, COMMITS = 3, 30
+_STATS = '{"numRecords":1000,"minValues":{"id":1},"maxValues":{"id":1000},"nullCount":{"id":0}}'
+
+
+class Commits:
+    """Commits a second to tables without files, and with many."""
+
+    params = ((0, 100_000), ENGINES)
+    param_names = ("files", "engine")
+    timeout = 600
+
+    def track_commits_a_second(self, files: int, engine: str) -> float:
+        """Of one writer."""
+        return COMMITS / float(measured(engine, "commits", files)["seconds"])
+
+
+class Checkpoint:
+    """One checkpoint of the reference table."""
+
+    params = (("checkpoint", "checkpoint-text"), ENGINES)
+    param_names = ("statistics", "engine")
+    timeout = 1800
+
+    def track_seconds(self, statistics: str, engine: str) -> float:
+        """Opening the table included."""
+        return float(measured(engine, statistics, FILES)["seconds"])
+
+    def track_grown_mb(self, statistics: str, engine: str) -> float:
+        """Peak memory above that of the loaded libraries."""
+        return float(measured(engine, statistics, FILES)["grown_mb"])
+
+
+Commits.track_commits_a_second.unit = "commits/s"  # type: ignore[attr-defined]
+Checkpoint.track_seconds.unit = "s"  # type: ignore[attr-defined]
+Checkpoint.track_grown_mb.unit = "MB"  # type: ignore[attr-defined]
+
+
+def measured(engine: str, what: str, files: int) -> dict[str, Any]:
+    """What one fresh process measured: seconds, peak_mb, grown_mb."""
+    with tempfile.TemporaryDirectory(prefix="deltaskip-commits-") as scratch:
+        table = Path(scratch, "table")
+        if what == "commits":
+            make_table(table, files)
+        else:
+            copy_log(reference_table("classic", files), table, as_struct=what == "checkpoint")
+        command = [sys.executable, "-m", "benchmarks.commits", engine, what, str(files), str(table)]
+        root = str(Path(__file__).parent.parent)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[2:])} failed: {done.stderr.strip()[-800:]}")
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def make_table(path: Path, files: int) -> None:
+    """A table of the reference table's schema and so many files in a checkpoint, which asks for no further one."""
+    import numpy as np
+
+    import deltaskip as ds
+    from benchmarks.reference_table import _add_actions, _info, _metadata, _protocol
+
+    log = path / "_delta_log"
+    log.mkdir(parents=True)
+    metadata = _metadata()
+    metadata["metaData"]["configuration"] = {"delta.checkpointInterval": "1000000"}
+    actions = [_info(), _protocol("classic"), metadata, *_add_actions(np.arange(files))]
+    text = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
+    (log / f"{0:020d}.json").write_text(text, encoding="utf-8")
+    if files:
+        ds.DeltaTable(path).checkpoint()
+
+
+def copy_log(table: Path, path: Path, as_struct: bool) -> None:
+    """The log of the table, whose files are linked where they can be, with one commit more that sets the property."""
+    from benchmarks.reference_table import COMMITS as LAST
+    from benchmarks.reference_table import _info, _metadata
+
+    shutil.copytree(table / "_delta_log", path / "_delta_log", copy_function=_link)
+    metadata = _metadata()
+    metadata["metaData"]["configuration"] = {"delta.checkpoint.writeStatsAsStruct": str(as_struct).lower()}
+    text = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in (_info(), metadata))
+    (path / "_delta_log" / f"{LAST + 1:020d}.json").write_text(text, encoding="utf-8")
+
+
+def _link(source: str, target: str) -> str:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+    return target
+
+
+def _commits_of_deltaskip(table: str) -> float:
+    import deltaskip as ds
+    from deltaskip.actions import AddFile
+
+    opened = ds.DeltaTable(table)
+    start = perf_counter()
+    for number in range(-WARM, COMMITS):
+        start = perf_counter() if number == 0 else start
+        txn = opened.transaction()
+        txn.add(AddFile(f"day=2026-01-01/new-{number}.parquet", {"day": "2026-01-01"}, 1000, 1, True, _STATS))
+        txn.commit()
+        opened.refresh()
+    return perf_counter() - start
+
+
+def _commits_of_deltalake(table: str) -> float:
+    import deltalake
+    from deltalake.transaction import AddAction
+
+    opened = deltalake.DeltaTable(table)
+    schema = opened.schema()
+    start = perf_counter()
+    for number in range(-WARM, COMMITS):
+        start = perf_counter() if number == 0 else start
+        path = f"day=2026-01-01/new-{number}.parquet"
+        add = AddAction(path, 1000, {"day": "2026-01-01"}, 1, True, _STATS)
+        opened.create_write_transaction([add], "append", schema, ["day"])
+    return perf_counter() - start
+
+
+def _checkpoint_of_deltaskip(table: str) -> float:
+    import deltaskip as ds
+
+    start = perf_counter()
+    ds.DeltaTable(table).checkpoint()
+    return perf_counter() - start
+
+
+def _checkpoint_of_deltalake(table: str) -> float:
+    import deltalake
+
+    start = perf_counter()
+    deltalake.DeltaTable(table).create_checkpoint()
+    return perf_counter() - start
+
+
+_RUNS = {
+    ("deltaskip", "commits"): _commits_of_deltaskip,
+    ("deltalake", "commits"): _commits_of_deltalake,
+    ("deltaskip", "checkpoint"): _checkpoint_of_deltaskip,
+    ("deltalake", "checkpoint"): _checkpoint_of_deltalake,
+}
+
+
+def main() -> None:
+    """Measure one of them and print JSON; with a table, in this process."""
+    engine, what, files, *given = sys.argv[1:]
+    if not given:
+        print(json.dumps(measured(engine, what, int(files))))
+        return
+    if engine == "deltaskip":
+        import deltaskip.log.checkpoint_writing
+        import deltaskip.txn.after_commit
+        import deltaskip.txn.transaction  # noqa: F401
+    else:
+        import deltalake  # noqa: F401
+    before = peak_mb()
+    seconds = _RUNS[engine, what.partition("-")[0]](given[0])
+    peak = peak_mb()
+    print(json.dumps({"seconds": seconds, "peak_mb": peak, "grown_mb": peak - before}))
+
+
+if __name__ == "__main__":
+    main()
