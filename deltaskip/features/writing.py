@@ -32,12 +32,14 @@ WRITER_VERSION = 7
 class Change:
     """What a commit does, as far as features care.
 
-    adds_rows, removes_rows: some add, some remove has dataChange. sets_deletion_vectors: some add brings a deletion
+    adds_rows, removes_rows: some add, some remove has dataChange. adds_files: some add is of a file that the table did
+    not have, whether its rows are new or not. sets_deletion_vectors: some add brings a deletion
     vector that its file did not have. sets_domains: some action is a domainMetadata.
     """
 
     adds_rows: bool = False
     removes_rows: bool = False
+    adds_files: bool = False
     sets_deletion_vectors: bool = False
     sets_domains: bool = False
 
@@ -65,6 +67,12 @@ def check_writable(
             f"to it with a client that can, or remove them with ALTER TABLE … DROP FEATURE."
         )
     unchecked = [name for name in active if FEATURES[name].writes == "no new rows"]
+    of_files = [name for name in unchecked if name in _RULES_OF_FILES]
+    if of_files and change.adds_files and not change.adds_rows:
+        raise UnsupportedFeature(
+            f"{where} has the writer feature{_s(of_files)} {', '.join(of_files)}, whose rules for new files deltaskip "
+            f"cannot enforce, also where their rows are old; rewrite files with Spark."
+        )
     if unchecked and change.adds_rows:
         raise UnsupportedFeature(
             f"{where} has the writer feature{_s(unchecked)} {', '.join(unchecked)}, whose rules for new rows deltaskip "
@@ -170,6 +178,8 @@ _PROPERTY = {
     "icebergCompatV2": "delta.enableIcebergCompatV2",
     "icebergCompatV3": "delta.enableIcebergCompatV3",
 }
+# What they ask of a file does not depend on whether its rows are new.
+_RULES_OF_FILES = frozenset(("materializePartitionColumns",))
 _WIDENING = ("typeWidening", "typeWidening-preview")
 _USING_PROPERTIES: Mapping[str, tuple[str, ...]] = {
     **{name: (feature,) for feature, name in _PROPERTY.items()},

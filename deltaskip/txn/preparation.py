@@ -129,7 +129,12 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "operationMetrics": dict(intent.metrics),
         "engineInfo": engine_info(),
         "txnId": txn_id,
+        "tags": None,
     }
+    if tracks_rows(prepared.protocol, prepared.metadata):
+        # PROTOCOL, Row Tracking: rows that were copied into new files keep no ids here, as nothing materializes them.
+        copied = bool(intent.removes) and any(key not in prepared.known for key in intent.adds)
+        members["tags"] = {"delta.rowTracking.preserved": "false" if copied else "true"}
     return CommitInfo(members)
 
 
@@ -186,6 +191,7 @@ def _change(intent: Intent, known: Mapping[str, Known]) -> Change:
     return Change(
         adds_rows=any(add.data_change for add in intent.adds.values()),
         removes_rows=any(remove.data_change for remove in intent.removes.values()),
+        adds_files=any(key not in known for key in intent.adds),
         sets_deletion_vectors=new_vectors,
         sets_domains=bool(intent.domains),
     )

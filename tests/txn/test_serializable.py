@@ -24,7 +24,8 @@ class Operation:
     """What a transaction does to the files that may hold rows with low <= id <= high.
 
     kind: "append" reads nothing and adds a file of those ids; "delete" removes the files; "replace" removes them and
-    adds one; "count" adds a file whose bounds tell how many there are; "rewrite" replaces them without changing data.
+    adds one; "count" adds a file whose bounds tell how many there are; "record" sets a domain that tells it; "rewrite"
+    replaces them without changing data.
     """
 
     kind: str
@@ -40,6 +41,9 @@ class Operation:
         if self.kind == "count":
             txn.add(file(name, 1000 + len(found), 1000 + len(found)))
             return
+        if self.kind == "record":
+            txn.set_domain(f"count-{name}", str(len(found)))
+            return
         changes = self.kind != "rewrite"
         txn.remove(*(gone(path, data_change=changes) for path in found))
         if self.kind != "delete" and found:
@@ -50,21 +54,22 @@ class Operation:
         files = txn.read(f"id BETWEEN {self.low} AND {self.high}").files(columns=["path"])
         return sorted(files["path"].to_pylist())
 
-    def wanted(self, table: ds.DeltaTable, name: str) -> tuple[list[str], list[tuple[str, Any]]]:
-        """Removed and added files, had it run on this version alone."""
+    def wanted(self, table: ds.DeltaTable, name: str) -> tuple[list[str], list[tuple[str, Any]], list[str]]:
+        """Removed and added files, and what domains are set to, had it run on this version alone."""
         txn = table.transaction()
         self.run(txn, name)
         intent = txn._intent
         return (
             sorted(remove.path for remove in intent.removes.values()),
             sorted((add.path, add.stats) for add in intent.adds.values()),
+            [domain.configuration for domain in intent.domains.values()],
         )
 
 
 bounds = st.integers(0, IDS)
 operations = st.builds(
     lambda kind, a, b: Operation(kind, min(a, b), max(a, b)),
-    st.sampled_from(["append", "append", "delete", "replace", "count", "rewrite"]), bounds, bounds,
+    st.sampled_from(["append", "append", "delete", "replace", "count", "record", "rewrite"]), bounds, bounds,
 )
 # Which writer takes its next step, beginning a transaction or committing it, and what it begins.
 schedules = st.lists(st.tuples(st.integers(0, WRITERS - 1), operations), min_size=4, max_size=30)
@@ -94,12 +99,13 @@ def play(folder: Path, schedule: Sequence[tuple[int, Operation]]) -> dict[int, t
 def test_every_commit_is_what_it_would_be_alone(schedule: Sequence[tuple[int, Operation]]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch, "t")
-        table = make_table(folder, {"delta.checkpointInterval": "4"})
+        table = make_table(folder, {"delta.checkpointInterval": "4"}, ["domainMetadata"])
         append(table, *(file(f"start-{low}", low, low + 14) for low in range(0, IDS, 15)))
         for version, (operation, name) in play(folder, schedule).items():
             if operation.kind == "rewrite":
                 # It changes no row, so rows that came meanwhile may stay outside.
                 continue
-            removed, added = operation.wanted(ds.DeltaTable(folder, version=version - 1), name)
+            removed, added, set_to = operation.wanted(ds.DeltaTable(folder, version=version - 1), name)
             assert sorted(remove["path"] for remove in actions(folder, version, "remove")) == removed
             assert sorted((add["path"], add["stats"]) for add in actions(folder, version, "add")) == added
+            assert [domain["configuration"] for domain in actions(folder, version, "domainMetadata")] == set_to

@@ -288,6 +288,30 @@ def test_row_tracking_is_enabled_where_every_file_has_row_ids(tmp_path: Path) ->
     assert [add["baseRowId"] for add in actions(tmp_path / "t", 1, "add")] == [0, 10]
 
 
+def test_a_commit_says_whether_rows_kept_their_ids(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", {}, ["rowTracking", "domainMetadata"])
+    append(table, file("a"), file("b"))
+    append(table, file("c"))
+    txn = table.refresh().transaction()
+    txn.remove(gone("a"), gone("b"))
+    txn.commit()
+    txn = table.refresh().transaction()
+    txn.remove(gone("c"))
+    txn.add(file("d"))
+    txn.commit()
+    tags = [lines(tmp_path / "t", version)[0]["commitInfo"]["tags"] for version in (1, 2, 3, 4)]
+    assert [tag["delta.rowTracking.preserved"] for tag in tags] == ["true", "true", "true", "false"]
+
+
+def test_old_rows_in_new_files_obey_rules_of_files(tmp_path: Path) -> None:
+    old = [{"add": file("a").to_json()}]
+    table = make_table(tmp_path / "t", features=["materializePartitionColumns"], actions=old)
+    txn = table.transaction(operation="OPTIMIZE")
+    txn.remove(gone("a", data_change=False))
+    txn.add(file("b", data_change=False))
+    refused(txn, UnsupportedFeature, "materializePartitionColumns, whose rules for new files")
+
+
 def test_files_that_came_before_row_ids_were_asked_for_stop_enabling_them(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t", features=["domainMetadata"])
     txn = table.transaction()
