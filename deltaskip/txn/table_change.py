@@ -62,17 +62,19 @@ def check_protocol(base: Snapshot, protocol: Protocol) -> None:
             f"and list every feature that the plain version implied."
         )
     listed, read = set(protocol.writer_features or ()), set(protocol.reader_features or ())
-    for name in sorted(read - listed):
+    # What the table has had in a wrong shape is not this commit's doing.
+    had = {*(old.writer_features or ()), *(old.reader_features or ())}
+    for name in sorted(read - listed - had):
         _refuse_protocol(base, f"lists {name} in its readerFeatures but not in its writerFeatures")
     if protocol.min_writer_version < 7 and listed:
         _refuse_protocol(base, "lists writerFeatures, which need writer version 7")
-    for name in sorted(listed - read):
+    for name in sorted(listed - read - had):
         feature = FEATURES.get(name)
         implied = feature is not None and feature.legacy_reader_version == protocol.min_reader_version
         if feature is not None and feature.kind == "reader-writer" and not implied:
             _refuse_protocol(base, f"lists {name} in its writerFeatures but not in its readerFeatures")
     for name, needed in _NEEDS.items():
-        if name in listed and needed not in listed:
+        if name in listed - had and needed not in listed:
             _refuse_protocol(base, f"is incomplete: {name} needs {needed}")
 
 

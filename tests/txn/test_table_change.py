@@ -88,6 +88,14 @@ def test_a_protocol_that_contradicts_itself_is_refused(tmp_path: Path, protocol:
     refused(txn, InvalidCommit, says)
 
 
+def test_what_is_wrong_with_a_protocol_already_stops_no_other_feature(tmp_path: Path) -> None:
+    listed = ["vacuumProtocolCheck", "rowTracking"]
+    wrong = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [], "writerFeatures": listed}
+    txn = make_table(tmp_path / "t", protocol=wrong).transaction()
+    txn.set_protocol(Protocol(3, 7, (), (*listed, "appendOnly")))
+    assert txn.commit() == 1
+
+
 PROPERTIES = {
     "delta.enableDeletionVectors": ("true", "deletionVectors"),
     "delta.enableChangeDataFeed": ("true", "changeDataFeed"),
