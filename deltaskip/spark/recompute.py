@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from deltaskip.actions import DeletionVectorDescriptor, canonical_paths, decode_paths, hadoop_path
+from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, canonical_paths, decode_paths, hadoop_path
 from deltaskip.collation.write_versions import DOMAIN, write_versions
 from deltaskip.errors import StorageError
-from deltaskip.kernels.conversion import arrow_array
+from deltaskip.kernels.conversion import arrow_array, empty_table
 from deltaskip.log import Snapshot
+from deltaskip.log.live_adds import live_adds
 from deltaskip.spark.recompute_balance import TASK_BYTES, balanced_tasks
 from deltaskip.spark.recompute_bytes import rows_by_way_of_spark
 from deltaskip.spark.recompute_run import RESULT_DDL, collected
@@ -27,21 +28,12 @@ from deltaskip.stats.file_facts import Mode, StatisticsRequest, stats_json
 from deltaskip.stats.merge import has_statistics, merged_stats
 from deltaskip.storage import HadoopStorage
 from deltaskip.table.table import DeltaTable
+from deltaskip.txn.recomputation import RESULT_SCHEMA
 
-__all__ = ["RESULT_SCHEMA", "chosen_files", "not_done", "recompute_request", "recompute_statistics"]
-
-RESULT_SCHEMA = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("dv_id", pa.string()),
-        pa.field("num_records", pa.int64(), nullable=False),
-        pa.field("stats", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("scanned", pa.int64(), nullable=False),
-    ]
-)
+__all__ = ["chosen_files", "not_done", "recompute_request", "recompute_statistics"]
 
 _JOB_FILES = 50_000
+_LOG_ROWS = 8192
 _UNKNOWN_CORES = 16
 
 
@@ -71,17 +63,16 @@ def recompute_statistics(
     memory at once.
 
     path: as logged; with dv_id it is the key of the logical file. num_records: physical rows. scanned: columns of which
-    values were read. Rows that a deletion vector deletes count in no bound and no null count, and `tightBounds` is true
+    values were read. logged_stats, and what follows it: as the log has them. The log is read once, a few thousand files
+    at a time. Rows that a deletion vector deletes count in no bound and no null count, and `tightBounds` is true
     where the table's protocol has deletion vectors.
     Raises what stats.compute raises, for files when a job runs, and SparkUnavailable where executors lack the package.
     """
     request = recompute_request(table.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
-    with_stats = ["stats"] if columns is not None or only_missing else []
-    files = not_done(chosen_files(table, where, ["path", "size", "deletion_vector", *with_stats]), done)
+    batches = (not_done(batch, done) for batch in chosen_files(table, where))
     if only_missing:
-        lacking = [not has_statistics(text, request) for text in files["stats"].to_pylist()]
-        files = files.filter(arrow_array(lacking, pa.bool_()))
-    return _jobs(spark, table.snapshot, files, request, columns is not None, _Sizes(task_bytes, job_files))
+        batches = (_lacking(batch, request) for batch in batches)
+    return _jobs(spark, table.snapshot, batches, request, columns is not None, _Sizes(task_bytes, job_files))
 
 
 def recompute_request(
@@ -111,21 +102,26 @@ def recompute_request(
     )
 
 
-def chosen_files(table: DeltaTable, where: object, columns: Sequence[str]) -> pa.Table:
-    """The files that may hold rows matching `where`, all where it is None; columns: of FILE_SCHEMA, with path."""
-    files = table.snapshot.adds(columns)
-    if where is None:
-        return files
-    kept = table.scan(where).files(columns=["path"])["path"]
-    decoded = decode_paths(files["path"].combine_chunks())
-    return files.filter(pc.is_in(decoded, value_set=kept.combine_chunks()))
+def chosen_files(
+    table: DeltaTable, where: object, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The files that may hold rows matching `where`, all where it is None; columns: of FILE_SCHEMA, None for all."""
+    kept = None if where is None else table.scan(where).files(columns=["path"])["path"].combine_chunks()
+    for batch in live_adds(table.snapshot, _LOG_ROWS, columns):
+        yield batch if kept is None else batch.filter(pc.is_in(decode_paths(batch["path"]), value_set=kept))
 
 
-def not_done(files: pa.Table, done: pa.Array | None) -> pa.Table:
+def not_done(files: pa.RecordBatch, done: pa.Array | None) -> pa.RecordBatch:
     """The files whose path is none of the canonical paths `done`."""
     if done is None or not len(done):
         return files
-    return files.filter(pc.invert(pc.is_in(canonical_paths(files["path"].combine_chunks()), value_set=done)))
+    return files.filter(pc.invert(pc.is_in(canonical_paths(files["path"]), value_set=done)))
+
+
+def _lacking(files: pa.RecordBatch, request: StatisticsRequest) -> pa.RecordBatch:
+    """Those whose statistics lack something that the request asks for."""
+    lacking = [not has_statistics(text, request) for text in files["stats"].to_pylist()]
+    return files.filter(arrow_array(lacking, pa.bool_()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +142,14 @@ def _versions_of_domain(snapshot: Snapshot, columns: Sequence[StatColumn]) -> di
 def _jobs(
     spark: SparkSession,
     snapshot: Snapshot,
-    files: pa.Table,
+    batches: Iterable[pa.RecordBatch],
     request: StatisticsRequest,
     merge: bool,
     sizes: _Sizes,
 ) -> Iterator[pa.Table]:
     options = getattr(snapshot.storage, "options", None)
     cores = _cores(spark)
-    for start in range(0, len(files), sizes.job_files):
-        chosen = files.slice(start, sizes.job_files).combine_chunks()
+    for chosen in _gathered(batches, sizes.job_files):
         data_files = _data_files(snapshot, chosen)
         if isinstance(snapshot.storage, HadoopStorage):
             vectors = chosen["deletion_vector"].combine_chunks()
@@ -166,6 +161,18 @@ def _jobs(
             # need a shuffle, and a job before it, to come to one partition each.
             rows = collected(spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL))
         yield _result(chosen, data_files, rows, request, merge)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """The batches as tables of so many rows, but for the last; texts stay in chunks, as one holds 2 GiB at most."""
+    held = empty_table(FILE_SCHEMA)
+    for batch in batches:
+        held = pa.concat_tables([held, pa.Table.from_batches([batch], FILE_SCHEMA)])
+        while len(held) >= rows:
+            yield held.slice(0, rows)
+            held = held.slice(rows)
+    if len(held):
+        yield held
 
 
 def _data_files(snapshot: Snapshot, files: pa.Table) -> list[DataFile]:
@@ -206,16 +213,17 @@ def _result(
     if merge:
         both = zip(files["stats"].to_pylist(), stats, strict=True)
         stats = [None if new is None else merged_stats(old, new, request) for old, new in both]
-    vectors = [file.deletion_vector for file in data_files]
-    columns = [
-        files["path"].combine_chunks(),
-        arrow_array([None if vector is None else vector.unique_id for vector in vectors], pa.string()),
-        arrow_array(records, pa.int64()),
-        arrow_array(stats, pa.string()),
-        files["size"].combine_chunks(),
-        arrow_array(scanned, pa.int64()),
-    ]
     missing = stats.count(None)
     if missing:
         raise StorageError(f"Spark gave no statistics for {missing} of {len(files)} files; run it again.")
+    vectors = [file.deletion_vector for file in data_files]
+    ids = [None if vector is None else vector.unique_id for vector in vectors]
+    new = {
+        "dv_id": arrow_array(ids, pa.string()),
+        "num_records": arrow_array(records, pa.int64()),
+        "stats": arrow_array(stats, pa.string()),
+        "scanned": arrow_array(scanned, pa.int64()),
+        "logged_stats": files["stats"],
+    }
+    columns = [new[name] if name in new else files[name] for name in RESULT_SCHEMA.names]
     return pa.Table.from_arrays(columns, schema=RESULT_SCHEMA)

@@ -64,18 +64,19 @@ def recompute_plan(
     """What DeltaTable.recompute_stats would do with the same arguments; nothing is read but the log."""
     request = recompute_request(table.snapshot, columns, collations, mode)
     before = None if again else computed_before(table.snapshot, run_parameters(request, complete=columns is None))
-    every = chosen_files(table, where, ["path", "size", "stats"])
-    files = not_done(every, before)
     lacking = [0] * len(request.columns)
-    chosen = size = wide = 0
-    for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):
-        missing, is_wide = lacking_columns(text, request)
-        for i in missing:
-            lacking[i] += 1
-        if missing or not only_missing:
-            chosen += 1
-            size += file_size
-            wide += is_wide
+    chosen = done = size = wide = 0
+    for batch in chosen_files(table, where, ["path", "size", "stats"]):
+        files = not_done(batch, before)
+        done += len(batch) - len(files)
+        for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):
+            missing, is_wide = lacking_columns(text, request)
+            for i in missing:
+                lacking[i] += 1
+            if missing or not only_missing:
+                chosen += 1
+                size += file_size
+                wide += is_wide
     coverage = table.inspect_stats()
     found = {column.name: column for column in coverage.columns}
     names = [display_name(column.logical) for column in request.columns]
@@ -83,7 +84,7 @@ def recompute_plan(
         name: _column_plan(found.get(name), count, coverage.files) for name, count in zip(names, lacking, strict=True)
     }
     identifiers = dict.fromkeys(identifier for each in request.collations for identifier in each)
-    return RecomputePlan(table.version, chosen, size, len(every) - len(files), wide, plans, tuple(identifiers))
+    return RecomputePlan(table.version, chosen, size, done, wide, plans, tuple(identifiers))
 
 
 def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> ColumnPlan:

@@ -19,6 +19,7 @@ from deltaskip.errors import DataFileMissing, SchemaError, SparkUnavailable
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.schema import from_arrow, schema_to_json
 from deltaskip.stats import compute
+from deltaskip.txn.recomputation import RESULT_SCHEMA
 from tests import corpus
 from tests.stats.rowwise import parsed
 
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def recomputed(spark: Any, table: ds.DeltaTable, *args: Any, **options: Any) -> pa.Table:
-    from deltaskip.spark.recompute import RESULT_SCHEMA, recompute_statistics
+    from deltaskip.spark.recompute import recompute_statistics
 
     return pa.concat_tables([RESULT_SCHEMA.empty_table(), *recompute_statistics(spark, table, *args, **options)])
 

@@ -15,19 +15,23 @@ from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.log.writers import COMPUTE_OPERATION as OPERATION
 from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
-from deltaskip.txn.recomputation import Recomputed, commit_statistics
+from deltaskip.txn.recomputation import RESULT_SCHEMA, Recomputed, commit_statistics
 from deltaskip.txn.transaction import Transaction
 from tests.builder import TableBuilder, add, bounds, remove
 
-RESULTS = pa.schema([("path", pa.string()), ("dv_id", pa.string()), ("num_records", pa.int64()), ("stats", pa.string()),
-                     ("size", pa.int64()), ("scanned", pa.int64())])  # fmt: skip
 VECTOR = {"storageType": "u", "pathOrInlineDv": "0" * 20, "offset": 1, "sizeInBytes": 40, "cardinality": 1}
 NAME = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})
 
 
-def results(*rows: tuple[str, str | None, dict[str, Any]]) -> pa.Table:
-    columns = [[path, dv, 2, json.dumps(stats), 100, 0] for path, dv, stats in rows]
-    return pa.table([pa.array(column) for column in zip(*columns, strict=True)] or [[]] * 6, schema=RESULTS)
+def results(table: ds.DeltaTable, *rows: tuple[str, str | None, dict[str, Any]]) -> pa.Table:
+    """What a job gives for files of the table: what the log says of them, and their new statistics."""
+    by_path = {row["path"]: row for row in table.snapshot.adds().to_pylist()}
+    found = []
+    for path, dv, stats in rows:
+        logged = by_path[path]
+        new = {"dv_id": dv, "num_records": 2, "stats": json.dumps(stats), "scanned": 0, "logged_stats": logged["stats"]}
+        found.append({**logged, **new, "size": 100})
+    return pa.Table.from_pylist(found, RESULT_SCHEMA)
 
 
 def begin(snapshot: Snapshot) -> Transaction:
@@ -52,7 +56,7 @@ def test_statistics_replace_those_of_the_same_logical_file(tmp_path: Path) -> No
     before = logged(table)
     dv = f"u{'0' * 20}@1"
     new = {"numRecords": 2, "minValues": {"id": 5}, "maxValues": {"id": 6}, "nullCount": {"id": 0}}
-    done = commit_statistics(table.snapshot, [results(("a", None, new), ("b", dv, new))], [], begin)
+    done = commit_statistics(table.snapshot, [results(table, ("a", None, new), ("b", dv, new))], [], begin)
     assert (done.files, done.unchanged, done.left_out, done.versions) == (2, 0, [], [1])
     assert (done.rows, done.bytes) == (4, 200)
     after = logged(table)
@@ -67,17 +71,17 @@ def test_statistics_replace_those_of_the_same_logical_file(tmp_path: Path) -> No
 
 def test_statistics_that_say_the_same_are_not_committed(tmp_path: Path) -> None:
     _, table = made(tmp_path, add("a", '{ "numRecords":2,"minValues":{"id":1.0}}'), add("b", bounds(id=(1, 2))))
-    done = commit_statistics(table.snapshot, [results(("b", None, bounds(id=(1, 2))))], [], begin)
+    done = commit_statistics(table.snapshot, [results(table, ("b", None, bounds(id=(1, 2))))], [], begin)
     assert (done.files, done.unchanged, done.versions) == (0, 1, [])
     done = commit_statistics(
-        table.snapshot, [results(("a", None, {"numRecords": 2, "minValues": {"id": 1}}))], [], begin
+        table.snapshot, [results(table, ("a", None, {"numRecords": 2, "minValues": {"id": 1}}))], [], begin
     )
     assert (done.files, done.versions) == (1, [1])
 
 
 def test_files_that_are_gone_or_have_other_deleted_rows_are_left_out(tmp_path: Path) -> None:
     builder, table = made(tmp_path, add("a"), add("b"), add("c"))
-    computed = results(*[(path, None, bounds(id=(1, 2))) for path in "abc"])
+    computed = results(table, *[(path, None, bounds(id=(1, 2))) for path in "abc"])
     builder.commit(remove("a"))
     builder.commit(remove("b"), add("b", deletionVector=VECTOR))
     done = commit_statistics(table.snapshot, [computed], [], begin)
@@ -97,7 +101,7 @@ def test_a_conflict_over_a_file_drops_that_file_only(tmp_path: Path) -> None:
                 builder.commit(remove("b"))
             return super().commit()
 
-    computed = results(*[(path, None, bounds(id=(1, 2))) for path in "abcd"])
+    computed = results(table, *[(path, None, bounds(id=(1, 2))) for path in "abcd"])
     done = commit_statistics(table.snapshot, [computed], [], lambda snapshot: Raced(snapshot, OPERATION))
     assert (done.files, done.left_out, done.versions) == (3, ["b"], [2])
     assert {path: row["stats"] is not None for path, row in logged(table).items()} == dict.fromkeys("acd", True)
@@ -107,8 +111,8 @@ def test_each_table_of_results_is_a_commit_and_what_dies_loses_the_rest_only(tmp
     _, table = made(tmp_path, *[add(path) for path in "abc"])
 
     def dying() -> Iterator[pa.Table]:
-        yield results(("a", None, bounds(id=(1, 2))))
-        yield results(("b", None, bounds(id=(3, 4))))
+        yield results(table, ("a", None, bounds(id=(1, 2))))
+        yield results(table, ("b", None, bounds(id=(3, 4))))
         raise KeyboardInterrupt
 
     seen: list[Recomputed] = []
@@ -139,12 +143,12 @@ def test_a_changed_schema_is_a_conflict_and_a_changed_property_is_not(tmp_path: 
 
         return lambda snapshot: Raced(snapshot, OPERATION)
 
-    computed = results(("a", None, bounds(id=(1, 2))))
+    computed = results(table, ("a", None, bounds(id=(1, 2))))
     done = commit_statistics(table.snapshot, [computed], [], changing(None, {"x": "y"}))
     assert done.versions == [2]
     wider = json.loads(metadata.schema_string or "")
     wider["fields"].append({"name": "n", "type": "long", "nullable": True, "metadata": {}})
-    computed = results(("a", None, bounds(id=(1, 3))))
+    computed = results(table, ("a", None, bounds(id=(1, 3))))
     with pytest.raises(ds.CommitConflict):
         commit_statistics(table.refresh().snapshot, [computed], [], changing(json.dumps(wider), {"x": "y"}))
 
@@ -158,7 +162,7 @@ def test_the_table_learns_which_versions_are_written(tmp_path: Path) -> None:
     builder = TableBuilder(tmp_path / "t", StructType((NAME,)))
     builder.commit(add("a"), add("b"))
     table = ds.DeltaTable(tmp_path / "t")
-    written = [results(("a", None, collated("a", "C"))), results(("b", None, collated("x", "Z")))]
+    written = [results(table, ("a", None, collated("a", "C"))), results(table, ("b", None, collated("x", "Z")))]
     done = commit_statistics(table.snapshot, written, ["ICU.unicode_ci.77.1"], begin)
     assert done.versions == [1, 2]
     table.refresh()
@@ -177,7 +181,7 @@ def test_a_plain_protocol_is_upgraded_and_keeps_what_it_implied(tmp_path: Path) 
             line["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 4}
     first.write_text("".join(json.dumps(line) + "\n" for line in lines))
     table = ds.DeltaTable(tmp_path / "t")
-    commit_statistics(table.snapshot, [results(("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], begin)
+    commit_statistics(table.snapshot, [results(table, ("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], begin)
     protocol = table.refresh().protocol
     assert (protocol.min_reader_version, protocol.min_writer_version, protocol.reader_features) == (1, 7, None)
     implied = {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"}
@@ -190,7 +194,7 @@ def test_a_version_is_added_to_those_that_are_listed_and_can_be_retired(tmp_path
     builder = TableBuilder(tmp_path / "t", StructType((NAME,)))
     builder.commit(action, add("a"))
     table = ds.DeltaTable(tmp_path / "t")
-    commit_statistics(table.snapshot, [results(("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], begin)
+    commit_statistics(table.snapshot, [results(table, ("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], begin)
     found = json.loads(table.refresh().domains["collations"])
     assert found == {"writeVersions": {"ICU.unicode_CI": ["76.1", "77.1"], "icu.de": ["72.1"]}, "other": 1}
     assert table.retire_collation_version("UNICODE_CI", "76.1") == 2
@@ -213,7 +217,7 @@ def test_what_was_computed_here_records_nan(tmp_path: Path, complete: bool, kept
     builder.commit(add("a", bounds(x=(1.0, 2.0))), engine="delta-rs:py-1.0.0")
     table = ds.DeltaTable(tmp_path / "t")
     assert table.scan("x > 5").files()["path"].to_pylist() == ["a"]
-    computed = results(("a", None, bounds(x=(1.0, 3.0))))
+    computed = results(table, ("a", None, bounds(x=(1.0, 3.0))))
     commit_statistics(table.snapshot, [computed], [], recomputing({"complete": complete}))
     assert table.refresh().scan("x > 5").files()["path"].to_pylist() == kept
     builder.commit(remove("a"), engine="delta-rs:py-1.0.0")
@@ -227,6 +231,6 @@ def test_long_bounds_that_were_computed_here_are_believed(tmp_path: Path) -> Non
     builder.commit(add("a", collated("a", long)), add("b", collated("a", long)))
     table = ds.DeltaTable(tmp_path / "t")
     assert sorted(table.scan("name = 'x'").files()["path"].to_pylist()) == ["a", "b"]
-    computed = results(("a", None, {**collated("b", long), "numRecords": 3}))
+    computed = results(table, ("a", None, {**collated("b", long), "numRecords": 3}))
     commit_statistics(table.snapshot, [computed], ["icu.UNICODE_CI.77.1"], recomputing(PARAMETERS))
     assert table.refresh().scan("name = 'x'").files()["path"].to_pylist() == ["b"]
