@@ -3,7 +3,7 @@
 Stretches without nulls go through loops that the compiler vectorises; an array with nulls is cut into such stretches.
 """
 
-from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t, uintptr_t
 from libc.string cimport memcmp, memcpy, memset
 
 from deltaskip.kernels.arrow cimport BinaryView, PrimitiveView, binary_view, primitive_view
@@ -14,6 +14,9 @@ ctypedef fused integer_t:
     int16_t
     int32_t
     int64_t
+
+cdef enum:
+    LONG_STRETCH = 1024
 
 ctypedef fused real_t:
     float
@@ -168,7 +171,45 @@ cdef int _integers(const integer_t* v, PrimitiveView view, int64_t* found) noexc
     return 0
 
 
-cdef wide_void _integer_stretch(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
+cdef int _integer_stretch(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
+    """Vectors that lie across two lines of the cache cost half as much again: long stretches begin at a line's start.
+
+    Of 64-bit integers the comparisons cost more than the memory, wherever they lie.
+    """
+    cdef int64_t head, whole
+    if integer_t is not int64_t:
+        if n >= LONG_STRETCH:
+            head = (64 - <int64_t>(<uintptr_t>v % 64)) % 64 // <int64_t>sizeof(integer_t)
+            whole = (n - head) // 64 * 64
+            if head > 0:
+                _quarters(v, head, found)
+            _lanes(v + head, whole, found)
+            v += head + whole
+            n -= head + whole
+    if n > 0:
+        _quarters(v, n, found)
+    return 0
+
+
+cdef wide_void _lanes(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
+    """The same of a multiple of 64 values: 64 lanes for the compiler to fold."""
+    cdef integer_t[64] least
+    cdef integer_t[64] greatest
+    cdef int64_t i, k
+    for k in range(64):
+        least[k] = greatest[k] = v[0]
+    for i in range(0, n, 64):
+        for k in range(64):
+            least[k] = v[i + k] if v[i + k] < least[k] else least[k]
+            greatest[k] = v[i + k] if v[i + k] > greatest[k] else greatest[k]
+    for k in range(64):
+        if least[k] < found[0]:
+            found[0] = least[k]
+        if greatest[k] > found[1]:
+            found[1] = greatest[k]
+
+
+cdef wide_void _quarters(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
     """The quarters side by side, so that no comparison waits for the one before it."""
     cdef integer_t least = v[0], greatest = v[0]
     cdef integer_t least1 = v[0], least2 = v[0], least3 = v[0]

@@ -42,6 +42,21 @@ def test_integers_of_every_width(data: st.DataObject, type_: pa.DataType, start:
     assert integer_extremes(sliced(values, type_, start)) == twin.number_extremes(values)
 
 
+@given(st.data(), st.sampled_from(list(BITS)), st.integers(0, 70), st.integers(1000, 1300))
+def test_integers_of_long_arrays_count_wherever_they_stand(
+    data: st.DataObject, type_: pa.DataType, start: int, n: int
+) -> None:
+    limit = 1 << (BITS[type_] - 1)
+    values = [5] * n
+    for place, value in data.draw(st.dictionaries(st.integers(0, n - 1), st.integers(-limit, limit - 1))).items():
+        values[place] = value
+    least, greatest = data.draw(st.permutations(range(0, n, n // 7)))[:2]
+    values[least], values[greatest] = -limit, limit - 1
+    assert integer_extremes(sliced(values, type_, start)) == (-limit, limit - 1)
+    values[least] = values[greatest] = 5
+    assert integer_extremes(sliced(values, type_, start)) == twin.number_extremes(values)
+
+
 @given(optional(st.integers(-(1 << 31), (1 << 31) - 1)), st.integers(0, 11))
 def test_dates_and_timestamps_are_integers(values: list[int | None], start: int) -> None:
     expected = twin.number_extremes(values)
