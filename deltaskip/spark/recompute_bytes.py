@@ -32,6 +32,7 @@ __all__ = ["StatisticsRow", "rows_by_way_of_spark"]
 
 _LARGEST_BYTES = 512 << 20
 _FOOTER_THREADS = 8
+_FIRST_FOOTERS = 64
 _BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _READER_OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "recursiveFileLookup": "false"}
 
@@ -62,7 +63,13 @@ def rows_by_way_of_spark(
     asked = [_Asked(file.number, file.location, file.size, rows) for file, rows in zip(files, deleted, strict=True)]
     rows: list[Any] = []
     if request.mode != "scan":
-        rows, asked = _from_footers(snapshot.storage, asked, request)
+        rows, rest = _from_footers(snapshot.storage, asked[:_FIRST_FOOTERS], request)
+        # Where no footer of these proves everything, those of the others are not worth looking at.
+        others, asked = asked[_FIRST_FOOTERS:], rest
+        if rows or not rest:
+            more, others = _from_footers(snapshot.storage, others, request)
+            rows += more
+        asked += others
     for each in asked:
         if each.is_large:
             storage = storage_for(each.location, near=snapshot.storage)

@@ -99,6 +99,8 @@ class HadoopStorage:
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """`length` bytes from `offset`; fewer where the file ends before."""
+        if offset < 0 or length < 0:
+            raise ValueError(f"cannot read {length} bytes at {offset} of {path}")
         with naming(path), self._opened(path) as stream:
             return self._read_at(path, stream, offset, length)
 
@@ -176,6 +178,11 @@ class HadoopStorage:
         return self._class("java.net.URI").create(f"{base}/")
 
     def _path(self, location: str) -> Any:
+        if not location.isascii():
+            try:
+                location.encode()
+            except UnicodeEncodeError as error:
+                raise StorageError(f"Hadoop has no file {location!r}: its name is no UTF-8; rename it.") from error
         if location == self.base:
             location = f"{location}/"
         return self._class("org.apache.hadoop.fs.Path")(location)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tempfile import gettempdir
 
 from deltaskip.errors import StorageError
 from deltaskip.storage.remote import first_line
@@ -22,23 +23,31 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
     """Turn what py4j raises into FileNotFoundError, FileExistsError or StorageError, all naming the location."""
     try:
         yield
-    except (OSError, UnicodeEncodeError) as error:
-        if isinstance(error, StorageError | FileNotFoundError | FileExistsError | NotADirectoryError):
-            raise
-        # py4j's own network errors are below its Py4JError; these are of a socket that broke under it.
-        raise StorageError(f"Cannot {act} {path}: {error}; start a new Spark session.") from error
+    except (StorageError, FileNotFoundError, FileExistsError, NotADirectoryError):
+        raise
+    except ConnectionError as error:
+        raise _gone(path, act, error) from error
+    except OSError as error:
+        raise StorageError(
+            f"Cannot {act} {path} by way of temporary files in {gettempdir()}: {error.strerror or error}; let TMPDIR "
+            f"name another folder."
+        ) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "py4j":
             raise
         java = getattr(error, "java_exception", None)
         if java is None:
-            raise StorageError(
-                f"Cannot {act} {path}: the JVM of Spark does not answer ({first_line(error)}); start a new Spark "
-                f"session and open the table again."
-            ) from error
+            raise _gone(path, act, error) from error
         with naming(path, act):
             kind, message = java.getClass().getName(), java.getMessage()
         raise _named(kind, message, path, act) from error
+
+
+def _gone(path: str, act: str, error: Exception) -> StorageError:
+    return StorageError(
+        f"Cannot {act} {path}: the JVM of Spark does not answer ({first_line(error)}); start a new Spark session and "
+        f"open the table again."
+    )
 
 
 def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
@@ -62,5 +71,7 @@ def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
             return StorageError(
                 f"Cannot {act} {path}: {reason}; check that its name node runs, and host and port of the location."
             )
+        case _ if reason == "Filesystem closed":
+            return StorageError(f"Cannot {act} {path}: something else closed its file system; open the table again.")
         case _:
             return StorageError(f"Cannot {act} {path}: {kind.rpartition('.')[2]}: {reason}.")

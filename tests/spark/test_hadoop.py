@@ -129,9 +129,25 @@ class TestHdfs:
         adds = ds.DeltaTable(there.snapshot.root).snapshot.adds(["path", "stats"])
         assert dict(zip(adds["path"].to_pylist(), adds["stats"].to_pylist(), strict=True)) == expected
         assert (done.files, there.version) == (12, 1)
+        there.checkpoint()
+        there = ds.DeltaTable(there.snapshot.root)
+        assert there.snapshot.checkpoint is not None
         where = "id BETWEEN 700 AND 720"
         assert len(there.scan(where).paths()) == 1
         assert there.scan(where).to_spark(spark).count() == here.scan(where).to_spark(spark).count() == 21
+
+    @pytest.mark.parametrize("first", [1, 3])
+    def test_footers_that_prove_nothing_are_not_looked_for_further(
+        self, spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+    ) -> None:
+        monkeypatch.setattr("deltaskip.spark.recompute_bytes._FIRST_FOOTERS", first)
+        here = make_table(tmp_path / "t")
+        there = ds.DeltaTable(uploaded(tmp_path / "t", *self._root(cluster, f"first{first}")))
+        for columns in (["id"], ["x"]):
+            found = recomputed(spark, there, columns=columns)
+            expected = recomputed(spark, here, columns=columns)
+            assert found.select(["path", "stats", "num_records"]) == expected.select(["path", "stats", "num_records"])
+            assert set(found["scanned"].to_pylist()) == ({0} if columns == ["id"] else {1})
 
     def test_large_files_are_read_by_the_driver(
         self, spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,8 @@ def running_cluster() -> Cluster:
             die_on_exit=True,
             enable_auth=True,
         )
-    return Cluster(port, token, _started(Cluster(port, token, "").gateway()))
+    started = Cluster(port, token.decode(), "")
+    return replace(started, uri=_started(started.gateway()))
 
 
 def _started(gateway: Any) -> str:

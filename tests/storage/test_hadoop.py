@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +155,23 @@ class TestHdfs:
         storage._gateway.gateway_parameters.port = 1
         with pytest.raises(StorageError, match=r"the JVM of Spark does not answer .*start a new Spark session"):
             storage.read(f"{storage.base}/x")
+
+    def test_a_full_disk_and_an_odd_name_are_told(
+        self, made: tuple[HadoopStorage, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        storage, root = made
+        with pytest.raises(StorageError, match=r"its name is no UTF-8"):
+            storage.read(f"{root}/\udcff")
+        with pytest.raises(ValueError, match=r"cannot read 5 bytes at -1 of"):
+            storage.read_range(f"{root}/x", -1, 5)
+        storage.put(f"{root}/x", bytes(10_000))
+
+        def full(**_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(tempfile, "mkstemp", full)
+        with pytest.raises(StorageError, match=r"Cannot read .*/x by way of .*: No space left on device; let TMPDIR"):
+            storage.read(f"{root}/x")
 
     def test_steps_are_seen_in_order_and_a_loser_leaves_nothing(self, made: tuple[HadoopStorage, str]) -> None:
         storage, root = made
