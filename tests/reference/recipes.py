@@ -125,6 +125,19 @@ def every_type(w: Writer) -> None:
         w.append({**PRIMITIVES, **nested}, 6)
 
 
+def other_layouts(w: Writer) -> None:
+    """The same types in pages of version 2 and in Spark's legacy layout, timestamps in each of their forms."""
+    w.properties(dataSkippingNumIndexedCols="-1")
+    types = {**PRIMITIVES, "n": NESTED, "arr": ArrayType(STRING, True), "m": MapType(STRING, STRING, True)}
+    layouts = [("v2", "true", "TIMESTAMP_MICROS"), ("v1", "true", "TIMESTAMP_MILLIS"), ("v2", "false", "INT96")]
+    for pages, legacy, timestamps in layouts:
+        w.spark.conf.set("parquet.writer.version", pages)
+        w.spark.conf.set("parquet.dictionary.page.size", "64")
+        w.spark.conf.set("spark.sql.parquet.writeLegacyFormat", legacy)
+        w.spark.conf.set("spark.sql.parquet.outputTimestampType", timestamps)
+        w.append(types, 3)
+
+
 def partitioned_by_every_type(w: Writer) -> None:
     """A partition column of each type, with null values."""
     types = {f"p_{name}": kind for name, kind in PRIMITIVES.items() if name != "bin"}
@@ -467,6 +480,7 @@ RECIPES: dict[str, Callable[[Writer], None]] = {
     for recipe in (
         every_type,
         partitioned_by_every_type,
+        other_layouts,
         partitioned_by_text,
         partitioned_with_nulls,
         mapped_by_name,
