@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +18,14 @@ __all__ = ["live_adds"]
 
 
 def live_adds(
-    snapshot: Snapshot, rows: int, columns: Sequence[str] | None = None, *, with_vectors: bool = False
+    snapshot: Snapshot,
+    rows: int,
+    columns: Sequence[str] | None = None,
+    wanted: Callable[[CheckpointPart, int], bool] = lambda _part, _group: True,
 ) -> Iterator[pa.RecordBatch]:
     """The files in the order of the log, batches with at most `rows` rows; columns: of FILE_SCHEMA, None for all.
 
-    with_vectors: row groups of the checkpoint are passed over whose footer says that no file has a deletion vector.
+    wanted: which row groups of the checkpoint to read.
     Statistics that a checkpoint holds as a struct only come as their JSON text. Raises CorruptLog where a file of the
     checkpoint is damaged.
     """
@@ -30,9 +33,8 @@ def live_adds(
     instants = instant_bounds(snapshot.schema, snapshot.mapping_mode) if "stats" in names else frozenset()
     for part in snapshot.checkpoint_parts:
         for group in part.row_groups_with("add"):
-            if with_vectors and part.all_null(("add", "deletionVector"), group):
-                continue
-            yield from _of_group(part, group, snapshot.superseded, names, instants, rows)
+            if wanted(part, group):
+                yield from _of_group(part, group, snapshot.superseded, names, instants, rows)
     yield from snapshot.commit_adds.select(names).combine_chunks().to_batches(max_chunksize=rows)
 
 

@@ -12,6 +12,7 @@ from deltaskip.actions import canonical_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot, dv_ids
+from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.live_adds import live_adds
 
 __all__ = ["Known", "known_files"]
@@ -41,7 +42,8 @@ def known_files(base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] 
         return {}
     values = arrow_array([*wanted, *new], pa.string())
     known: dict[str, Known] = {}
-    for adds in live_adds(base, _BATCH_ROWS, _COLUMNS, with_vectors=not wanted):
+    may_hold = _Holding(values, bool(wanted))
+    for adds in live_adds(base, _BATCH_ROWS, _COLUMNS, may_hold):
         paths = canonical_paths(adds["path"])
         there = pc.is_in(paths, value_set=values)
         if not pc.any(there).as_py():
@@ -54,3 +56,26 @@ def known_files(base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] 
         known.update(zip(paths.filter(there).to_pylist(), rows, strict=True))
     asked = set(wanted)
     return {key: each for key, each in known.items() if key in asked or each.dv_id is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding:
+    """Whether a row group may hold one of the paths, told by the column of paths alone: most hold none.
+
+    any_file: False where only files with deletion vectors are asked for, which a footer may rule out.
+    """
+
+    paths: pa.Array
+    any_file: bool
+
+    def __call__(self, part: CheckpointPart, group: int) -> bool:
+        if not self.any_file and part.all_null(("add", "deletionVector"), group):
+            return False
+        return any(
+            pc.any(pc.is_in(canonical_paths(_logged(adds)), value_set=self.paths)).as_py()
+            for adds in part.adds(["add.path"], group, _BATCH_ROWS)
+        )
+
+
+def _logged(adds: pa.StructArray) -> pa.Array:
+    return pc.struct_field(adds, "path").cast(pa.string())
