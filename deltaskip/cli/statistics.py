@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
     from deltaskip.txn.recomputation import Recomputed
 
-_BATCH_FILES = 5_000
+_BATCH_FILES = 20_000
 
 
 def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:

@@ -10,6 +10,7 @@ from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, Remov
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.skipping.scan import Scan
+from deltaskip.txn.known_files import Known
 
 __all__ = ["ISOLATION_PROPERTY", "Intent", "dv_id", "isolation_level"]
 
@@ -22,7 +23,8 @@ class Intent:
     """The reads and actions of a transaction on `base`. adds and removes are keyed by canonical path.
 
     scans: predicates that were read; files: canonical paths of files that were read by name; apps: application ids
-    whose version was read.
+    whose version was read. unchanged: what the log says of files that are added again, where whoever adds them has it
+    from the snapshot.
     """
 
     base: Snapshot
@@ -32,6 +34,7 @@ class Intent:
     files: dict[str, str] = field(default_factory=dict)
     apps: set[str] = field(default_factory=set)
     adds: dict[str, AddFile] = field(default_factory=dict)
+    unchanged: dict[str, Known] = field(default_factory=dict)
     removes: dict[str, RemoveFile] = field(default_factory=dict)
     metadata: Metadata | None = None
     protocol: Protocol | None = None
@@ -77,6 +80,14 @@ class Intent:
             raise InvalidCommit(self._both(action.path))
         self.adds[key] = action
 
+    def put_unchanged(self, action: AddFile) -> None:
+        """An active file again, all but its statistics and tags as the snapshot lists it."""
+        self.put_add(action)
+        vector = action.deletion_vector
+        deleted = 0 if vector is None else vector.cardinality
+        known = Known(dv_id(action), deleted, action.base_row_id, action.default_row_commit_version)
+        self.unchanged[self._key(action.path)] = known
+
     def put_remove(self, action: RemoveFile) -> None:
         """See put_add."""
         key = self._key(action.path)
@@ -95,6 +106,7 @@ class Intent:
         return replace(
             self,
             adds={key: action for key, action in self.adds.items() if key not in gone},
+            unchanged={key: known for key, known in self.unchanged.items() if key not in gone},
             removes={key: action for key, action in self.removes.items() if key not in gone},
             files={key: path for key, path in self.files.items() if key not in gone},
         )

@@ -183,7 +183,7 @@ def _put(transaction: Transaction, touched: pa.Array, result: pa.Table) -> tuple
             elif _same(row["logged_stats"], row["stats"]):
                 unchanged += 1
             else:
-                transaction.add(_again(row, row["stats"]))
+                transaction.add_again(_again(row, row["stats"]))
                 added.append(row["path"])
     return added, unchanged, gone
 

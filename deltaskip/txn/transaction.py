@@ -88,6 +88,14 @@ class Transaction:
         for file in files:
             self._intent.put_add(file)
 
+    def add_again(self, *files: AddFile) -> None:
+        """Add active files as the snapshot lists them, dataChange false, but for their statistics and tags.
+
+        As `add`, without looking them up: for who has read them from this snapshot, of a table that may have millions.
+        """
+        for file in files:
+            self._intent.put_unchanged(file)
+
     def remove(self, *files: RemoveFile) -> None:
         """Remove active files. Raises InvalidCommit where a path was removed before in this transaction."""
         for file in files:
