@@ -19,17 +19,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CheckpointMetadata, PartitionValueError, Sidecar
+from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
+from deltaskip.log.checkpoint import open_checkpoint
 from deltaskip.log.checkpoint_files import CheckpointFile
 from deltaskip.log.checkpoint_rows import STATE_TYPES, AddRows, state_rows
 from deltaskip.log.checksum_writing import write_checksum
-from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, version_prefix
+from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
+from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_properties import duration_ms
 from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
-from deltaskip.storage import join
+from deltaskip.storage import FileInfo, join
 from deltaskip.storage.steps import step
 
 __all__ = ["WrittenCheckpoint", "write_checkpoint"]
@@ -71,6 +74,10 @@ def write_checkpoint(
     if own is not None and own.version == snapshot.version:
         # A reader may be in the middle of it, so it is never replaced.
         return WrittenCheckpoint(snapshot.version, own.files[0].path, written=False)
+    there = _classic_path(snapshot)
+    if snapshot.storage.exists(there):
+        _require_readable(snapshot, there)
+        return WrittenCheckpoint(snapshot.version, there, written=False)
     try:
         made = _write(snapshot, AddRows(snapshot, group_rows), sidecar_rows)
     except PartitionValueError:
@@ -89,8 +96,25 @@ def _write(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCheck
     return _write_classic(snapshot, adds)
 
 
+def _classic_path(snapshot: Snapshot) -> str:
+    return join(snapshot.root, LOG_FOLDER, f"{version_prefix(snapshot.version)}.checkpoint.parquet")
+
+
+def _require_readable(snapshot: Snapshot, path: str) -> None:
+    """Another writer was faster, or it left a file that no reader can use and that is not ours to replace."""
+    name = path.rpartition("/")[2]
+    file = LogFile(Kind.CLASSIC_CHECKPOINT, snapshot.version, FileInfo(name, path, snapshot.storage.size(path), 0))
+    try:
+        open_checkpoint(snapshot.storage, snapshot.root, CheckpointRef(snapshot.version, (file,)))
+    except CorruptLog as error:
+        raise CorruptLog(
+            f"The checkpoint of version {snapshot.version} of {snapshot.root} is there and cannot be read: delete "
+            f"{name} and write it again ({error})."
+        ) from error
+
+
 def _write_classic(snapshot: Snapshot, adds: AddRows) -> WrittenCheckpoint:
-    path = join(snapshot.root, LOG_FOLDER, f"{version_prefix(snapshot.version)}.checkpoint.parquet")
+    path = _classic_path(snapshot)
     made = WrittenCheckpoint(snapshot.version, path)
     state = {name: STATE_TYPES[name] for name in ("txn", "metaData", "protocol", "domainMetadata")}
     columns = {"txn": state.pop("txn"), "add": adds.type, "remove": REMOVE_TYPE, **state}

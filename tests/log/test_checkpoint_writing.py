@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.errors import CorruptLog, SchemaError, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint_writing import WrittenCheckpoint, write_checkpoint
@@ -385,6 +385,21 @@ def test_a_checkpoint_that_is_there_is_not_touched(table: TableBuilder) -> None:
     before = (table.log / f"{0:020d}.checkpoint.parquet").stat()
     assert not write_checkpoint(load(table.path)).written
     assert (table.log / f"{0:020d}.checkpoint.parquet").stat().st_ino == before.st_ino
+
+
+def test_a_checkpoint_that_another_writer_left_is_used_or_named(table: TableBuilder) -> None:
+    table.commit(add("a"))
+    late = table.load()
+    assert write_checkpoint(table.load()).written
+    assert not write_checkpoint(late).written
+    table.commit(add("b"))
+    path = table.log / f"{1:020d}.checkpoint.parquet"
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(CorruptLog, match=rf"version 1 .* cannot be read: delete {path.name}"):
+        write_checkpoint(table.load())
+    path.unlink()
+    assert write_checkpoint(table.load()).written
+    assert table.paths() == ["a", "b"]
 
 
 def test_the_version_checksum_holds_the_snapshot(table: TableBuilder) -> None:
