@@ -15,7 +15,7 @@ import pytest
 from tests.reference.oracle import JARS
 from tests.spark.conftest import spark
 
-__all__ = ["oracle_answers", "spark"]
+__all__ = ["oracle_answers", "require_delta_spark", "spark"]
 
 ROOT = Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = 900
@@ -24,7 +24,7 @@ TIME_LIMIT_SECONDS = 900
 @pytest.fixture(scope="session")
 def oracle_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """By table of recipes.py what delta-spark says; tests are skipped where it cannot run."""
-    _require_delta_spark()
+    require_delta_spark()
     folder = tmp_path_factory.mktemp("oracle")
     run = subprocess.run(
         [sys.executable, "-m", "tests.reference.oracle", str(folder)],
@@ -38,7 +38,8 @@ def oracle_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
 
 
-def _require_delta_spark() -> None:
+def require_delta_spark() -> None:
+    """Skip the test where delta-spark cannot run."""
     jars = os.environ.get(JARS)
     if not jars or not list(Path(jars).glob("delta-spark_*.jar")):
         pytest.skip(f"delta-spark is not there: {JARS} must name a folder with its jars")

@@ -19,6 +19,8 @@ import pytest
 from deltaskip.storage import HadoopStorage, opening
 
 JARS = "DELTASKIP_HADOOP_JARS"
+# Most code runs too few times for the optimizing compiler to pay.
+JAVA_OPTIONS = "-Xmx512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.net.preferIPv4Stack=true -Dlog4j2.level=OFF"
 NEEDS_HDFS = [pytest.mark.spark, pytest.mark.reference]
 
 
@@ -63,7 +65,7 @@ def running_cluster() -> Cluster:
         port, token = launch_gateway(
             jarpath=str(next(sparks.glob("py4j*.jar"))),
             classpath=os.pathsep.join([*map(str, jars), f"{sparks}/*"]),
-            javaopts=["-Xmx512m", "-Djava.net.preferIPv4Stack=true", "-Dlog4j2.level=OFF"],
+            javaopts=JAVA_OPTIONS.split(),
             java_path=java,
             redirect_stdout=nothing,
             redirect_stderr=nothing,

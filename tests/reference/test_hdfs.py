@@ -1,0 +1,38 @@
+"""One table on HDFS with delta-spark as the other writer: neither overwrites the other's commits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS, require_delta_spark
+from tests.reference.on_hdfs import COMMITS
+from tests.storage.hdfs import Cluster, cluster
+
+__all__ = ["cluster"]
+
+pytestmark = [pytest.mark.reference, pytest.mark.spark]
+
+
+def test_commits_of_both_writers_are_there(cluster: Cluster, tmp_path: Path) -> None:
+    require_delta_spark()
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.reference.on_hdfs", cluster.uri, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_SECONDS,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-4000:]
+    said = json.loads(run.stdout.splitlines()[-1])
+    versions = list(range(2 * COMMITS + 1))
+    assert [version for version, _ in said["history"]] == versions
+    assert [version for version, operation in said["history"] if operation == "MARK"] == said["mine"]
+    assert len(set(said["mine"])) == COMMITS
+    assert (said["version"], said["app"]) == (versions[-1], COMMITS - 1)
+    assert said["counts"] == [100 + COMMITS, 100 + COMMITS]
