@@ -321,7 +321,8 @@ def _reading(root: str, version: int, path: str) -> Iterator[None]:
     except StorageError:
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _corrupt(root, version, path, "it is missing") from error
+        reason = "it is missing (where the log was cleaned up meanwhile, open the table again)"
+        raise _corrupt(root, version, path, reason) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _corrupt(root, version, path, str(error).splitlines()[0].rstrip(".")) from error
 

@@ -85,4 +85,6 @@ def _write(
         "protocol": None if state.protocol is None else state.protocol.to_json(),
     }
     present = {name: value for name, value in members.items() if value is not None}
-    storage.put(path, json.dumps(present, ensure_ascii=False, separators=(",", ":")).encode())
+    text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
+    # Advice that readers do without, and pass over where it is damaged.
+    storage.put(path, text.encode(), durable=False)

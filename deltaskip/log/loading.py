@@ -51,7 +51,8 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     """The table's latest snapshot; the one given where nothing is new.
 
     Lists the log from the snapshot's version on and reads only the commits after it. Where they do not follow it
-    without a gap, or another table lies at the path by now, the table is loaded anew. Raises as load_snapshot.
+    without a gap, its checkpoint was cleaned up, or another table lies at the path by now, the table is loaded anew.
+    Raises as load_snapshot.
     """
     storage, root, old = snapshot.storage, snapshot.root, snapshot.segment
     try:
@@ -62,13 +63,19 @@ def refresh(snapshot: Snapshot) -> Snapshot:
         return load_snapshot(storage, root)
     latest = listing.latest
     if latest is None or latest <= old.version:
-        return snapshot if old.own_commit is not None else load_snapshot(storage, root)
+        cleaned_up = bool(listing.checkpoints) and _is_gone(storage, old)
+        return load_snapshot(storage, root) if cleaned_up or old.own_commit is None else snapshot
     commits = cover(listing, old.version + 1, latest)
-    if commits is None:
+    if commits is None or _is_gone(storage, old):
         return load_snapshot(storage, root)
     segment = make_segment(listing, latest, old.checkpoint, (*old.commits, *commits))
     tail, checksum = _read_tail(storage, root, commits, segment)
     return Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
+
+
+def _is_gone(storage: Storage, segment: LogSegment) -> bool:
+    """Whether the checkpoint was cleaned up since the segment was listed."""
+    return segment.checkpoint is not None and not storage.exists(segment.checkpoint.files[0].path)
 
 
 def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:

@@ -142,7 +142,7 @@ class HadoopStorage:
         with naming(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:
             self._rename(temporary, path, "NONE")
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file: a synced temporary one beside it, renamed over it."""
         self._check_rename(path)
         with naming(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:

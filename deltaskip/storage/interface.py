@@ -81,8 +81,11 @@ class Storage(Protocol):
         """
         ...
 
-    def put(self, path: str, data: bytes) -> None:
-        """Write the file, replacing one that is there; no reader sees a part of it."""
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
+        """Write the file, replacing one that is there; no reader sees a part of it.
+
+        durable: whether it must survive a crash of the machine whole; if not, it may be empty then.
+        """
         ...
 
     def publish(self, path: str) -> AbstractContextManager[str]:

@@ -93,9 +93,9 @@ class LocalStorage:
         """Create the file whole: a synced temporary file beside it, linked to its name."""
         create(path, data)
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file: a synced temporary file beside it, renamed over it."""
-        replace(path, data)
+        replace(path, data, durable)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
         """A temporary file beside `path`, linked to it at the end of the block unless it is there by then."""

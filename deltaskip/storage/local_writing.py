@@ -29,9 +29,12 @@ def create(path: str, data: bytes) -> None:
         _link(temporary, path)
 
 
-def replace(path: str, data: bytes) -> None:
-    """Write a file, replacing one that is there. Raises StorageError where writing failed."""
-    with _written(path, data) as temporary:
+def replace(path: str, data: bytes, durable: bool = True) -> None:
+    """Write a file, replacing one that is there. Raises StorageError where writing failed.
+
+    durable: whether it is synced; if not, it may be empty after a crash of the machine, and is never in part there.
+    """
+    with _written(path, data, durable) as temporary:
         _rename(temporary, path)
 
 
@@ -57,7 +60,7 @@ def unlink(path: str) -> None:
 
 
 @contextmanager
-def _written(path: str, data: bytes) -> Iterator[str]:
+def _written(path: str, data: bytes, durable: bool = True) -> Iterator[str]:
     with _naming(path), _temporary(path) as temporary:
         with open(temporary, "xb", buffering=0) as file:
             step("opened")
@@ -65,10 +68,12 @@ def _written(path: str, data: bytes) -> Iterator[str]:
             while rest:
                 rest = rest[file.write(rest) or 0 :]
                 step("written")
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         step("synced")
         yield temporary
-    _sync_folder(path)
+    if durable:
+        _sync_folder(path)
 
 
 @contextmanager

@@ -86,7 +86,7 @@ class ArrowStorage:
             f"writers could overwrite each other; install obstore for object stores (pip install 'deltaskip[cloud]')."
         )
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file, replacing one that is there; on HDFS a reader may see a part of it meanwhile."""
         with _naming(path, "write"):
             self._files.create_dir(self._path(path).rpartition("/")[0], recursive=True)
@@ -198,7 +198,7 @@ class ObjectStorage:
             obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
             step("after the request")
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the object, replacing one that is there."""
         import obstore
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from deltaskip.errors import TableNotFound
+from deltaskip.errors import CorruptLog, TableNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from tests.log.builder import CountingStorage, TableBuilder, add, log_name, metadata, remove
 
@@ -74,6 +74,25 @@ def test_a_newer_checkpoint_is_not_needed(table: TableBuilder, storage: Counting
     table.checkpoint(1, add("a"), add("b"))
     assert paths(refresh(old)) == ["a", "b"]
     assert storage.opened == []
+
+
+@pytest.mark.parametrize("new_commit", [True, False])
+def test_where_its_checkpoint_was_cleaned_up_the_table_is_loaded_anew(
+    table: TableBuilder, storage: CountingStorage, new_commit: bool
+) -> None:
+    table.checkpoint(2, add("a"), add("b"))
+    table.commit(add("c"), version=3)
+    old = load_snapshot(storage, str(table.path))
+    table.checkpoint(3, add("a"), add("b"), add("c"))
+    for file in (table.path / "_delta_log").glob(f"{2:020d}.*"):
+        file.unlink()
+    if new_commit:
+        table.commit(add("d"), version=4)
+    new = refresh(old)
+    assert new.checkpoint is not None and new.checkpoint.version == 3
+    assert paths(new) == ["a", "b", "c", *(["d"] if new_commit else [])]
+    with pytest.raises(CorruptLog, match="cleaned up meanwhile, open the table again"):
+        old.adds()
 
 
 def test_where_commits_between_are_gone_the_table_is_loaded_anew(table: TableBuilder, storage: CountingStorage) -> None:
