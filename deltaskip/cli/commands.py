@@ -305,8 +305,10 @@ def _demo(keep: Path | None, as_json: bool) -> None:
 def _open(table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str]) -> DeltaTable:
     if version is not None and timestamp is not None:
         raise click.UsageError("--version and --timestamp exclude each other")
+    from deltaskip.cli.spark import session_for_location
     from deltaskip.table.table import DeltaTable
 
+    session_for_location(table)
     return DeltaTable(table, version=version, timestamp=timestamp, storage_options=storage_options or None)
 
 

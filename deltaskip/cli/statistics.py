@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from deltaskip.cli.display import counted, human_bytes, print_table
+from deltaskip.cli.spark import session
 from deltaskip.errors import SparkUnavailable
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
     try:
         from deltaskip.spark.recompute_plan import recompute_plan
     except ImportError as error:
-        raise _no_spark(table) from error
+        raise SparkUnavailable.without_pyspark(_act(table)) from error
     return recompute_plan(table, **chosen)
 
 
@@ -55,17 +54,9 @@ def _met(files: float | None) -> str:
 
 def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
     """Recompute by a local Spark session, or the one that is active; what was done, as JSON can hold it."""
-    try:
-        from deltaskip.spark.local import local_session
-    except ImportError as error:
-        raise _no_spark(table) from error
     todo = plan(table, chosen)
     start = perf_counter()
-    with (
-        tempfile.TemporaryDirectory(prefix="deltaskip-stats-") as scratch,
-        local_session(Path(scratch)) as spark,
-        _progress(todo.files, bar) as advance,
-    ):
+    with session(_act(table)) as spark, _progress(todo.files, bar) as advance:
         done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)
     return {**asdict(done), "done_before": todo.done, "seconds": perf_counter() - start, "version": table.version}
 
@@ -102,5 +93,5 @@ def _progress(total: int, shown: bool) -> Iterator[Any]:
         yield advance
 
 
-def _no_spark(table: DeltaTable) -> SparkUnavailable:
-    return SparkUnavailable.without_pyspark(f"Recomputing statistics of {table.uri}")
+def _act(table: DeltaTable) -> str:
+    return f"Recomputing statistics of {table.uri}"

@@ -3,11 +3,12 @@
 from deltaskip.storage.hadoop import HadoopStorage
 from deltaskip.storage.interface import FileInfo, Storage
 from deltaskip.storage.local import LocalStorage
-from deltaskip.storage.location import is_local, join, parent, parse_location, uri_of
-from deltaskip.storage.opening import open_storage, storage_for
+from deltaskip.storage.location import is_local, join, parent, parse_location, scheme_of, uri_of
+from deltaskip.storage.opening import HADOOP_SCHEMES, open_storage, storage_for
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 
 __all__ = [
+    "HADOOP_SCHEMES",
     "ArrowStorage",
     "FileInfo",
     "HadoopStorage",
@@ -19,6 +20,7 @@ __all__ = [
     "open_storage",
     "parent",
     "parse_location",
+    "scheme_of",
     "storage_for",
     "uri_of",
 ]

@@ -14,11 +14,11 @@ from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import is_local, parse_location, scheme_of, split_authority
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage, first_line
 
-__all__ = ["open_storage", "storage_for"]
+__all__ = ["HADOOP_SCHEMES", "open_storage", "storage_for"]
 
 _ARROW_SCHEMES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss"}
 # Through the running Spark; of these, pyarrow reads some by libhdfs.
-_HADOOP_SCHEMES = {"hdfs", "viewfs", "webhdfs", "swebhdfs"}
+HADOOP_SCHEMES = frozenset(("hdfs", "viewfs", "webhdfs", "swebhdfs"))
 _LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
 # Options of the HTTP client, which obstore takes apart from those of the store.
 _CLIENT_OPTIONS = frozenset(
@@ -81,8 +81,8 @@ def storage_for(
 
 def _hadoop_storage(location: str, base: str, scheme: str, options: Mapping[str, str] | None) -> Storage:
     found = session_storage(location)
-    if found is None and scheme not in _HADOOP_SCHEMES:
-        known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *_HADOOP_SCHEMES, *_OBJECT_SCHEMES}))
+    if found is None and scheme not in HADOOP_SCHEMES:
+        known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *HADOOP_SCHEMES, *_OBJECT_SCHEMES}))
         raise StorageError(
             f"Nothing here reads the scheme {scheme!r} of {location}: use a local path or one of {known}, or start a "
             f"Spark session first whose Hadoop configuration knows it."

@@ -1,0 +1,44 @@
+"""A Spark session for commands that need one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deltaskip.errors import SparkUnavailable
+from deltaskip.storage import HADOOP_SCHEMES, scheme_of
+
+__all__ = ["session", "session_for_location"]
+
+
+@contextmanager
+def session(act: str) -> Iterator[Any]:
+    """The process's active session, else a local one for the block. act: what needs it, as a sentence begins.
+
+    Raises SparkUnavailable without pyspark, and where Spark does not start.
+    """
+    try:
+        from deltaskip.spark.local import local_session
+    except ImportError as error:
+        raise SparkUnavailable.without_pyspark(act) from error
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="deltaskip-"))
+        try:
+            spark = stack.enter_context(local_session(Path(scratch)))
+        except RuntimeError as error:
+            raise SparkUnavailable(
+                f"{act} needs Spark, which did not start: {' '.join(str(error).split())} Spark needs Java 17 or newer, "
+                f"on PATH or named by JAVA_HOME."
+            ) from error
+        yield spark
+
+
+def session_for_location(table: str) -> None:
+    """Start a session that lasts as long as the command, where the table lies on HDFS or the like."""
+    if scheme_of(table) in HADOOP_SCHEMES:
+        click.get_current_context().with_resource(session(f"Opening {table}"))
