@@ -34,7 +34,8 @@ class Change:
 
     adds_rows, removes_rows: some add, some remove has dataChange. adds_files: some add is of a file that the table did
     not have, whether its rows are new or not. sets_deletion_vectors: some add brings a deletion
-    vector that its file did not have. sets_domains: some action is a domainMetadata.
+    vector that its file did not have. sets_domains: some action is a domainMetadata. tells_changes: some action is a
+    cdc.
     """
 
     adds_rows: bool = False
@@ -42,6 +43,7 @@ class Change:
     adds_files: bool = False
     sets_deletion_vectors: bool = False
     sets_domains: bool = False
+    tells_changes: bool = False
 
 
 def check_writable(
@@ -128,10 +130,12 @@ def _check_rules(
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set delta.appendOnly to "
             f"false first."
         )
-    if "changeDataFeed" in active and change.adds_rows and change.removes_rows:
+    # PROTOCOL, Add CDC File: readers infer the changes of a commit that only adds or only removes files.
+    inferred = not (change.adds_rows and change.removes_rows)
+    if "changeDataFeed" in active and not inferred and not change.tells_changes:
         raise UnsupportedFeature(
-            f"{where} keeps a change data feed (table feature changeDataFeed), and deltaskip does not write the change "
-            f"data of a commit that both adds and removes rows; make this change with Spark."
+            f"{where} keeps a change data feed (table feature changeDataFeed), and this commit both adds and removes "
+            f"rows without files that say which changed; add those (add_cdc), or make this change with Spark."
         )
     # PROTOCOL, Deletion Vectors: the feature must be supported and the property set for new ones to be written.
     if change.sets_deletion_vectors and not (

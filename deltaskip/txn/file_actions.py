@@ -11,14 +11,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from deltaskip.actions import AddFile, Metadata, PartitionValueError, Protocol, RemoveFile, parse_partition_value
+from deltaskip.actions import (
+    AddCdcFile,
+    AddFile,
+    Metadata,
+    PartitionValueError,
+    Protocol,
+    RemoveFile,
+    parse_partition_value,
+)
 from deltaskip.errors import InvalidCommit
 from deltaskip.schema import StructField, StructType, physical_name
 from deltaskip.schema.mapping import MappingMode, mapping_mode
 from deltaskip.txn.intent import Intent, dv_id
 from deltaskip.txn.known_files import Known
 
-__all__ = ["FileRules", "check_files", "is_uri", "num_records", "parsed_stats"]
+__all__ = ["FileRules", "check_changes", "check_files", "is_uri", "num_records", "parsed_stats"]
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which takes characters
 # beyond ASCII but for blanks and control characters.
@@ -68,6 +76,19 @@ def check_files(intent: Intent, known: Mapping[str, Known], rules: FileRules) ->
         _check_vector(add, old, intent.removes.get(key), stats or {}, rules)
 
 
+def check_changes(intent: Intent, rules: FileRules, kept: bool) -> None:
+    """Raises InvalidCommit naming the first change file that cannot be. kept: whether the table keeps a change feed."""
+    for change in intent.changes.values():
+        if not kept:
+            _refuse(change, rules, "the table keeps no change data feed; leave it out")
+        if not is_uri(change.path):
+            _refuse(change, rules, "it is no URI; percent-encode it")
+        if change.data_change:
+            # PROTOCOL, Add CDC File
+            _refuse(change, rules, "dataChange of a change file must be false")
+        _check_partition_values(change, rules)
+
+
 def is_uri(path: str) -> bool:
     """Whether the path may stand in the log as it is."""
     if _URI_TEXT.fullmatch(path) is None:
@@ -105,7 +126,7 @@ def _check_remove(remove: RemoveFile, old: Known | None, rules: FileRules) -> No
         )
 
 
-def _check_partition_values(add: AddFile, rules: FileRules) -> None:
+def _check_partition_values(add: AddFile | AddCdcFile, rules: FileRules) -> None:
     if set(add.partition_values) != set(rules.partitions):
         names = ", ".join(sorted(rules.partitions)) or "none"
         _refuse(add, rules, f"its partition values must name just: {names}")
@@ -153,7 +174,7 @@ def _check_vector(
         _refuse(add, rules, "it deletes other rows than before, so dataChange must be true")
 
 
-def _refuse(add: AddFile, rules: FileRules, why: str) -> NoReturn:
+def _refuse(add: AddFile | AddCdcFile, rules: FileRules, why: str) -> NoReturn:
     raise InvalidCommit(f"{add.path} cannot be added to {rules.root}: {why}.")
 
 

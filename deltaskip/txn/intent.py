@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
+from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.skipping.scan import Scan
@@ -36,6 +36,7 @@ class Intent:
     adds: dict[str, AddFile] = field(default_factory=dict)
     unchanged: dict[str, Known] = field(default_factory=dict)
     removes: dict[str, RemoveFile] = field(default_factory=dict)
+    changes: dict[str, AddCdcFile] = field(default_factory=dict)
     metadata: Metadata | None = None
     protocol: Protocol | None = None
     domains: dict[str, DomainMetadata] = field(default_factory=dict)
@@ -46,7 +47,8 @@ class Intent:
     def actions(self) -> int:
         """Number of actions but for commitInfo."""
         state = sum(action is not None for action in (self.metadata, self.protocol))
-        return len(self.adds) + len(self.removes) + len(self.domains) + len(self.txns) + state
+        files = len(self.adds) + len(self.removes) + len(self.changes)
+        return files + len(self.domains) + len(self.txns) + state
 
     @property
     def changes_data(self) -> bool:
@@ -100,8 +102,20 @@ class Intent:
             raise InvalidCommit(self._both(action.path))
         self.removes[key] = action
 
+    def put_change(self, action: AddCdcFile) -> None:
+        """A file of row-level changes; see put_add."""
+        key = self._key(action.path)
+        if key in self.changes:
+            raise InvalidCommit(f"{action.path} was added twice in one transaction on {self.base.root}: add it once.")
+        self.changes[key] = action
+
     def without(self, paths: tuple[str, ...]) -> Intent:
-        """The same but for the file actions on these paths (raw)."""
+        """The same but for the file actions on these paths (raw). Raises InvalidCommit where change files tell of all."""
+        if self.changes:
+            raise InvalidCommit(
+                f"No file can be left out of a transaction on {self.base.root} that brings change files, which tell of "
+                f"all: begin another one."
+            )
         gone = {self._key(path) for path in paths}
         return replace(
             self,

@@ -19,7 +19,7 @@ from deltaskip.features.writing import is_true
 from deltaskip.log import Snapshot
 from deltaskip.log.snapshot import ICT_ENABLED
 from deltaskip.schema import StructType, parse_schema, physical_name, physical_schema
-from deltaskip.txn.file_actions import FileRules, check_files, is_uri
+from deltaskip.txn.file_actions import FileRules, check_changes, check_files, is_uri
 from deltaskip.txn.intent import Intent, isolation_level
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.row_ids import assign_row_ids, check_enabling, check_given_ids, tracks_rows
@@ -28,6 +28,7 @@ from deltaskip.txn.table_change import NewState, check_metadata, check_protocol,
 __all__ = ["CLUSTERING", "Prepared", "commit_text", "engine_info", "prepare"]
 
 CLUSTERING = "delta.clustering"
+_CHANGE_FEED = "delta.enableChangeDataFeed"
 _ROW_TRACKING = "delta.enableRowTracking"
 _ICT_VERSION = "delta.inCommitTimestampEnablementVersion"
 _ICT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
@@ -56,7 +57,9 @@ def prepare(intent: Intent) -> Prepared:
     """
     known = _known(intent)
     state = _check_state(intent, _change(intent, known))
-    check_files(intent, known, FileRules.of(intent, state.protocol, state.metadata, state.schema))
+    rules = FileRules.of(intent, state.protocol, state.metadata, state.schema)
+    check_files(intent, known, rules)
+    check_changes(intent, rules, is_true(state.metadata.configuration, _CHANGE_FEED))
     if tracks_rows(state.protocol, state.metadata):
         check_given_ids(intent.base, intent.adds.values())
     every_file = _check_files_of(intent, state)
@@ -84,7 +87,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
     removes = [_completed(remove, prepared.known[key], now) for key, remove in intent.removes.items()]
-    actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *removes, *adds]
+    actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *removes, *adds, *intent.changes.values()]
     try:
         return "".join(f"{to_line(action)}\n" for action in actions).encode()
     except UnicodeEncodeError as error:
@@ -195,6 +198,7 @@ def _change(intent: Intent, known: Mapping[str, Known]) -> Change:
         adds_files=any(key not in known for key in intent.adds),
         sets_deletion_vectors=new_vectors,
         sets_domains=bool(intent.domains),
+        tells_changes=bool(intent.changes),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
+from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
 from deltaskip.errors import CommitConflict, CorruptLog, InvalidCommit, StorageError
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
@@ -101,6 +101,15 @@ class Transaction:
         for file in files:
             self._intent.put_remove(file)
 
+    def add_cdc(self, *files: AddCdcFile) -> None:
+        """Add files that say which rows this commit changes and how, for the table's change data feed.
+
+        A table that keeps one needs them where a commit both adds and removes rows; with them it must tell of every
+        change (PROTOCOL, Add CDC File). Raises InvalidCommit where a path was added before in this transaction.
+        """
+        for file in files:
+            self._intent.put_change(file)
+
     def set_metadata(self, metadata: Metadata) -> None:
         """Replace schema, partitioning and properties."""
         self._intent.metadata = metadata
@@ -128,7 +137,10 @@ class Transaction:
         self._intent.metrics.update((name, str(value)) for name, value in metrics.items())
 
     def leave_out(self, *paths: str) -> None:
-        """Forget the file actions on these paths, as logged: after a conflict over them the rest may be committed."""
+        """Forget the file actions on these paths, as logged: after a conflict over them the rest may be committed.
+
+        Raises InvalidCommit where change files were added, which tell of all.
+        """
         self._intent = self._intent.without(paths)
 
     def commit(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import Metadata, Protocol, add_files, remove_of, unchanged
+from deltaskip.actions import AddCdcFile, Metadata, Protocol, add_files, remove_of, unchanged
 from deltaskip.errors import InvalidCommit, StorageError, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.schema import INTEGER, LONG, StructField, StructType, schema_to_json
@@ -331,6 +331,48 @@ def test_a_change_data_feed_needs_change_data_where_rows_come_and_go(folder: Pat
     txn.add(file("b"))
     with pytest.raises(UnsupportedFeature, match="changeDataFeed"):
         txn.commit()
+    told = table.transaction()
+    told.remove(gone("a"))
+    told.add(file("b"))
+    told.add_cdc(change("_change_data/c"))
+    with pytest.raises(InvalidCommit, match="added twice"):
+        told.add_cdc(change("_change_data/./c"))
+    with pytest.raises(InvalidCommit, match="No file can be left out"):
+        told.leave_out("a")
+    assert told.commit() == 2
+    [action] = actions(folder, 2, "cdc")
+    assert action == {"path": "_change_data/c", "partitionValues": {}, "size": 10, "dataChange": False}
+    assert paths(folder) == ["b"]
+    ds.DeltaTable(folder).snapshot.verify()
+
+
+def change(path: str, **members: Any) -> AddCdcFile:
+    return AddCdcFile(path, **{"partition_values": {}, "size": 10, **members})
+
+
+@pytest.mark.parametrize(
+    ("kept", "members", "why"),
+    [
+        ("false", {}, "keeps no change data feed"),
+        ("true", {"path": "a b"}, "no URI"),
+        ("true", {"data_change": True}, "dataChange of a change file must be false"),
+        ("true", {"partition_values": {"part": "1"}}, "partition values must name just: none"),
+    ],
+)
+def test_change_files_that_cannot_be_are_refused(folder: Path, kept: str, members: dict[str, Any], why: str) -> None:
+    table = make_table(folder, {"delta.enableChangeDataFeed": kept}, ["changeDataFeed"])
+    txn = table.transaction()
+    txn.add(file("a"))
+    txn.add_cdc(change(members.pop("path", "c"), **members))
+    with pytest.raises(InvalidCommit, match=why):
+        txn.commit()
+    assert ds.DeltaTable(folder).version == 0
+
+
+def test_what_only_removes_needs_no_change_data(folder: Path) -> None:
+    table = make_table(folder, {"delta.enableChangeDataFeed": "true"}, ["changeDataFeed"])
+    append(table, file("a"))
+    table.refresh()
     only = table.transaction()
     only.remove(gone("a"))
     assert only.commit() == 2
