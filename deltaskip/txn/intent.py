@@ -110,7 +110,7 @@ class Intent:
         self.changes[key] = action
 
     def without(self, paths: tuple[str, ...]) -> Intent:
-        """The same but for the file actions on these paths (raw). Raises InvalidCommit where change files tell of all."""
+        """The same but for the file actions on these paths (raw). InvalidCommit where change files tell of them."""
         if self.changes:
             raise InvalidCommit(
                 f"No file can be left out of a transaction on {self.base.root} that brings change files, which tell of "
