@@ -79,6 +79,20 @@ def table_params(*expect: str) -> list[Any]:
     return _params([(t.name, (t,)) for t in tables() if not expect or t.expect in expect])
 
 
+def covering_params(times: int, *expect: str) -> list[Any]:
+    """As table_params, few tables: of all that the tables exercise, each by `times` of them where there are so many."""
+    rest = [t for t in tables() if not expect or t.expect in expect]
+    tags = [tag for t in rest for tag in t.exercises]
+    needed = {tag: min(times, tags.count(tag)) for tag in tags}
+    chosen: list[CorpusTable] = []
+    while any(needed.values()):
+        best = max(rest, key=lambda t: sum(needed[tag] > 0 for tag in t.exercises))
+        rest.remove(best)
+        chosen.append(best)
+        needed |= {tag: needed[tag] - 1 for tag in best.exercises if needed[tag]}
+    return _params([(t.name, (t,)) for t in chosen])
+
+
 def version_params(*expect: str) -> list[Any]:
     """(table, expected version) pairs of the tables whose `expect` is one of those given, with 'name@version' as id."""
     chosen = [t for t in tables() if not expect or t.expect in expect]
