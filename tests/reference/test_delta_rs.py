@@ -58,7 +58,7 @@ FILE = "__file"
 @pytest.fixture(scope="module")
 def deltalake() -> ModuleType:
     """The package `deltalake`."""
-    return pytest.importorskip("deltalake", reason="deltalake is not installed (extra bench)")
+    return pytest.importorskip("deltalake", reason="deltalake is not installed (extra test)")
 
 
 @pytest.fixture(params=["plain", "checkpointed", "partitioned", "partitioned and checkpointed"])

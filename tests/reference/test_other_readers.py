@@ -18,7 +18,7 @@ from tests.txn.tables import make_table
 @pytest.fixture(scope="module")
 def deltalake() -> ModuleType:
     """The package `deltalake`."""
-    return pytest.importorskip("deltalake", reason="deltalake is not installed (extra bench)")
+    return pytest.importorskip("deltalake", reason="deltalake is not installed (extra test)")
 
 
 def data_file(folder: Path, name: str, ids: list[int]) -> AddFile:
@@ -68,7 +68,7 @@ def test_every_reader_reads_a_table_whose_log_is_deltaskips_alone(
 
 def duckdb_ids(folder: Path) -> list[int]:
     """The ids that DuckDB's delta extension reads."""
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed (extra bench)")
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed (extra test)")
     extension = pytest.importorskip("duckdb_extension_delta", reason="duckdb-extension-delta is not installed (bench)")
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     binary = next(Path(extension.__file__).parent.rglob("delta.duckdb_extension"))
