@@ -96,6 +96,11 @@ def human_bytes(size: int) -> str:
     return f"{amount:.1f} PiB"
 
 
+def average(n: float | None) -> str:
+    """A number with one decimal, "-" where there is none."""
+    return "-" if n is None else f"{n:,.1f}"
+
+
 def counted(n: int, noun: str) -> str:
     """A count with its noun, such as "1 file" or "2,000 files"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

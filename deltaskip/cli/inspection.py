@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from deltaskip.cli.display import counted, human_bytes, print_table, printable
+from deltaskip.cli.display import average, counted, human_bytes, print_table, printable
 from deltaskip.skipping.candidates import candidates
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.program import Keep, Program
@@ -134,7 +134,7 @@ def print_statistics(coverage: TableCoverage) -> None:
             _share(column.rows_with_bounds, coverage.rows),
             _share(column.files_with_null_count, coverage.files),
             _share(column.rows_with_null_count, coverage.rows),
-            _met(column.files_met),
+            average(column.files_met),
             _share(column.files_met, coverage.files),
         )
         for column in coverage.columns
@@ -155,10 +155,6 @@ def _share(part: float | None, whole: int) -> str:
     if 0 < percent < 0.1:
         return "< 0.1 %"
     return f"{min(percent, 99.9) if part < whole else percent:.1f} %".replace(".0 %", " %")
-
-
-def _met(files: float | None) -> str:
-    return "-" if files is None else f"{files:,.1f}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.display import counted, human_bytes, print_table
+from deltaskip.cli.display import average, counted, human_bytes, print_table
 from deltaskip.cli.spark import session
-from deltaskip.errors import SparkUnavailable
+from deltaskip.skipping.spark_room import spark_room
 
 if TYPE_CHECKING:
     from deltaskip.spark.recompute_plan import RecomputePlan
@@ -24,23 +24,23 @@ _BATCH_FILES = 20_000
 
 def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
     """What the recomputation would do. Raises SparkUnavailable without pyspark."""
-    try:
-        from deltaskip.spark.recompute_plan import recompute_plan
-    except ImportError as error:
-        raise SparkUnavailable.without_pyspark(_act(table)) from error
-    return recompute_plan(table, **chosen)
+    found: RecomputePlan = spark_room("recompute_plan", _act(table)).recompute_plan(table, **chosen)
+    return found
 
 
 def print_plan(found: RecomputePlan) -> None:
     """Prints the plan for people."""
     click.echo(f"would read {counted(found.files, 'file')}, {human_bytes(found.bytes)}, and commit their statistics")
     if found.done:
-        click.echo(f"{counted(found.done, 'file')} were done by an earlier run; --again does them, too")
+        click.echo(_done_before(found.done))
     if found.wide:
         click.echo(f"bounds of {counted(found.wide, 'file')} would become tight: rows of them were deleted")
     if found.collations:
         click.echo(f"collated bounds: {', '.join(found.collations)}")
-    rows = [(name, f"{c.lacking:,}", _met(c.files_met), _met(c.files_met_then)) for name, c in found.columns.items()]
+    rows = [
+        (name, f"{column.lacking:,}", average(column.files_met), average(column.files_met_then))
+        for name, column in found.columns.items()
+    ]
     if rows:
         click.echo()
         headings = ["files without statistics", "point meets", "then, about"]
@@ -48,13 +48,13 @@ def print_plan(found: RecomputePlan) -> None:
         click.echo("\nA point predicate (x = 5) meets so many files of the table on average.")
 
 
-def _met(files: float | None) -> str:
-    return "-" if files is None else f"{files:,.1f}"
+def _done_before(files: int) -> str:
+    return f"{counted(files, 'file')} were done by an earlier run; --again does them, too"
 
 
 def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
     """Recompute by a local Spark session, or the one that is active; what was done, as JSON can hold it."""
-    todo = plan(table, chosen)
+    todo = spark_room("recompute_plan", _act(table)).recompute_work(table, **chosen)
     start = perf_counter()
     with session(_act(table)) as spark, _progress(todo.files, bar) as advance:
         done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)
@@ -69,7 +69,7 @@ def print_recomputed(done: dict[str, Any]) -> None:
         f"{done['unchanged']:,} had them already"
     )
     if done["done_before"]:
-        click.echo(f"{counted(done['done_before'], 'file')} were done by an earlier run; --again does them, too")
+        click.echo(_done_before(done["done_before"]))
     click.echo(f"{done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s, {rate} a second")
     if done["left_out"]:
         click.echo(f"{counted(len(done['left_out']), 'file')} changed meanwhile and left out; run it again for them")

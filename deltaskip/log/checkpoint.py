@@ -173,6 +173,11 @@ class CheckpointPart:
             return None
         return arrow_scalar(statistics.min, type_)
 
+    def values_in(self, path: tuple[str, ...], group: int) -> int | None:
+        """How many adds of a row group have a value in the Parquet column; None where the footer does not say."""
+        leaf = self.leaves.get(path)
+        return None if leaf is None else _values_in(self.metadata.row_group(group).column(leaf[0]))
+
     def _holds_nothing(self, ordinal: int, group: int) -> bool:
         return _values_in(self.metadata.row_group(group).column(ordinal)) == 0
 

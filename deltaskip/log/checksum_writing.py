@@ -13,6 +13,7 @@ from deltaskip.actions import CommitInfo
 from deltaskip.log.commit import last_commit_info, read_commits
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.snapshot import ICT_ENABLED, Snapshot
+from deltaskip.log.table_properties import flag
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import parse_tail
 from deltaskip.storage import FileInfo, Storage, join
@@ -52,7 +53,7 @@ def write_checksum_after(latest: Snapshot, commit: bytes) -> bool:
     added = tail.files.adds["size"]
     size = (pc.sum(sizes).as_py() or 0) + (pc.sum(added).as_py() or 0)
     timestamp = None
-    if state.metadata is not None and state.metadata.configuration.get(ICT_ENABLED, "").lower() == "true":
+    if state.metadata is not None and flag(state.metadata.configuration, ICT_ENABLED, False):
         timestamp = None if tail.info is None else tail.info.in_commit_timestamp
     _write(latest.storage, latest.root, version, state, tail.info, timestamp, len(sizes) + len(added), size)
     return True

@@ -65,13 +65,8 @@ def _lacks_text(part: CheckpointPart, group: int) -> bool:
     """Whether some add of the row group may have its statistics in the struct alone."""
     if not part.has("add.stats_parsed"):
         return False
-    leaf = part.leaves.get(("add", "stats"))
-    if leaf is None:
-        return True
-    chunk = part.metadata.row_group(group).column(leaf[0])
-    if chunk.statistics is None or not chunk.statistics.has_null_count:
-        return True
-    return bool(chunk.num_values - chunk.statistics.null_count < part.add_rows(group))
+    texts = part.values_in(("add", "stats"), group)
+    return texts is None or texts < part.add_rows(group)
 
 
 def _parsed(adds: pa.StructArray) -> pa.StructArray:

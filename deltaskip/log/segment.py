@@ -5,8 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltaskip.errors import CorruptLog, VersionNotFound
-from deltaskip.log.file_names import Kind, LogFile, commit_name, parse_log_file, restore_or_go_back, version_prefix
-from deltaskip.storage import FileInfo
+from deltaskip.log.file_names import (
+    LOG_FOLDER,
+    Kind,
+    LogFile,
+    commit_name,
+    parse_log_file,
+    restore_or_go_back,
+    version_prefix,
+)
+from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = [
     "CheckpointRef",
@@ -15,6 +23,7 @@ __all__ = [
     "candidate_segments",
     "cover",
     "earliest_rebuildable",
+    "list_commits",
     "make_segment",
     "read_listing",
 ]
@@ -96,6 +105,12 @@ def read_listing(root: str, files: Sequence[FileInfo]) -> LogListing:
         checksums,
         {version: tuple(checkpoint_files[version]) for version, refs in complete.items() if not refs},
     )
+
+
+def list_commits(storage: Storage, root: str, first: int) -> list[LogFile]:
+    """The commits that are in the log from version `first` on, in their order."""
+    listed = storage.list_from(join(root, LOG_FOLDER), version_prefix(first))
+    return sorted(read_listing(root, listed).commits.values(), key=lambda file: file.version)
 
 
 def candidate_segments(listing: LogListing, wanted: int | None = None) -> Iterator[LogSegment]:

@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 from deltaskip.actions import CommitInfo, canonical_paths
 from deltaskip.kernels.conversion import FALSE, arrow_array, numpy_values
 from deltaskip.log.commit import members_of, read_commits
-from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, parse_log_file, version_prefix
-from deltaskip.storage import Storage, join
+from deltaskip.log.file_names import LogFile
+from deltaskip.log.segment import list_commits
+from deltaskip.storage import Storage
 
 __all__ = ["COMPUTE_OPERATION", "Writers", "read_writers"]
 
@@ -62,14 +63,7 @@ def _within(paths: pa.Array, known: pa.Array) -> pa.BooleanArray:
 
 def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> Writers:
     """Read who wrote every commit up to `version`, or only those after `newer_than` where all are too large."""
-    listing = storage.list_from(join(root, LOG_FOLDER), version_prefix(0))
-    commits = [
-        log_file
-        for file in listing
-        if (log_file := parse_log_file(file)) is not None
-        and log_file.kind is Kind.COMMIT
-        and log_file.version <= version
-    ]
+    commits = [commit for commit in list_commits(storage, root, 0) if commit.version <= version]
     if sum(commit.file.size for commit in commits) > _MOST_BYTES:
         commits = [commit for commit in commits if commit.version > newer_than]
     return _writers(storage, root, commits)

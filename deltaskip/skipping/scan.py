@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
 from deltaskip.collation.registry import SPARK_VERSION
-from deltaskip.errors import PredicateError, SparkUnavailable
+from deltaskip.errors import PredicateError
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, walk
 from deltaskip.kernels.conversion import empty_table
@@ -29,6 +29,7 @@ from deltaskip.skipping.must import not_true
 from deltaskip.skipping.partitions import PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program, evaluate
 from deltaskip.skipping.rewrite import rewrite
+from deltaskip.skipping.spark_room import spark_room
 from deltaskip.stats.layout import Side
 
 __all__ = ["Scan"]
@@ -160,11 +161,7 @@ class Scan:
 
         spark: a SparkSession, classic or Connect. Needs pyspark (`pip install 'deltaskip[spark]'`).
         """
-        # By name: the engine below the spark room never imports pyspark.
-        try:
-            room = importlib.import_module("deltaskip.spark.read")
-        except ModuleNotFoundError as error:
-            raise SparkUnavailable.without_pyspark(f"Reading {self.snapshot.table_root} through Spark") from error
+        room = spark_room("read", f"Reading {self.snapshot.table_root} through Spark")
         return room.scan_to_dataframe(spark, self)
 
     def _bound(self, where: object) -> Node:

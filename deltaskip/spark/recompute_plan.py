@@ -10,13 +10,13 @@ from deltaskip.schema import display_name
 from deltaskip.spark.recompute import chosen_files, not_done, recompute_request
 from deltaskip.stats.computation import Collations
 from deltaskip.stats.coverage import ColumnCoverage
-from deltaskip.stats.file_facts import Mode
+from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merge import lacking_columns
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.recomputation import run_parameters
 from deltaskip.txn.resumption import computed_before
 
-__all__ = ["ColumnPlan", "RecomputePlan", "recompute_plan"]
+__all__ = ["ColumnPlan", "RecomputePlan", "Work", "recompute_plan", "recompute_work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,22 @@ class ColumnPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class RecomputePlan:
+class Work:
     """files, bytes: that would be read. done: files that would be left alone since an earlier run has done them. wide:
-    files to read whose bounds are wide since rows of them were deleted, and would become tight. columns: that would get
-    statistics, by name; collations: versioned, of their bounds.
+    files to read whose bounds are wide since rows of them were deleted, and would become tight. lacking: for each
+    column of the request the files to read without some statistic of it.
     """
+
+    files: int
+    bytes: int
+    done: int
+    wide: int
+    lacking: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputePlan:
+    """files, bytes, done, wide: as in Work. columns: that would get statistics, by name; collations: versioned."""
 
     version: int
     files: int
@@ -63,7 +74,36 @@ def recompute_plan(
 ) -> RecomputePlan:
     """What DeltaTable.recompute_stats would do with the same arguments; nothing is read but the log."""
     request = recompute_request(table.snapshot, columns, collations, mode)
-    before = None if again else computed_before(table.snapshot, run_parameters(request, complete=columns is None))
+    work = _work(table, request, where, columns is None, only_missing, again)
+    coverage = table.inspect_stats()
+    found = {column.name: column for column in coverage.columns}
+    names = [display_name(column.logical) for column in request.columns]
+    plans = {
+        name: _column_plan(found.get(name), count, coverage.files)
+        for name, count in zip(names, work.lacking, strict=True)
+    }
+    identifiers = dict.fromkeys(identifier for each in request.collations for identifier in each)
+    return RecomputePlan(table.version, work.files, work.bytes, work.done, work.wide, plans, tuple(identifiers))
+
+
+def recompute_work(
+    table: DeltaTable,
+    where: object = None,
+    columns: Sequence[str] | None = None,
+    collations: Collations | Sequence[str] | None = None,
+    mode: Mode = "auto",
+    only_missing: bool = False,
+    again: bool = False,
+) -> Work:
+    """How much DeltaTable.recompute_stats would do with the same arguments; bounds are not looked at."""
+    request = recompute_request(table.snapshot, columns, collations, mode)
+    return _work(table, request, where, columns is None, only_missing, again)
+
+
+def _work(
+    table: DeltaTable, request: StatisticsRequest, where: object, complete: bool, only_missing: bool, again: bool
+) -> Work:
+    before = None if again else computed_before(table.snapshot, run_parameters(request, complete=complete))
     lacking = [0] * len(request.columns)
     chosen = done = size = wide = 0
     for batch in chosen_files(table, where, ["path", "size", "stats"]):
@@ -77,14 +117,7 @@ def recompute_plan(
                 chosen += 1
                 size += file_size
                 wide += is_wide
-    coverage = table.inspect_stats()
-    found = {column.name: column for column in coverage.columns}
-    names = [display_name(column.logical) for column in request.columns]
-    plans = {
-        name: _column_plan(found.get(name), count, coverage.files) for name, count in zip(names, lacking, strict=True)
-    }
-    identifiers = dict.fromkeys(identifier for each in request.collations for identifier in each)
-    return RecomputePlan(table.version, chosen, size, done, wide, plans, tuple(identifiers))
+    return Work(chosen, size, done, wide, tuple(lacking))
 
 
 def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> ColumnPlan:

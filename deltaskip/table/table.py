@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.collation.registry import SPARK_VERSION
-from deltaskip.errors import SparkUnavailable, VersionNotFound
+from deltaskip.errors import VersionNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
 from deltaskip.log.history import history as log_history
@@ -18,6 +17,7 @@ from deltaskip.log.writers import COMPUTE_OPERATION
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
+from deltaskip.skipping.spark_room import spark_room
 from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
 
@@ -182,7 +182,7 @@ class DeltaTable:
         from deltaskip.txn.resumption import computed_before
         from deltaskip.txn.transaction import Transaction
 
-        room = _spark_room("deltaskip.spark.recompute", f"Recomputing statistics of {self.uri}")
+        room = spark_room("recompute", f"Recomputing statistics of {self.uri}")
         request = room.recompute_request(self.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
         parameters = run_parameters(request, complete=columns is None)
         chosen = (where, columns, collations, mode, only_missing)
@@ -226,14 +226,6 @@ class DeltaTable:
 
     def __repr__(self) -> str:
         return f"DeltaTable({self.uri!r}, version={self.version})"
-
-
-def _spark_room(module: str, act: str) -> Any:
-    """By name: nothing below the spark room imports pyspark."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise SparkUnavailable.without_pyspark(act) from error
 
 
 def _milliseconds(timestamp: datetime | str) -> int:

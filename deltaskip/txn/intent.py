@@ -72,8 +72,11 @@ class Intent:
         adds = {key: action.path for key, action in self.adds.items()}
         return adds | {key: action.path for key, action in self.removes.items()}
 
-    def put_add(self, action: AddFile) -> None:
-        """PROTOCOL, Add File and Remove File: at most one add, and one remove, of a path in one commit."""
+    def put_add(self, action: AddFile) -> str:
+        """Its canonical path.
+
+        # PROTOCOL, Add File and Remove File: at most one add, and one remove, of a path in one commit
+        """
         key = self._key(action.path)
         if key in self.adds:
             raise InvalidCommit(f"{action.path} was added twice in one transaction on {self.base.root}: add it once.")
@@ -81,14 +84,14 @@ class Intent:
         if removed is not None and dv_id(removed) == dv_id(action):
             raise InvalidCommit(self._both(action.path))
         self.adds[key] = action
+        return key
 
     def put_unchanged(self, action: AddFile) -> None:
         """An active file again, all but its statistics and tags as the snapshot lists it."""
-        self.put_add(action)
+        key = self.put_add(action)
         vector = action.deletion_vector
         deleted = 0 if vector is None else vector.cardinality
-        known = Known(dv_id(action), deleted, action.base_row_id, action.default_row_commit_version)
-        self.unchanged[self._key(action.path)] = known
+        self.unchanged[key] = Known(dv_id(action), deleted, action.base_row_id, action.default_row_commit_version)
 
     def put_remove(self, action: RemoveFile) -> None:
         """See put_add."""

@@ -7,14 +7,14 @@ committed. A file that another writer rewrote or deleted meanwhile is left out; 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, canonical_path, canonical_paths
+from deltaskip.actions import FILE_SCHEMA, add_files, canonical_path, canonical_paths, unchanged
 from deltaskip.errors import CommitConflict
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot, refresh
@@ -40,7 +40,6 @@ RESULT_SCHEMA = pa.schema(
 )
 """Computed statistics, a row a file: `stats` is new, `logged_stats` and all else of FILE_SCHEMA as the log has it."""
 
-_ROWS = 8192
 _STATE_ATTEMPTS = 10
 
 Begin = Callable[[Snapshot], Transaction]
@@ -174,35 +173,19 @@ def _put(transaction: Transaction, touched: pa.Array, result: pa.Table) -> tuple
     """Add the files again; (paths added, number of those with such statistics already, paths that others got at)."""
     added: list[str] = []
     gone: list[str] = []
-    unchanged = 0
-    for batch in result.to_batches(max_chunksize=_ROWS):
-        is_touched = pc.is_in(canonical_paths(batch["path"]), value_set=touched).to_pylist()
-        for row, is_gone in zip(batch.to_pylist(), is_touched, strict=True):
-            if is_gone:
-                gone.append(row["path"])
-            elif _same(row["logged_stats"], row["stats"]):
-                unchanged += 1
-            else:
-                transaction.add_again(_again(row, row["stats"]))
-                added.append(row["path"])
-    return added, unchanged, gone
-
-
-def _again(row: Mapping[str, Any], stats: str) -> AddFile:
-    vector = row["deletion_vector"]
-    return AddFile(
-        path=row["path"],
-        partition_values=dict(row["partition_values"] or ()),
-        size=row["size"],
-        modification_time=row["modification_time"],
-        data_change=False,
-        stats=stats,
-        tags=None if row["tags"] is None else dict(row["tags"]),
-        deletion_vector=None if vector is None else DeletionVectorDescriptor(**vector),
-        base_row_id=row["base_row_id"],
-        default_row_commit_version=row["default_row_commit_version"],
-        clustering_provider=row["clustering_provider"],
-    )
+    same = 0
+    logged = [result["logged_stats" if name == "stats" else name] for name in FILE_SCHEMA.names]
+    files = add_files(pa.Table.from_arrays(logged, schema=FILE_SCHEMA))
+    is_touched = pc.is_in(canonical_paths(result["path"].combine_chunks()), value_set=touched).to_pylist()
+    for file, stats, is_gone in zip(files, result["stats"].to_pylist(), is_touched, strict=True):
+        if is_gone:
+            gone.append(file.path)
+        elif _same(file.stats, stats):
+            same += 1
+        else:
+            transaction.add_again(unchanged(file, stats))
+            added.append(file.path)
+    return added, same, gone
 
 
 def _same(old: str | None, new: str) -> bool:

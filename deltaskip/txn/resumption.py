@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from deltaskip.actions import CommitInfo, canonical_paths
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import read_commits
-from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, parse_log_file, version_prefix
+from deltaskip.log.file_names import LogFile
+from deltaskip.log.segment import list_commits
 from deltaskip.log.writers import COMPUTE_OPERATION
-from deltaskip.storage import join
 from deltaskip.txn.preparation import engine_info
 
 __all__ = ["computed_before"]
@@ -34,9 +34,8 @@ def computed_before(snapshot: Snapshot, parameters: Mapping[str, Any]) -> pa.Arr
     """Canonical paths of the files whose add, the newest of the path, stands in a commit of the operation COMPUTE STATS
     by this version of the package with these operation parameters, among the newest thousand commits."""
     first = max(0, snapshot.version - _NEWEST_COMMITS + 1)
-    listing = snapshot.storage.list_from(join(snapshot.root, LOG_FOLDER), version_prefix(first))
-    files = [file for info in listing if (file := parse_log_file(info)) is not None and file.kind is Kind.COMMIT]
-    files = [file for file in files if file.version <= snapshot.version]
+    listed = list_commits(snapshot.storage, snapshot.root, first)
+    files = [file for file in listed if file.version <= snapshot.version]
     with ThreadPoolExecutor(_READERS, "deltaskip") as pool:
         done = list(pool.map(lambda file: _is_of(_provenance(snapshot, file), parameters), files))
     found: pa.Array = pa.nulls(0, pa.string())

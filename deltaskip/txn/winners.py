@@ -15,11 +15,10 @@ from deltaskip.errors import CommitConflict, CorruptLog
 from deltaskip.kernels.conversion import TRUE, arrow_array, numpy_values
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
-from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, version_prefix
-from deltaskip.log.segment import LogSegment, read_listing
+from deltaskip.log.file_names import Kind, LogFile
+from deltaskip.log.segment import LogSegment, list_commits
 from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
-from deltaskip.storage import join
 
 __all__ = ["Winners", "read_winners"]
 
@@ -104,8 +103,8 @@ def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
     wanted = range(after + 1, latest.version + 1)
     missing = [version for version in wanted if version not in files]
     if missing:
-        listed = _listed_commits(latest, missing[0])
-        files.update(listed)
+        # A newer checkpoint has made them needless for the snapshot itself.
+        files.update((file.version, file) for file in list_commits(latest.storage, latest.root, missing[0]))
         missing = [version for version in wanted if version not in files]
     if missing:
         raise CommitConflict(
@@ -114,12 +113,6 @@ def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
             "cleaned up",
         )
     return Winners(base, read_commits(base.storage, base.root, [files[version] for version in wanted], None))
-
-
-def _listed_commits(latest: Snapshot, start: int) -> dict[int, LogFile]:
-    """Commits from `start` on, which a newer checkpoint has made needless for the snapshot itself."""
-    listed = latest.storage.list_from(join(latest.root, LOG_FOLDER), version_prefix(start))
-    return dict(read_listing(latest.root, listed).commits)
 
 
 def _is_blind(info: CommitInfo) -> bool:
