@@ -39,7 +39,7 @@ def measure(engine: str, mode: str, table: Path, question: str, files: int, runs
     """The cell's median over `runs` fresh processes, or for warm over plans in one process."""
     arguments = [engine, mode, str(table), question, str(files), str(max(runs, 3))]
     command = [sys.executable, "-m", "benchmarks.cell", *arguments]
-    outcomes = [_run(command) for _ in range(runs if mode == "cold" else 1)]
+    outcomes = [answer_of(command) for _ in range(runs if mode == "cold" else 1)]
     seconds = [second for outcome in outcomes for second in outcome["seconds"]]
     peak = max(outcome["peak_mb"] for outcome in outcomes)
     return Cell(statistics.median(seconds), min(seconds), peak, outcomes[0]["kept"])
@@ -65,7 +65,8 @@ def whole_process(table: Path, question: str, files: int, runs: int = 5) -> Cell
     return Cell(statistics.median(seconds), min(seconds), peak, max(len(lines) - 2, 0))
 
 
-def _run(command: list[str]) -> dict[str, Any]:
+def answer_of(command: list[str]) -> dict[str, Any]:
+    """The JSON object that the command prints last; it runs at the project's root."""
     root = str(Path(__file__).parent.parent)
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     if done.returncode:

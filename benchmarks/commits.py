@@ -16,14 +16,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from benchmarks.cell import peak_mb
+from benchmarks.cell import answer_of, peak_mb
 from benchmarks.tables import DEFAULT_FILES, reference_table
 
 FILES = int(os.environ.get("DELTASKIP_BENCH_FILES", DEFAULT_FILES))
@@ -75,12 +74,7 @@ def measured(engine: str, what: str, files: int) -> dict[str, Any]:
         else:
             copy_log(reference_table("classic", files), table, as_struct=what == "checkpoint")
         command = [sys.executable, "-m", "benchmarks.commits", engine, what, str(files), str(table)]
-        root = str(Path(__file__).parent.parent)
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command[2:])} failed: {done.stderr.strip()[-800:]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+        return answer_of(command)
 
 
 def make_table(path: Path, files: int) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from deltaskip import DeltaTable
 from deltaskip.actions import AddFile
+from tests.reference.recomputed import recompute
 
 JARS = "DELTASKIP_DELTA_JARS"
 _COLUMNS = (
@@ -81,23 +82,13 @@ def forget_statistics(path: str) -> None:
     transaction.commit()
 
 
-def recompute_by_delta_spark(spark: Any, path: str) -> None:
-    """One commit with the statistics of all files."""
-    jvm = spark.sparkContext._jvm
-    delta = jvm.org.apache.spark.sql.delta
-    log = delta.DeltaLog.forTable(spark._jsparkSession, path)
-    collection = delta.stats.StatisticsCollection
-    others = [getattr(collection, f"recompute$default${position}")() for position in (4, 5)]
-    collection.recompute(spark._jsparkSession, log, jvm.scala.Option.empty(), *others)
-
-
 def runs(spark: Any, path: str) -> dict[str, Callable[[], object]]:
     """Name → what is timed."""
     return {
         "deltaskip, auto": lambda: DeltaTable(path).recompute_stats(spark),
         "deltaskip, every value read": lambda: DeltaTable(path).recompute_stats(spark, mode="scan"),
         "deltaskip, footers only": lambda: DeltaTable(path).recompute_stats(spark, mode="footer"),
-        "delta-spark": lambda: recompute_by_delta_spark(spark, path),
+        "delta-spark": lambda: recompute(spark, path),
     }
 
 

@@ -99,7 +99,12 @@ def version_params(*expect: str) -> list[Any]:
     return _params([(f"{t.name}@{v['version']}", (t, v)) for t in chosen for v in t.versions], width=2)
 
 
+def absent(width: int = 1) -> list[Any]:
+    """The one skipped parameter that stands for those which only the corpus gives; width: values of a parameter."""
+    return [pytest.param(*[None] * width, id="absent", marks=pytest.mark.skip(reason=ABSENT))]
+
+
 def _params(named: list[tuple[str, tuple[Any, ...]]], width: int = 1) -> list[Any]:
     if not present():
-        return [pytest.param(*[None] * width, id="absent", marks=pytest.mark.skip(reason=ABSENT))]
+        return absent(width)
     return [pytest.param(*values, id=name) for name, values in named]

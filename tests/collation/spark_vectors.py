@@ -20,5 +20,5 @@ def vectors(file: str) -> list[dict[str, Any]]:
 def vector_params(file: str, name: str) -> list[Any]:
     """The rows as parameters with the text of column `name` as id; one skipped one where the corpus is absent."""
     if not corpus.present():
-        return [pytest.param(None, id="absent", marks=pytest.mark.skip(reason=corpus.ABSENT))]
+        return corpus.absent()
     return [pytest.param(row, id=row[name] or "empty") for row in vectors(file)]

@@ -20,7 +20,7 @@ EVERY = 8
 def sampled() -> list[Any]:
     cases = [c for c in corpus.skipping_cases() if not c.get("delta_spark_lost")]
     if not cases:
-        return [pytest.param(None, marks=pytest.mark.skip(reason=corpus.ABSENT))]
+        return corpus.absent()
     return [pytest.param(case, id=str(case["id"])) for case in cases[::EVERY]]
 
 

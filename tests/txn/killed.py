@@ -8,23 +8,28 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 
 import deltaskip as ds
 from deltaskip.storage.steps import observe
+from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import file, gone
+
+__all__ = ["kill_at_each_step", "replacing"]
 
 TOO_MANY = 500
 
 
-def main(folder: str, table: str) -> None:
-    """Kill a child at its first step, the next at its second, and so on, until one gets through."""
-    for stop in range(TOO_MANY):
-        copy = f"{folder}/{stop}"
-        shutil.copytree(table, copy)
+def kill_at_each_step(begin: Callable[[int], Transaction], too_many: int = TOO_MANY) -> None:
+    """Kill a child at its first step, the next at its second, and so on, until one gets through.
+
+    begin: called in each child with its number; makes the transaction that the child commits.
+    """
+    for stop in range(too_many):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            _commit(copy, stop, writer)
+            _commit(begin, stop, writer)
         os.close(writer)
         with os.fdopen(reader) as said:
             step = said.read()
@@ -38,7 +43,15 @@ def main(folder: str, table: str) -> None:
     sys.exit("the writer never came to an end")
 
 
-def _commit(copy: str, stop: int, writer: int) -> None:
+def replacing(table: str) -> Transaction:
+    """A transaction that puts the file `new` in the place of `a`."""
+    txn = ds.DeltaTable(table).transaction(read="id = 5")
+    txn.remove(gone("a"))
+    txn.add(file("new"))
+    return txn
+
+
+def _commit(begin: Callable[[int], Transaction], stop: int, writer: int) -> None:
     seen = 0
 
     def kill(step: str) -> None:
@@ -49,9 +62,7 @@ def _commit(copy: str, stop: int, writer: int) -> None:
         seen += 1
 
     try:
-        txn = ds.DeltaTable(copy).transaction(read="id = 5")
-        txn.remove(gone("a"))
-        txn.add(file("new"))
+        txn = begin(stop)
         observe(kill)
         txn.commit()
     except BaseException as error:
@@ -61,4 +72,4 @@ def _commit(copy: str, stop: int, writer: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    kill_at_each_step(lambda stop: replacing(shutil.copytree(sys.argv[2], f"{sys.argv[1]}/{stop}")))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile
 from deltaskip.features import FEATURES
 from deltaskip.schema import INTEGER, LONG, STRING, StructField, StructType, schema_to_json
+from deltaskip.storage import Storage
 
 SCHEMA = StructType((StructField("id", LONG), StructField("name", STRING), StructField("part", INTEGER)))
 BOTH = frozenset(name for name, row in FEATURES.items() if row.kind == "reader-writer")
@@ -44,6 +46,34 @@ def make_table(
     ]
     (log / f"{0:020d}.json").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return ds.DeltaTable(path)
+
+
+def put_table(
+    storage: Storage, root: str, properties: Mapping[str, str] | None = None, features: Sequence[str] = ()
+) -> str:
+    """The root of a new table of a storage; version 0 has no files."""
+    layout = {"format": {"provider": "parquet", "options": {}}, "partitionColumns": []}
+    settings = {"schemaString": schema_to_json(SCHEMA), "configuration": dict(properties or {})}
+    head = [{"protocol": protocol_of(features)}, {"metaData": {"id": "remote", **layout, **settings}}]
+    text = "".join(json.dumps(line) + "\n" for line in head)
+    storage.put_if_absent(f"{root}/_delta_log/{0:020d}.json", text.encode())
+    return root
+
+
+def append_in_threads(opened: Callable[[], ds.DeltaTable], threads: int, commits: int) -> list[int]:
+    """The versions that so many writers made, one file a commit: t0-0, t0-1 …, t1-0 …; raises what a writer raised."""
+
+    def write(name: str) -> list[int]:
+        table = opened()
+        versions = []
+        for number in range(commits):
+            txn = table.refresh().transaction()
+            txn.add(file(f"{name}-{number}"))
+            versions.append(txn.commit())
+        return versions
+
+    with ThreadPoolExecutor(threads) as pool:
+        return [version for made in pool.map(write, [f"t{i}" for i in range(threads)]) for version in made]
 
 
 def protocol_of(features: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,7 @@ import deltaskip as ds
 from deltaskip.errors import CommitConflict
 from deltaskip.storage import HadoopStorage, opening
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster, serve
-from tests.txn.killed_on_hdfs import created
-from tests.txn.tables import file, gone
+from tests.txn.tables import append_in_threads, file, gone, put_table
 
 __all__ = ["cluster"]
 
@@ -37,26 +35,8 @@ def paths(root: str) -> list[str]:
 
 
 def test_commits_of_many_writers_are_there_once_each(cluster: Cluster, served: str) -> None:
-    root = created(cluster.storage(), f"{served}/a table %41 é", **{"delta.checkpointInterval": "5"})
-    versions: list[int] = []
-    failed: list[BaseException] = []
-
-    def write(name: str) -> None:
-        try:
-            table = ds.DeltaTable(root)
-            for number in range(COMMITS):
-                txn = table.refresh().transaction()
-                txn.add(file(f"{name}-{number}"))
-                versions.append(txn.commit())
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=write, args=(f"t{number}",)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
+    root = put_table(cluster.storage(), f"{served}/a table %41 é", {"delta.checkpointInterval": "5"})
+    versions = append_in_threads(lambda: ds.DeltaTable(root), THREADS, COMMITS)
     assert sorted(versions) == list(range(1, THREADS * COMMITS + 1))
     assert paths(root) == sorted(f"t{thread}-{number}" for thread in range(THREADS) for number in range(COMMITS))
     checkpoint = ds.DeltaTable(root).snapshot.checkpoint
@@ -64,7 +44,7 @@ def test_commits_of_many_writers_are_there_once_each(cluster: Cluster, served: s
 
 
 def test_conflicts_are_found_and_nothing_is_written(cluster: Cluster, served: str) -> None:
-    table = ds.DeltaTable(created(cluster.storage(), served))
+    table = ds.DeltaTable(put_table(cluster.storage(), served))
     first = table.transaction()
     first.add(file("a"))
     first.commit()
@@ -80,7 +60,7 @@ def test_conflicts_are_found_and_nothing_is_written(cluster: Cluster, served: st
 
 def test_a_log_is_cleaned_up_behind_its_checkpoint(cluster: Cluster, served: str) -> None:
     storage = cluster.storage()
-    table = ds.DeltaTable(created(storage, served))
+    table = ds.DeltaTable(put_table(storage, served))
     for name in "abc":
         txn = table.refresh().transaction()
         txn.add(file(name))
