@@ -29,7 +29,6 @@ LEVELS = {
     "skipping": 8,
     "txn": 9,
     "table": 10,
-    "catalog": 11,
     "spark": 12,
     "demo": 13,
     "cli": 14,
