@@ -9,10 +9,10 @@ import icu
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.icu import IcuCollation, icu_collation
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.libraries import icu_library
-from deltaskip.collation.registry import evaluator
+from deltaskip.collations.icu import IcuCollation, icu_collation
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.libraries import icu_library
+from deltaskip.collations.registry import evaluator
 from deltaskip.kernels.lane import and_lanes
 from deltaskip.kernels.sort_key_column import KeyColumn
 

@@ -9,8 +9,8 @@ import random
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.spark_order import spark_order
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.spark_order import spark_order
 
 STRINGS = 1_000_000
 ALPHABETS = {

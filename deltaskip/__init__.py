@@ -1,9 +1,9 @@
 """deltaskip: which files of a Delta table can hold rows that match a predicate, read just those through Spark."""
 
-from deltaskip.collation.call import collation
-from deltaskip.collation.collation import Collation
-from deltaskip.collation.libraries import register_icu
-from deltaskip.collation.registry import AvailableCollations, available_collations
+from deltaskip.collations.call import collation
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.libraries import register_icu
+from deltaskip.collations.registry import AvailableCollations, available_collations
 from deltaskip.errors import (
     CollationUnavailable,
     CommitConflict,

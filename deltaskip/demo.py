@@ -27,8 +27,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from deltaskip.collation.collation import Collation
-from deltaskip.collation.registry import find
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.registry import find
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.table.table import DeltaTable
 

@@ -19,7 +19,7 @@ LEVELS = {
     "errors": 0,
     "kernels": 1,
     "storage": 2,
-    "collation": 2,
+    "collations": 2,
     "schema": 3,
     "expr": 4,
     "actions": 5,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.display import print_table, printable
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.libraries import refused_icu_files
-from deltaskip.collation.registry import AvailableCollations, available_collations, evaluator
-from deltaskip.collation.write_versions import DOMAIN
-from deltaskip.collation.write_versions import write_versions as listed_versions
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.libraries import refused_icu_files
+from deltaskip.collations.registry import AvailableCollations, available_collations, evaluator
+from deltaskip.collations.write_versions import DOMAIN
+from deltaskip.collations.write_versions import write_versions as listed_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.schema.collations import string_paths
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType, declared_collation

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from deltaskip.collation.identifier import CollationId
+from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, FieldRef, Node, children_of
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deltaskip.collation.identifier import CollationId
+from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import SchemaError
 from deltaskip.schema.types import (
     COLLATIONS_KEY,

@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deltaskip.collation.collation import Collation
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.names import LCASE, parse_name
-from deltaskip.collation.registry import evaluator, find
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.names import LCASE, parse_name
+from deltaskip.collations.registry import evaluator, find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.collated import comparison_collation
 from deltaskip.expr.nodes import Collate, Compare, FieldRef, In, Like, Literal, Node, Not, StartsWith

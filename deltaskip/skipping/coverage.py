@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.collation import Collation
-from deltaskip.collation.registry import SPARK_VERSION
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.skipping.candidates import Batch, candidates

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from deltaskip.collation.identifier import CollationId
+from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import And, Compare, FieldRef, Node, Opaque, Or, walk

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.collation import Collation
+from deltaskip.collations.collation import Collation
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.kernels.conversion import TRUE, arrow_scalar
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes

@@ -23,7 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deltaskip.collation.registry import SPARK_VERSION
+from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import (

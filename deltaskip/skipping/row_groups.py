@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.collation import Collation
+from deltaskip.collations.collation import Collation
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.kernels.lane import Lane
 from deltaskip.log.checkpoint import CheckpointPart

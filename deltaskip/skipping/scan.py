@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
-from deltaskip.collation.registry import SPARK_VERSION
+from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.errors import PredicateError
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, walk

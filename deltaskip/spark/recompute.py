@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, canonical_paths, decode_paths, hadoop_path
-from deltaskip.collation.write_versions import DOMAIN, write_versions
+from deltaskip.collations.write_versions import DOMAIN, write_versions
 from deltaskip.errors import StorageError
 from deltaskip.kernels.conversion import arrow_array, empty_table
 from deltaskip.log import Snapshot

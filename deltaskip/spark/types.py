@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import types as spark_types
 
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.names import spark_name
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.names import spark_name
 from deltaskip.errors import InvalidCollation, SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import MappingMode, field_id, physical_schema
 from deltaskip.schema.types import (

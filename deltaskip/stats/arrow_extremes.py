@@ -7,7 +7,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.collation import Collation
+from deltaskip.collations.collation import Collation
 from deltaskip.kernels.extremes import (
     binary_extremes,
     decimal_extremes,

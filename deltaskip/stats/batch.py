@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.collation import Collation
+from deltaskip.collations.collation import Collation
 from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT

@@ -11,7 +11,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.collation import Collation
+from deltaskip.collations.collation import Collation
 from deltaskip.kernels.conversion import arrow_scalar
 from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.kernels.prune import compare_int64

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.registry import find
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.registry import find
 from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.resolve import display_name, fold_name

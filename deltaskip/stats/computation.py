@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.registry import evaluator
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.registry import evaluator
 from deltaskip.errors import SchemaError
 from deltaskip.kernels.conversion import arrow_array
 from deltaskip.schema.arrow import from_arrow

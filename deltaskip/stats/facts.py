@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from deltaskip.collation.collation import Collation
+from deltaskip.collations.collation import Collation
 from deltaskip.stats.values import Bound
 
 __all__ = ["NO_VALUES", "UNKNOWN", "ColumnFacts", "Extremes", "FileFacts", "joined", "joined_extremes", "joined_files"]

@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.collation.collation import Collation
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.registry import evaluator
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.registry import evaluator
 from deltaskip.errors import StorageError
 from deltaskip.kernels.conversion import numpy_values
 from deltaskip.schema.mapping import MappingMode

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from deltaskip.collation.collation import Collation
+from deltaskip.collations.collation import Collation
 from deltaskip.errors import DataFileMissing, StorageError
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes, kernel_array

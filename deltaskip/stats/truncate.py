@@ -8,7 +8,7 @@ is not always below it.
 
 from __future__ import annotations
 
-from deltaskip.collation.collation import Collation
+from deltaskip.collations.collation import Collation
 
 __all__ = ["COLLATED_LIMIT", "PREFIX_LENGTH", "cut_collated_max", "cut_collated_min", "cut_max", "cut_min"]
 

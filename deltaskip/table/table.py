@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.actions import Metadata, Protocol
-from deltaskip.collation.registry import SPARK_VERSION
+from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.errors import VersionNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable, Mapping
 
 from deltaskip.actions import Protocol
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.write_versions import DOMAIN, WRITE_VERSIONS, domain_members
-from deltaskip.collation.write_versions import write_versions as listed_versions
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members
+from deltaskip.collations.write_versions import write_versions as listed_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.log import Snapshot

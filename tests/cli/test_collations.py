@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from deltaskip.cli.collations import write_versions
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.registry import available_collations
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.registry import available_collations
 from deltaskip.schema.types import LONG, STRING, ArrayType, MapType, StructField, StructType
 from tests.builder import TableBuilder
 from tests.cli.conftest import Run

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.collation.libraries import icu_library
+from deltaskip.collations.libraries import icu_library
 from deltaskip.kernels import icu_keys, icu_order
 from deltaskip.kernels.icu import IcuCollator, IcuLibrary
 from tests.kernels import icu_twin

@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
-from deltaskip.collation.registry import find
+from deltaskip.collations.registry import find
 from deltaskip.expr import bind, evaluate, normalize, parse_sql
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.schema.types import STRING, StructField, StructType
 from deltaskip.skipping.collated import Collations
 from tests.builder import TableBuilder, add
-from tests.collation.spark_vectors import vectors
+from tests.collations.spark_vectors import vectors
 
 VERSION = "77.1"
 COLLATIONS = (

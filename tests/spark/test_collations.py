@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.lowercase import lowercase_map, lowercase_versions, make_valid
-from deltaskip.collation.names import spark_name, spark_names
-from deltaskip.collation.spark_order import SparkOrder, spark_order
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.lowercase import lowercase_map, lowercase_versions, make_valid
+from deltaskip.collations.names import spark_name, spark_names
+from deltaskip.collations.spark_order import SparkOrder, spark_order
 from deltaskip.errors import InvalidCollation, UnsupportedFeature
 from deltaskip.schema.types import STRING, ArrayType, MapType, StructField, StructType
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.collation.registry import evaluator
+from deltaskip.collations.registry import evaluator
 from deltaskip.errors import CollationUnavailable, SchemaError
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.stats import compute

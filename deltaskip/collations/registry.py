@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from deltaskip.collation.collation import Collation
-from deltaskip.collation.icu import icu_collation
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.libraries import icu_libraries, icu_library
-from deltaskip.collation.names import parse_name
-from deltaskip.collation.spark_order import spark_order, spark_order_versions
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.icu import icu_collation
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.libraries import icu_libraries, icu_library
+from deltaskip.collations.names import parse_name
+from deltaskip.collations.spark_order import spark_order, spark_order_versions
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidCollation
 
 __all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "evaluator", "find"]

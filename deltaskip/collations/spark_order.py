@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.lowercase import lowercase_table, lowercase_versions
-from deltaskip.collation.names import BINARY, LCASE, spark_name
-from deltaskip.collation.prefixes import prefix_lane
-from deltaskip.collation.texts import kernel_texts, text_bytes, text_value, used_entries
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.lowercase import lowercase_table, lowercase_versions
+from deltaskip.collations.names import BINARY, LCASE, spark_name
+from deltaskip.collations.prefixes import prefix_lane
+from deltaskip.collations.texts import kernel_texts, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
@@ -26,7 +26,7 @@ __all__ = ["SparkOrder", "spark_order", "spark_order_versions"]
 
 @dataclass(frozen=True, slots=True)
 class SparkOrder:
-    """One of the four orders, evaluated by kernels; a deltaskip.collation.collation.Collation. Make it by spark_order.
+    """One of the four orders, evaluated by kernels; a deltaskip.collations.collation.Collation. Make it by spark_order.
 
     Keys order exactly as Spark's comparator does. `trim`: U+0020 at the end do not count. `table`: None compares bytes.
     """

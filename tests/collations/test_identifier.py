@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.names import parse_name, spark_name
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.names import parse_name, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation
-from tests.collation.spark_vectors import vector_params
+from tests.collations.spark_vectors import vector_params
 
 PARTS = st.text("abIı.ß@=- é_1", min_size=1).map(lambda text: text.replace(".", "x"))
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from deltaskip.collation import libraries
-from deltaskip.collation.libraries import find_icu_files, icu_libraries, icu_library, refused_icu_files, register_icu
-from deltaskip.collation.library_check import fault, key_digest
+from deltaskip.collations import libraries
+from deltaskip.collations.libraries import find_icu_files, icu_libraries, icu_library, refused_icu_files, register_icu
+from deltaskip.collations.library_check import fault, key_digest
 from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.icu import IcuCollator
 
@@ -51,7 +51,7 @@ def test_nothing_is_loaded_before_it_is_asked_for() -> None:
     code = LOADED + """
 before = loaded()
 ds.collation("spark.UTF8_LCASE.77.1")
-from deltaskip.collation.libraries import find_icu_files
+from deltaskip.collations.libraries import find_icu_files
 find_icu_files()
 between = loaded()
 ds.collation("icu.UNICODE.77.1")
@@ -172,7 +172,7 @@ def test_a_damaged_library_is_refused_and_the_others_serve(
 
 
 def test_a_library_with_other_keys_than_its_version_is_refused(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from deltaskip.collation import library_check
+    from deltaskip.collations import library_check
 
     monkeypatch.setitem(library_check._DIGESTS, "77.1", "0" * 32)
     assert icu_library("77.1") is None
@@ -192,7 +192,7 @@ def test_a_library_with_other_keys_than_its_version_is_refused(fresh: Any, monke
 def test_the_check_finds_what_is_wrong(
     table: str, wrong: object, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from deltaskip.collation import library_check
+    from deltaskip.collations import library_check
 
     library = icu_library("77.1")
     assert library is not None

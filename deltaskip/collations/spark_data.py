@@ -18,7 +18,7 @@ from itertools import count
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from deltaskip.collation.icu_data import swapped
+from deltaskip.collations.icu_data import swapped
 from deltaskip.kernels.icu import IcuLibrary
 
 __all__ = ["SparkJar", "library_with_data", "spark_jar"]

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.collation import lowercase_tables
-from deltaskip.collation.lowercase import lowercase_map, lowercase_table, lowercase_versions, make_valid
+from deltaskip.collations import lowercase_tables
+from deltaskip.collations.lowercase import lowercase_map, lowercase_table, lowercase_versions, make_valid
 from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.lowercase import lower_key
-from tests.collation.make_lowercase_tables import from_library, module_of
-from tests.collation.spark_vectors import vectors
+from tests.collations.make_lowercase_tables import from_library, module_of
+from tests.collations.spark_vectors import vectors
 from tests.kernels import lowercase_twin as twin
 
 SPARK_4_1 = "77.1"

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from deltaskip.collation.identifier import CollationId
+from deltaskip.collations.identifier import CollationId
 from deltaskip.kernels.lane import Lane
 from deltaskip.kernels.sort_key_column import KeyColumn
 

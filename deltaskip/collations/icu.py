@@ -12,10 +12,10 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.names import CollationName, icu_locale, parse_name
-from deltaskip.collation.prefixes import prefix_lane
-from deltaskip.collation.texts import kernel_texts, text_bytes, text_value, used_entries
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.names import CollationName, icu_locale, parse_name
+from deltaskip.collations.prefixes import prefix_lane
+from deltaskip.collations.texts import kernel_texts, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels import icu_keys, icu_order
 from deltaskip.kernels.icu import IcuCollator, IcuLibrary
@@ -32,7 +32,7 @@ _SAMPLE = (*map(chr, range(0x20, 0x7F)), *"àÆßøαωабяאבابकกあ�
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IcuCollation:
-    """One order of one ICU library; a deltaskip.collation.collation.Collation. Any number of threads may use it.
+    """One order of one ICU library; a deltaskip.collations.collation.Collation. Any number of threads may use it.
 
     exact_keys: False for case-sensitive collations without accents (`*_AI`), where Spark's comparator (ICU4J's) and
     every sort key disagree on strings with U+00DF: there only values that it `trusts` may prove anything.

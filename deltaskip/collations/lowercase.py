@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from deltaskip.collation.lowercase_tables import ADDED, UNICODE_OF
+from deltaskip.collations.lowercase_tables import ADDED, UNICODE_OF
 from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.lowercase import LowercaseTable
 

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.collation import libraries, registry
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.registry import SPARK_VERSION, available_collations, evaluator, find
+from deltaskip.collations import libraries, registry
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.registry import SPARK_VERSION, available_collations, evaluator, find
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 
 
 def test_the_package_itself_is_the_function() -> None:
-    import deltaskip.collation.identifier as imported_as
+    import deltaskip.collations.identifier as imported_as
 
     order = ds.collation("icu.UNICODE_CI.77.1")
     assert order.compare(pa.array(["STRAẞE", "a", None]), "straße").to_pylist() == [0, -1, None]
@@ -101,7 +101,7 @@ def test_every_available_version_can_be_asked_for() -> None:
 
 
 def test_every_name_of_spark_is_evaluated_by_its_version() -> None:
-    from deltaskip.collation.names import parse_name, spark_names
+    from deltaskip.collations.names import parse_name, spark_names
 
     for name in spark_names()[::7]:
         order = evaluator(f"{parse_name(name).provider}.{name}.{SPARK_VERSION}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
-from deltaskip.collation.names import parse_name
+from deltaskip.collations.names import parse_name
 from deltaskip.errors import InvalidCollation
 
 __all__ = ["CollationId"]

@@ -1,6 +1,6 @@
-"""Makes deltaskip/collation/lowercase_tables.py from the ICU libraries that it is given.
+"""Makes deltaskip/collations/lowercase_tables.py from the ICU libraries that it is given.
 
-    python -m tests.collation.make_lowercase_tables LIBRARY_OR_JAR... > deltaskip/collation/lowercase_tables.py
+    python -m tests.collations.make_lowercase_tables LIBRARY_OR_JAR... > deltaskip/collations/lowercase_tables.py
 
 Each argument is a libicuuc of ICU4C (`libicudata` is taken from the same folder) or the icu4j jar of a version, as
 pyicu-wheels, icu4py, the system and Maven Central (com.ibm.icu:icu4j) have them. Every version is asked for the simple
@@ -98,7 +98,7 @@ def module_of(found: list[tuple[str, str, Table]]) -> str:
     lines = [
         '"""Simple lower case of each version of Unicode, as ICU has it.',
         "",
-        "Made by tests/collation/make_lowercase_tables.py from libraries of the versions named; lowercase.py reads it.",
+        "Made by tests/collations/make_lowercase_tables.py from libraries of the versions named; read by lowercase.py.",
         '"""',
         "",
         '__all__ = ["ADDED", "UNICODE_OF"]',

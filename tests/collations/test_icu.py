@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.collation.icu import IcuCollation
-from deltaskip.collation.names import icu_locale
-from deltaskip.collation.registry import evaluator
+from deltaskip.collations.icu import IcuCollation
+from deltaskip.collations.names import icu_locale
+from deltaskip.collations.registry import evaluator
 from deltaskip.kernels.sort_key_column import KeyColumn
 
 VALUES = ["b", None, "A", "Straße", "", "STRASSE", "é", "e\u0301", "日本", "a ", "zz", None]

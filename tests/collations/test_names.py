@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaskip.collation.names import CollationName, icu_locale, parse_name, spark_name, spark_names
+from deltaskip.collations.names import CollationName, icu_locale, parse_name, spark_name, spark_names
 from deltaskip.errors import InvalidCollation
-from tests.collation.spark_vectors import vectors
+from tests.collations.spark_vectors import vectors
 
 SPECIFIERS = st.sampled_from(["CI", "CS", "AI", "AS", "RTRIM", "ci", "Rtrim", "TRIM", "X", ""])
 

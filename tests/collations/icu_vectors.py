@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from deltaskip.collation.icu import IcuCollation
-from deltaskip.collation.libraries import icu_library
-from deltaskip.collation.registry import evaluator
+from deltaskip.collations.icu import IcuCollation
+from deltaskip.collations.libraries import icu_library
+from deltaskip.collations.registry import evaluator
 from tests.corpus import SHARED
 
 FOLDER = SHARED / "collation"

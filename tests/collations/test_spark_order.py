@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.collation.collation import Collation
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.lowercase import lowercase_versions
-from deltaskip.collation.spark_order import SparkOrder, spark_order, spark_order_versions
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.lowercase import lowercase_versions
+from deltaskip.collations.spark_order import SparkOrder, spark_order, spark_order_versions
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels.sort_key_column import KeyColumn
-from tests.collation.spark_vectors import vectors
+from tests.collations.spark_vectors import vectors
 
 NAMES = ["UTF8_BINARY", "UTF8_LCASE", "UTF8_BINARY_RTRIM", "UTF8_LCASE_RTRIM"]
 TEXTS = st.text("aAzZ éÉßẞİiςΣ中𐐀\u0307", max_size=6)

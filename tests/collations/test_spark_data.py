@@ -9,16 +9,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from deltaskip.collation import libraries, library_check
-from deltaskip.collation.icu import IcuCollation, icu_collation
-from deltaskip.collation.icu_data import swapped
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.libraries import icu_libraries, icu_library, refused_icu_files
-from deltaskip.collation.library_check import data_fault, key_digest
-from deltaskip.collation.spark_data import SparkJar, library_with_data, spark_jar
+from deltaskip.collations import libraries, library_check
+from deltaskip.collations.icu import IcuCollation, icu_collation
+from deltaskip.collations.icu_data import swapped
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.libraries import icu_libraries, icu_library, refused_icu_files
+from deltaskip.collations.library_check import data_fault, key_digest
+from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
 from deltaskip.kernels.icu import IcuCollator, IcuLibrary
 from deltaskip.kernels.icu_order import compare_texts
-from tests.collation.icu_vectors import collation_of, order_files, rows, strings
+from tests.collations.icu_vectors import collation_of, order_files, rows, strings
 
 FOLDER = "com/ibm/icu/impl/data/icudata/coll/"
 SPARK_FILES = [path for path in order_files("spark_*.jsonl") if not (isinstance(path, str) and ".UTF8_" in path)]

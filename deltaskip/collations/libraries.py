@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from deltaskip.collation.library_check import data_fault, fault, unicode_version
-from deltaskip.collation.spark_data import SparkJar, library_with_data, spark_jar
+from deltaskip.collations.library_check import data_fault, fault, unicode_version
+from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
 from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.icu import IcuLibrary
 

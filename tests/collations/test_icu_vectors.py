@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip.collation.icu import IcuCollation
-from tests.collation.icu_vectors import collation_of, icu, order_files, rows, strings
+from deltaskip.collations.icu import IcuCollation
+from tests.collations.icu_vectors import collation_of, icu, order_files, rows, strings
 
 SPARK = "77.1"
 SPARK_FILES = [

@@ -1,7 +1,7 @@
-"""The package deltaskip.collation as a function: `deltaskip.collation("icu.UNICODE_CI.77.1")`.
+"""The package deltaskip.collations as a function: `deltaskip.collations("icu.UNICODE_CI.77.1")`.
 
 A package has the name that the function has, and Python binds one thing to a name. So the package's module object
-itself can be called; imports from it (`from deltaskip.collation.identifier import CollationId`) are as ever.
+itself can be called; imports from it (`from deltaskip.collations.identifier import CollationId`) are as ever.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import sys
 from types import ModuleType
 from typing import cast
 
-from deltaskip.collation.collation import Collation
-from deltaskip.collation.identifier import CollationId
-from deltaskip.collation.registry import evaluator
+from deltaskip.collations.collation import Collation
+from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.registry import evaluator
 
 __all__ = ["CollationRoom", "collation"]
 
 
 class CollationRoom(ModuleType):
-    """The module deltaskip.collation, which can be called."""
+    """The module deltaskip.collations, which can be called."""
 
     def __call__(self, identifier: str | CollationId) -> Collation:
         """The collation that `identifier` names, by a library of exactly its version.
@@ -31,6 +31,6 @@ class CollationRoom(ModuleType):
         return evaluator(identifier)
 
 
-sys.modules["deltaskip.collation"].__class__ = CollationRoom
+sys.modules["deltaskip.collations"].__class__ = CollationRoom
 
-collation = cast(CollationRoom, sys.modules["deltaskip.collation"])
+collation = cast(CollationRoom, sys.modules["deltaskip.collations"])
