@@ -13,8 +13,8 @@ from deltaskip.collations.icu import IcuCollation, icu_collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import icu_library
 from deltaskip.collations.registry import evaluator
+from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import and_lanes
-from deltaskip.kernels.sort_key_column import KeyColumn
 
 ROWS = 200_000
 FILES = 1_000_000

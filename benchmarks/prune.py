@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels import prune
+from deltaskip.kernels import compare
 
 FILES = 1_000_000
 KINDS = ("int64", "int32", "double", "decimal", "string", "bool")
@@ -44,8 +44,12 @@ class Compare:
         self.values = _column(kind, _missing(nulls))
         literal: Any = {"string": "key-01000000", "double": 0.5, "bool": True, "decimal": Decimal(1234)}.get(kind, 1234)
         self.scalar = pa.scalar(literal, self.values.type)
-        kernels = {"double": prune.compare_double, "decimal": prune.compare_decimal128, "string": prune.compare_binary}
-        self.kernel: Any = kernels.get(kind, prune.compare_int64)
+        kernels = {
+            "double": compare.compare_double,
+            "decimal": compare.compare_decimal128,
+            "string": compare.compare_binary,
+        }
+        self.kernel: Any = kernels.get(kind, compare.compare_int64)
         self.literal: Any = {"string": b"key-01000000", "double": 0.5, "bool": 1}.get(kind, 1234)
 
     def time_kernel(self, kind: str, nulls: bool) -> None:
@@ -64,7 +68,7 @@ class InRange:
     def setup(self, kind: str) -> None:
         self.mins, self.maxs = _column(kind, None), _column(kind, None, 5)
         self.points = self.mins[:: FILES // 100].take(pc.sort_indices(self.mins[:: FILES // 100]))
-        self.kernel: Any = prune.in_range_int64 if kind == "int64" else prune.in_range_binary
+        self.kernel: Any = compare.in_range_int64 if kind == "int64" else compare.in_range_binary
 
     def time_kernel(self, kind: str) -> None:
         self.kernel(self.mins, self.maxs, self.points)
@@ -81,11 +85,11 @@ class Lanes:
 
     def setup(self) -> None:
         values = _column("int64", None)
-        self.a, self.b = prune.compare_int64(values, "lt", 0), prune.compare_int64(values, "gt", -500_000)
+        self.a, self.b = compare.compare_int64(values, "lt", 0), compare.compare_int64(values, "gt", -500_000)
         self.bits_a, self.bits_b = self.a.to_arrow(), self.b.to_arrow()
 
     def time_and_kernel(self) -> None:
-        prune.and_lanes(self.a, self.b)
+        compare.and_lanes(self.a, self.b)
 
     def time_and_pyarrow(self) -> None:
         pc.and_(self.bits_a, self.bits_b)

@@ -30,7 +30,6 @@ from deltaskip.actions.civil_time import (
     parse_timestamp,
     timestamp_text,
 )
-from deltaskip.kernels.conversion import arrow_array
 from deltaskip.schema import (
     BINARY,
     BOOLEAN,
@@ -49,6 +48,7 @@ from deltaskip.schema import (
     arrow_type,
     simple_string,
 )
+from deltaskip.schema.arrow_values import arrow_array
 
 __all__ = [
     "PartitionValueError",

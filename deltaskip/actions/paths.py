@@ -15,8 +15,8 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.kernels.paths import all_plain, prefixed
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
 
 __all__ = [
     "absolute_uri",

@@ -7,8 +7,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from deltaskip.collations.identifier import CollationId
+from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane
-from deltaskip.kernels.sort_key_column import KeyColumn
 
 __all__ = ["Collation"]
 

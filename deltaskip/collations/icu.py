@@ -18,9 +18,9 @@ from deltaskip.collations.prefixes import prefix_lane
 from deltaskip.collations.texts import kernel_texts, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels import icu_keys, icu_order
-from deltaskip.kernels.icu import IcuCollator, IcuLibrary
+from deltaskip.kernels.icu_library import IcuCollator, IcuLibrary
+from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane
-from deltaskip.kernels.sort_key_column import KeyColumn
 
 __all__ = ["IcuCollation", "icu_collation"]
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from deltaskip.collations.library_check import data_fault, fault, unicode_version
 from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
 from deltaskip.errors import CollationUnavailable
-from deltaskip.kernels.icu import IcuLibrary
+from deltaskip.kernels.icu_library import IcuLibrary
 
 __all__ = ["IcuFiles", "find_icu_files", "icu_libraries", "icu_library", "refused_icu_files", "register_icu"]
 

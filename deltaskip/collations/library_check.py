@@ -8,8 +8,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from itertools import pairwise, product
 
-from deltaskip.kernels.icu import IcuCollator, IcuLibrary
 from deltaskip.kernels.icu_keys import sort_key
+from deltaskip.kernels.icu_library import IcuCollator, IcuLibrary
 from deltaskip.kernels.icu_order import compare_texts
 
 __all__ = ["data_fault", "fault", "key_digest", "unicode_version"]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
-from deltaskip.kernels.sort_key_column import KeyColumn
 
 __all__ = ["prefix_lane"]
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from deltaskip.collations.icu_data import swapped
-from deltaskip.kernels.icu import IcuLibrary
+from deltaskip.kernels.icu_library import IcuLibrary
 
 __all__ = ["SparkJar", "library_with_data", "spark_jar"]
 

@@ -17,9 +17,9 @@ from deltaskip.collations.names import BINARY, LCASE, spark_name
 from deltaskip.collations.prefixes import prefix_lane
 from deltaskip.collations.texts import kernel_texts, text_bytes, text_value, used_entries
 from deltaskip.errors import CollationUnavailable, InvalidCollation
+from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
-from deltaskip.kernels.sort_key_column import KeyColumn
 
 __all__ = ["SparkOrder", "spark_order", "spark_order_versions"]
 

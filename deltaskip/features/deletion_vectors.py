@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from deltaskip.actions import DeletionVectorDescriptor, hadoop_path
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
-from deltaskip.kernels.conversion import arrow_array
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.z85 import z85_decode
+from deltaskip.schema.arrow_values import arrow_array
 
 __all__ = ["RangeStorage", "absolute_path", "read_deletion_vector", "read_deletion_vectors"]
 

@@ -11,7 +11,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.icu cimport IcuCollator, begins_contraction
+from deltaskip.kernels.icu_library cimport IcuCollator, begins_contraction
 
 cdef enum:
     FRENCH = 0

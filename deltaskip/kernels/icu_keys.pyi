@@ -1,6 +1,6 @@
 import pyarrow as pa
 
-from deltaskip.kernels.icu import IcuCollator
+from deltaskip.kernels.icu_library import IcuCollator
 from deltaskip.kernels.lane import ArrowArrayExportable
 
 def sort_keys(collator: IcuCollator, array: ArrowArrayExportable, rtrim: bool = False) -> pa.LargeBinaryArray: ...

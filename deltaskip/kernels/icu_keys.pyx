@@ -7,7 +7,7 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_
 from libc.stdlib cimport free, malloc
 
 from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view
-from deltaskip.kernels.icu cimport IcuCollator
+from deltaskip.kernels.icu_library cimport IcuCollator
 from deltaskip.kernels.icu_ascii cimport LONGEST_ASCII, AsciiKeys, ascii_keys
 from deltaskip.kernels.icu_texts cimport (
     ICU_FAILED, NO_MEMORY, TOO_LONG, Text, Texts, check_icu, text_at, texts_of, validity_of

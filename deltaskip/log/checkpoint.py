@@ -19,12 +19,12 @@ import pyarrow.parquet as pq
 
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.errors import CorruptLog, StorageError
-from deltaskip.kernels.conversion import arrow_array, arrow_scalar, numpy_values
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.storage import Storage, join, uri_of
 
 __all__ = ["Checkpoint", "CheckpointPart", "open_checkpoint"]

@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
-from deltaskip.kernels.conversion import empty_table
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.log.struct_stats import Instants, stats_json
+from deltaskip.schema.arrow_values import empty_table
 
 __all__ = ["LOGGED_NAMES", "add_column", "count_live", "part_adds"]
 

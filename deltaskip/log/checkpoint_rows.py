@@ -21,7 +21,6 @@ from deltaskip.actions import (
     Txn,
     partition_column,
 )
-from deltaskip.kernels.conversion import arrow_array, arrow_scalar
 from deltaskip.log.checkpoint_adds import LOGGED_NAMES
 from deltaskip.log.live_adds import live_adds
 from deltaskip.log.snapshot import Snapshot
@@ -29,6 +28,7 @@ from deltaskip.log.stats_struct import StatsStruct, collations_of
 from deltaskip.log.table_properties import flag
 from deltaskip.log.tombstones import DELETION_VECTOR_TYPE, STRINGS
 from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.layout import widened_types
 

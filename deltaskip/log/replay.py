@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, canonical_paths
-from deltaskip.kernels.conversion import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values
 
 __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "repeated_key", "replay"]
 

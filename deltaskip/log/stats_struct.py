@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.kernels.stats_json import BOOLEAN, INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
 from deltaskip.schema import (
     BYTE,
@@ -30,6 +29,7 @@ from deltaskip.schema import (
     DecimalType,
     arrow_type,
 )
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
 from deltaskip.stats.columns import StatColumn
 
 __all__ = ["StatsStruct", "collations_of"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels.conversion import NOTHING, arrow_scalar
 from deltaskip.schema import TIMESTAMP, MappingMode, StructType, physical_name
+from deltaskip.schema.arrow_values import NOTHING, arrow_scalar
 
 __all__ = ["Instants", "instant_bounds", "stats_json"]
 

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import canonical_paths
-from deltaskip.kernels.conversion import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
 from deltaskip.log.replay import dv_ids
 from deltaskip.log.snapshot import Snapshot
+from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values
 
 __all__ = ["REMOVE_TYPE", "tombstones"]
 

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
-from deltaskip.kernels.conversion import FALSE, arrow_array, numpy_values
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
+from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
 from deltaskip.storage import Storage
 
 __all__ = ["COMPUTE_OPERATION", "Writers", "read_writers"]

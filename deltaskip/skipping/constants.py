@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
-from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.types import BOOLEAN, DATE
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 

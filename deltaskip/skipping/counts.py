@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.errors import PredicateError
-from deltaskip.kernels.conversion import TRUE, arrow_array, arrow_scalar
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
+from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar
 from deltaskip.skipping.candidates import Batch, candidates
 from deltaskip.skipping.program import Program
 

@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.errors import PredicateError
-from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.skipping.candidates import Batch, candidates

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
-from deltaskip.kernels.conversion import arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.types import BINARY, STRING, DataType
 
 __all__ = ["PartitionColumn", "map_values", "readings"]

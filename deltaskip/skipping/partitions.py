@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from deltaskip.expr.evaluate import Order, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import And, Compare, FieldRef, In, IsNull, Literal, Node, Not, Or
-from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.kernels.lane import Lane, take_lane
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from deltaskip.skipping.partition_values import PartitionColumn, readings
 from deltaskip.skipping.program import PartitionTerm

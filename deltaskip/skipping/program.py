@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.nodes import FieldRef, Node
-from deltaskip.kernels.conversion import TRUE, arrow_scalar
+from deltaskip.kernels.compare import compare_columns_int64, compare_decimal128, compare_double, compare_int64
+from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
+from deltaskip.kernels.in_range import in_range_double, in_range_int64
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes
-from deltaskip.kernels.points import in_range_double, in_range_int64
-from deltaskip.kernels.prune import compare_columns_int64, compare_decimal128, compare_double, compare_int64
-from deltaskip.kernels.prune_binary import compare_binary, in_range_binary, max_may_reach
+from deltaskip.schema.arrow_values import TRUE, arrow_scalar
 from deltaskip.skipping.constants import constant_files
 from deltaskip.skipping.spans import any_span, cycle_hits
 from deltaskip.skipping.values import Cycle

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.kernels.conversion import arrow_array
 from deltaskip.kernels.lane import Lane
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.program import PartitionTerm, Program, Term, evaluate
 from deltaskip.stats.collated_bounds import CollatedColumn
 from deltaskip.stats.decode import from_struct

@@ -14,9 +14,9 @@ from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.errors import PredicateError
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, walk
-from deltaskip.kernels.conversion import empty_table
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
+from deltaskip.schema.arrow_values import empty_table
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.candidates import Batch, each_candidate

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels.conversion import arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.skipping.values import Cycle
 
 __all__ = ["any_span", "cycle_hits"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.kernels.conversion import arrow_array
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,

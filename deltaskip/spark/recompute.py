@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, canonical_paths, decode_paths, hadoop_path
 from deltaskip.collations.write_versions import DOMAIN, write_versions
 from deltaskip.errors import StorageError
-from deltaskip.kernels.conversion import arrow_array, empty_table
 from deltaskip.log import Snapshot
 from deltaskip.log.live_adds import live_adds
+from deltaskip.schema.arrow_values import arrow_array, empty_table
 from deltaskip.spark.recompute_balance import TASK_BYTES, balanced_tasks
 from deltaskip.spark.recompute_bytes import rows_by_way_of_spark
 from deltaskip.spark.recompute_run import RESULT_DDL, collected

@@ -14,7 +14,7 @@ import pyarrow as pa
 from deltaskip.actions import DeletionVectorDescriptor
 from deltaskip.errors import StorageError
 from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector
-from deltaskip.kernels.conversion import arrow_array
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.stats.footer import read_footer

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
 from deltaskip.stats.collated_bounds import CollatedColumn, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.kernels.conversion import arrow_scalar
+from deltaskip.kernels.compare import compare_int64
+from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, constant_lane
-from deltaskip.kernels.prune import compare_int64
-from deltaskip.kernels.sort_key_column import KeyColumn
+from deltaskip.schema.arrow_values import arrow_scalar
 from deltaskip.stats.layout import CUT_FROM, Side, StatField, StatLeaf
 
 __all__ = ["CollatedColumn", "Op", "collated_leaf", "merged_spellings"]

@@ -11,8 +11,8 @@ import pyarrow as pa
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import evaluator
 from deltaskip.errors import SchemaError
-from deltaskip.kernels.conversion import arrow_array
 from deltaskip.schema.arrow import from_arrow
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name

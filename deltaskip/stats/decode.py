@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels.conversion import FALSE, arrow_array, arrow_scalar
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
 from deltaskip.schema.types import BOOLEAN, DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 

@@ -13,7 +13,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import evaluator
 from deltaskip.errors import StorageError
-from deltaskip.kernels.conversion import numpy_values
+from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import STRING
 from deltaskip.stats.columns import StatColumn

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import absolute_uris
 from deltaskip.errors import CommitConflict
-from deltaskip.kernels.conversion import arrow_array
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.row_ids import ROW_TRACKING_DOMAIN

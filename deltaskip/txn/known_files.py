@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import canonical_paths
 from deltaskip.features.registry import has_feature
-from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot, dv_ids
 from deltaskip.log.checkpoint import CheckpointPart
 from deltaskip.log.live_adds import live_adds
+from deltaskip.schema.arrow_values import arrow_array
 
 __all__ = ["Known", "known_files"]
 

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, add_files, canonical_path, canonical_paths, unchanged
 from deltaskip.errors import CommitConflict
-from deltaskip.kernels.conversion import arrow_array
 from deltaskip.log import Snapshot, refresh
 from deltaskip.schema import display_name
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.transaction import Transaction

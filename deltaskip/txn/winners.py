@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
 from deltaskip.errors import CommitConflict, CorruptLog
-from deltaskip.kernels.conversion import TRUE, arrow_array, numpy_values
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.segment import LogSegment, list_commits
 from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
+from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values
 
 __all__ = ["Winners", "read_winners"]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from deltaskip.collations.icu import IcuCollation
 from deltaskip.collations.names import icu_locale
 from deltaskip.collations.registry import evaluator
-from deltaskip.kernels.sort_key_column import KeyColumn
+from deltaskip.kernels.key_column import KeyColumn
 
 VALUES = ["b", None, "A", "Straße", "", "STRASSE", "é", "e\u0301", "日本", "a ", "zz", None]
 LAYOUTS: dict[str, Callable[[pa.Array], pa.Array]] = {

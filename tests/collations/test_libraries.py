@@ -17,7 +17,7 @@ from deltaskip.collations import libraries
 from deltaskip.collations.libraries import find_icu_files, icu_libraries, icu_library, refused_icu_files, register_icu
 from deltaskip.collations.library_check import fault, key_digest
 from deltaskip.errors import CollationUnavailable
-from deltaskip.kernels.icu import IcuCollator
+from deltaskip.kernels.icu_library import IcuCollator
 
 
 @pytest.fixture

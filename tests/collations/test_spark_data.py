@@ -16,7 +16,7 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import icu_libraries, icu_library, refused_icu_files
 from deltaskip.collations.library_check import data_fault, key_digest
 from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
-from deltaskip.kernels.icu import IcuCollator, IcuLibrary
+from deltaskip.kernels.icu_library import IcuCollator, IcuLibrary
 from deltaskip.kernels.icu_order import compare_texts
 from tests.collations.icu_vectors import collation_of, order_files, rows, strings
 

@@ -13,7 +13,7 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.lowercase import lowercase_versions
 from deltaskip.collations.spark_order import SparkOrder, spark_order, spark_order_versions
 from deltaskip.errors import CollationUnavailable, InvalidCollation
-from deltaskip.kernels.sort_key_column import KeyColumn
+from deltaskip.kernels.key_column import KeyColumn
 from tests.collations.spark_vectors import vectors
 
 NAMES = ["UTF8_BINARY", "UTF8_LCASE", "UTF8_BINARY_RTRIM", "UTF8_LCASE_RTRIM"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deltaskip.collations.libraries import icu_library
 from deltaskip.kernels import icu_keys, icu_order
-from deltaskip.kernels.icu import IcuCollator, IcuLibrary
+from deltaskip.kernels.icu_library import IcuCollator, IcuLibrary
 from tests.kernels import icu_twin
 
 LOCALES = (

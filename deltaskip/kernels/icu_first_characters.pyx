@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from deltaskip.kernels.icu cimport IcuCollator, begins_contraction
+from deltaskip.kernels.icu_library cimport IcuCollator, begins_contraction
 
 cdef enum:
     UNKNOWN = 0

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.kernels.prune_binary import compare_binary
-from deltaskip.kernels.sort_key_column import KeyColumn
+from deltaskip.kernels.compare_binary import compare_binary
+from deltaskip.kernels.key_column import KeyColumn
 
 OPS: dict[Any, Callable[[bytes, bytes], bool]] = {
     "lt": operator.lt,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.kernels.conversion import arrow_array, arrow_scalar, empty_table, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, empty_table, numpy_values
 
 _LONGS = st.integers(-(1 << 63), (1 << 63) - 1)
 _LISTS = st.one_of(

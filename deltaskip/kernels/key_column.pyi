@@ -1,7 +1,7 @@
 import pyarrow as pa
 
+from deltaskip.kernels.compare_binary import Op
 from deltaskip.kernels.lane import Lane
-from deltaskip.kernels.prune_binary import Op
 
 class KeyColumn:
     """Binary values, such as sort keys, made ready for comparison with many others in unsigned byte order.

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from deltaskip.kernels.icu cimport IcuCollator
+from deltaskip.kernels.icu_library cimport IcuCollator
 
 
 cdef class FirstOrders:

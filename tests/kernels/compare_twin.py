@@ -1,4 +1,4 @@
-"""Slow plain twins of the prune kernels: lists with None for null in, lists of 0 and 1 out."""
+"""Slow plain twins of the comparison kernels: lists with None for null in, lists of 0 and 1 out."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -14,8 +14,8 @@ from deltaskip.kernels.lane cimport (
 )
 
 from deltaskip.kernels.lane import and_lanes, constant_lane, or_lanes, take_lane
-from deltaskip.kernels.points import in_range_double, in_range_int64
-from deltaskip.kernels.prune_binary import compare_binary, in_range_binary, max_may_reach
+from deltaskip.kernels.in_range import in_range_double, in_range_int64
+from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
 
 __all__ = [
     "Lane",
