@@ -176,7 +176,7 @@ def main() -> None:
         print(json.dumps(measured(engine, what, int(files))))
         return
     if engine == "deltaskip":
-        import deltaskip.log.checkpoint_writing
+        import deltaskip.log.checkpoint.write
         import deltaskip.txn.after_commit
         import deltaskip.txn.transaction  # noqa: F401
     else:

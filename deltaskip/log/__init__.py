@@ -1,6 +1,6 @@
 """The log: file names, segments, checkpoints, replay, checksums, snapshots, history."""
 
-from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.checksum import ChecksumWarning
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
 from deltaskip.log.history import HistoryEntry, history, version_at_timestamp

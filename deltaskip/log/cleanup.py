@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
-from deltaskip.log.checkpoint import open_checkpoint
+from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, parse_log_file
 from deltaskip.log.history import commit_time
 from deltaskip.log.loading import list_log
@@ -22,7 +22,7 @@ from deltaskip.log.segment import LogListing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_properties import duration_ms, version_of
 from deltaskip.storage import FileInfo, join
-from deltaskip.storage.steps import step
+from deltaskip.storage.kill_points import step
 
 __all__ = ["clean_up_log"]
 

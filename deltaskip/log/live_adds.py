@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA
-from deltaskip.log.checkpoint import CheckpointPart
-from deltaskip.log.checkpoint_adds import LOGGED_NAMES, add_column
+from deltaskip.log.checkpoint.adds import LOGGED_NAMES, add_column
+from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.struct_stats import Instants, instant_bounds, stats_json

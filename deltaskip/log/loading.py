@@ -5,13 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from deltaskip.errors import CorruptLog, VersionNotFound
-from deltaskip.log.checkpoint import open_checkpoint
+from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.commit import missing_commit
 from deltaskip.log.file_names import LOG_FOLDER, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
-from deltaskip.log.missing_table import table_not_found
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, cover, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.table_not_found import table_not_found
 from deltaskip.log.tail import Tail, parse_tail
 from deltaskip.storage import FileInfo, Storage, join
 

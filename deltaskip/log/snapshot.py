@@ -12,17 +12,17 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.errors import CorruptLog
 from deltaskip.features.registry import check_readable
-from deltaskip.log.checkpoint import Checkpoint, CheckpointPart
-from deltaskip.log.checkpoint_adds import count_live, part_adds
+from deltaskip.log.checkpoint.adds import count_live, part_adds
+from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
 from deltaskip.log.checksum import Checksum, ChecksumWarning, file_differences, parse_checksum, state_differences
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, read_commits
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
+from deltaskip.log.stats_provenance import Writers, read_writers
 from deltaskip.log.struct_stats import instant_bounds
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
-from deltaskip.log.writers import Writers, read_writers
 from deltaskip.schema import MappingMode, StructType, mapping_mode, parse_schema
 from deltaskip.storage import Storage, uri_of
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import canonical_paths
-from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
 from deltaskip.log.replay import dv_ids

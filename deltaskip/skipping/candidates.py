@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA
 from deltaskip.errors import CorruptLog
 from deltaskip.log import CheckpointPart, Snapshot
-from deltaskip.log.checkpoint_adds import LOGGED_NAMES, add_column
+from deltaskip.log.checkpoint.adds import LOGGED_NAMES, add_column
 from deltaskip.log.struct_stats import instant_bounds, stats_json
 from deltaskip.schema.arrow_values import TRUE
 from deltaskip.schema.types import DataType

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
 from deltaskip.kernels.lane import Lane
-from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.program import PartitionTerm, Program, Term, evaluate

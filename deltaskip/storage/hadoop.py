@@ -23,10 +23,10 @@ from deltaskip.errors import StorageError
 from deltaskip.storage.hadoop_errors import EndOfFile, naming
 from deltaskip.storage.hadoop_status import file_infos
 from deltaskip.storage.interface import FileInfo, joined
+from deltaskip.storage.kill_points import step
 from deltaskip.storage.location import parent, split_authority
 from deltaskip.storage.range_file import RangeFile
 from deltaskip.storage.remote import read_side_by_side, staged
-from deltaskip.storage.steps import step
 
 __all__ = ["HadoopStorage", "session_storage"]
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from deltaskip.errors import StorageError
-from deltaskip.storage.steps import step
+from deltaskip.storage.kill_points import step
 
 __all__ = ["create", "publish", "replace", "unlink"]
 

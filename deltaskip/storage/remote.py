@@ -13,9 +13,9 @@ import pyarrow.fs as pafs
 
 from deltaskip.errors import StorageError
 from deltaskip.storage.interface import FileInfo, Storage, joined
+from deltaskip.storage.kill_points import step
 from deltaskip.storage.location import join
 from deltaskip.storage.range_file import RangeFile
-from deltaskip.storage.steps import step
 
 __all__ = ["ArrowStorage", "ObjectStorage", "first_line", "read_side_by_side", "staged"]
 

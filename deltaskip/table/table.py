@@ -13,7 +13,7 @@ from deltaskip.errors import VersionNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
 from deltaskip.log.history import history as log_history
-from deltaskip.log.writers import COMPUTE_OPERATION
+from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
@@ -22,7 +22,7 @@ from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
 
 if TYPE_CHECKING:
-    from deltaskip.log.checkpoint_writing import WrittenCheckpoint
+    from deltaskip.log.checkpoint.write import WrittenCheckpoint
     from deltaskip.txn.recomputation import Recomputed
     from deltaskip.txn.transaction import Transaction
 
@@ -144,7 +144,7 @@ class DeltaTable:
 
         Classic, or V2 with sidecars where the table asks for it; `_last_checkpoint` and the version checksum with it.
         """
-        from deltaskip.log.checkpoint_writing import write_checkpoint
+        from deltaskip.log.checkpoint.write import write_checkpoint
 
         return write_checkpoint(self.snapshot)
 

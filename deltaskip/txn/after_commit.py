@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 
 from deltaskip.log import Snapshot, load_snapshot, refresh
-from deltaskip.log.checkpoint_writing import write_checkpoint
+from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.table_properties import checkpoint_interval, flag
-from deltaskip.storage.steps import step
+from deltaskip.storage.kill_points import step
 
 __all__ = ["MaintenanceWarning", "after_commit"]
 

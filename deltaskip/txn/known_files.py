@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import canonical_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, dv_ids
-from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.live_adds import live_adds
 from deltaskip.schema.arrow_values import arrow_array
 

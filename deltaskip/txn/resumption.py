@@ -19,7 +19,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
-from deltaskip.log.writers import COMPUTE_OPERATION
+from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.txn.preparation import engine_info
 
 __all__ = ["computed_before"]

@@ -14,7 +14,7 @@ from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import join
-from deltaskip.storage.steps import step
+from deltaskip.storage.kill_points import step
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import CLUSTERING, commit_text, prepare

@@ -10,7 +10,7 @@ import pytest
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.log import load_snapshot
-from deltaskip.log.checkpoint_writing import write_checkpoint
+from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.table_properties import checkpoint_interval, duration_ms
 from deltaskip.storage import open_storage

@@ -14,7 +14,7 @@ import pytest
 from deltaskip.errors import StorageError
 from deltaskip.storage import ArrowStorage, HadoopStorage, Storage, open_storage
 from deltaskip.storage.hadoop_status import file_infos
-from deltaskip.storage.steps import observe
+from deltaskip.storage.kill_points import observe
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster
 
 __all__ = ["cluster"]

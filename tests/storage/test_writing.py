@@ -13,7 +13,7 @@ import pytest
 
 from deltaskip.errors import StorageError
 from deltaskip.storage import ArrowStorage, LocalStorage, ObjectStorage, Storage, local_writing
-from deltaskip.storage.steps import observe
+from deltaskip.storage.kill_points import observe
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 Made = tuple[Storage, str]
@@ -171,7 +171,7 @@ def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path: Path, monke
 KILLED = """
 import os, signal, sys
 from deltaskip.storage import LocalStorage
-from deltaskip.storage.steps import observe
+from deltaskip.storage.kill_points import observe
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 path, act = sys.argv[1:]
 def steps_until(stop):

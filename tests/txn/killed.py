@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 
 import deltaskip as ds
-from deltaskip.storage.steps import observe
+from deltaskip.storage.kill_points import observe
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import file, gone
 

@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
-from deltaskip.log.writers import COMPUTE_OPERATION as OPERATION
+from deltaskip.log.stats_provenance import COMPUTE_OPERATION as OPERATION
 from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
 from deltaskip.txn.recomputation import RESULT_SCHEMA, Recomputed, commit_statistics
 from deltaskip.txn.transaction import Transaction

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.log.writers import COMPUTE_OPERATION
+from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.txn import resumption

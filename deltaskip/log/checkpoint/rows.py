@@ -21,16 +21,16 @@ from deltaskip.actions import (
     Txn,
     partition_column,
 )
-from deltaskip.log.checkpoint_adds import LOGGED_NAMES
+from deltaskip.log.checkpoint.adds import LOGGED_NAMES
 from deltaskip.log.live_adds import live_adds
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.stats_struct import StatsStruct, collations_of
 from deltaskip.log.table_properties import flag
 from deltaskip.log.tombstones import DELETION_VECTOR_TYPE, STRINGS
 from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.layout import widened_types
+from deltaskip.stats.parsed_stats import StatsStruct, collations_of
 
 __all__ = ["STATE_TYPES", "AddRows", "state_rows"]
 

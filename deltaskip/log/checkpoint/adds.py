@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
-from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.log.struct_stats import Instants, stats_json
 from deltaskip.schema.arrow_values import empty_table

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip.log import load_snapshot
-from deltaskip.log.checkpoint import CheckpointPart
+from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.storage import open_storage
 from tests.log.builder import PROTOCOL, CountingStorage, TableBuilder, add, log_name, metadata, remove
 

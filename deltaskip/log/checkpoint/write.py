@@ -22,9 +22,9 @@ from deltaskip.actions import CheckpointMetadata, PartitionValueError, Sidecar
 from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
-from deltaskip.log.checkpoint import open_checkpoint
-from deltaskip.log.checkpoint_files import CheckpointFile
-from deltaskip.log.checkpoint_rows import STATE_TYPES, AddRows, state_rows
+from deltaskip.log.checkpoint.parquet_file import CheckpointFile
+from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.checkpoint.rows import STATE_TYPES, AddRows, state_rows
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
@@ -33,7 +33,7 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_properties import duration_ms
 from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
 from deltaskip.storage import FileInfo, join
-from deltaskip.storage.steps import step
+from deltaskip.storage.kill_points import step
 
 __all__ = ["WrittenCheckpoint", "write_checkpoint"]
 

@@ -1,0 +1,1 @@
+"""Checkpoints: their adds and small actions read, their rows made and written."""
