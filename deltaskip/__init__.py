@@ -22,7 +22,7 @@ from deltaskip.errors import (
     VersionNotFound,
 )
 from deltaskip.expr.column import ColumnExpr, col, lit
-from deltaskip.skipping.explain import Explain, LeafReport
+from deltaskip.skipping.explain.explain import Explain, LeafReport
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.batch import StatisticsWarning
 from deltaskip.table.table import DeltaTable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from deltaskip.cli.display import average, counted, human_bytes, print_table, printable
-from deltaskip.skipping.candidates import candidates
+from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.program import Keep, Program
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage

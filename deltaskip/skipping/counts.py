@@ -12,7 +12,7 @@ from deltaskip.errors import PredicateError
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar
-from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.batches import Batch, candidates
 from deltaskip.skipping.program import Program
 
 __all__ = ["estimated_rows", "exact_count", "fewest_files", "live_rows", "proved_rows"]

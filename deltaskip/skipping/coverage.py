@@ -15,10 +15,10 @@ from deltaskip.collations.collation import Collation
 from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
-from deltaskip.skipping.candidates import Batch, candidates
-from deltaskip.skipping.collated import Collations, spellings
+from deltaskip.skipping.batches import Batch, candidates
 from deltaskip.skipping.partition_values import map_values
 from deltaskip.skipping.program import Keep, Program
+from deltaskip.skipping.proofs.collated import Collations, spellings
 from deltaskip.stats.batch import FileStats
 from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap

@@ -18,7 +18,7 @@ from deltaskip.log import Snapshot
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
-from deltaskip.skipping.candidates import Batch
+from deltaskip.skipping.batches import Batch
 
 __all__ = ["FILE_COLUMNS", "batch_files", "files_schema", "partition_fields"]
 

@@ -7,7 +7,7 @@ import json
 import pyarrow.compute as pc
 
 from deltaskip.log import Snapshot
-from deltaskip.skipping.candidates import candidates
+from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.program import Keep, Program
 
 __all__ = ["logged_collations"]

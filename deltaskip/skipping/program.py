@@ -22,8 +22,8 @@ from deltaskip.kernels.in_range import in_range_double, in_range_int64
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes
 from deltaskip.schema.arrow_values import TRUE, arrow_scalar
 from deltaskip.skipping.constants import constant_files
+from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 from deltaskip.skipping.spans import any_span, cycle_hits
-from deltaskip.skipping.values import Cycle
 from deltaskip.stats.collated_bounds import CollatedColumn, Op, collated_leaf
 from deltaskip.stats.layout import CUT_FROM, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 

@@ -19,16 +19,16 @@ from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import empty_table
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import BOOLEAN
-from deltaskip.skipping.candidates import Batch, each_candidate
-from deltaskip.skipping.collated import Collations
+from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
-from deltaskip.skipping.explain import Explain, explain
-from deltaskip.skipping.extremes import exact_extreme
+from deltaskip.skipping.explain.explain import Explain, explain
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
-from deltaskip.skipping.must import not_true
-from deltaskip.skipping.partitions import PartitionTruth
+from deltaskip.skipping.min_max import exact_extreme
+from deltaskip.skipping.partition_terms import PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program, evaluate
-from deltaskip.skipping.rewrite import rewrite
+from deltaskip.skipping.proofs.collated import Collations
+from deltaskip.skipping.proofs.not_true import not_true
+from deltaskip.skipping.proofs.rewrite import rewrite
 from deltaskip.skipping.spark_room import spark_room
 from deltaskip.stats.layout import Side
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
-from deltaskip.skipping.values import Cycle
+from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 
 __all__ = ["any_span", "cycle_hits"]
 

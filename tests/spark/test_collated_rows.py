@@ -14,7 +14,7 @@ import deltaskip as ds
 from deltaskip.collations.registry import find
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from tests.builder import TableBuilder, add
-from tests.skipping.test_collated import SPARKS, TEXTS
+from tests.skipping.proofs.test_collated import SPARKS, TEXTS
 
 pytest.importorskip("pyspark")
 

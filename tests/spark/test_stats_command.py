@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip import demo
 from deltaskip.cli import main
-from deltaskip.skipping.collated import Collations
+from deltaskip.skipping.proofs.collated import Collations
 
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.spark

@@ -1,4 +1,4 @@
-"""Steps of strings: prefixes, and constants put before or behind (see skipping.steps)."""
+"""Steps of strings: prefixes, and constants put before or behind (see functions)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.schema.types import STRING
-from deltaskip.skipping.steps import Invertible, Prefix, Prepend, Step
-from deltaskip.skipping.values import Domain, domain_of
+from deltaskip.skipping.proofs.preimage.functions import Invertible, Prefix, Prepend, Step
+from deltaskip.skipping.proofs.preimage.value_sets import Domain, domain_of
 
 __all__ = ["text_call"]
 

@@ -33,10 +33,10 @@ from deltaskip.schema.types import (
     DecimalType,
     StructType,
 )
-from deltaskip.skipping.buckets import iceberg_bucket, spark_hash
-from deltaskip.skipping.preimage import steps_of
-from deltaskip.skipping.steps import Clock, Monotone, Step, single_direction
-from deltaskip.skipping.values import ordinal_of, value_at
+from deltaskip.skipping.proofs.murmur3 import iceberg_bucket, spark_hash
+from deltaskip.skipping.proofs.preimage.functions import Clock, Monotone, Step, single_direction
+from deltaskip.skipping.proofs.preimage.preimage import steps_of
+from deltaskip.skipping.proofs.preimage.value_sets import ordinal_of, value_at
 
 __all__ = ["Derived", "Transform", "derived_columns", "direction", "expression_of", "reads_zone", "value_of"]
 

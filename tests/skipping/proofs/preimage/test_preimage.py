@@ -28,8 +28,8 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping.preimage import preimage
-from deltaskip.skipping.values import holds, ordinal_of, satisfying
+from deltaskip.skipping.proofs.preimage.preimage import preimage
+from deltaskip.skipping.proofs.preimage.value_sets import holds, ordinal_of, satisfying
 from tests.builder import TableBuilder, add, bounds
 from tests.skipping.random_predicates import random_function
 from tests.skipping.random_tables import TYPES, random_value

@@ -1,6 +1,6 @@
 """Preimages: the values of a column for which an expression over it gives a wanted result.
 
-The expression is taken apart from the outside in: each function is a step (skipping.steps) that carries the set of its
+The expression is taken apart from the outside in: each function is a step (functions) that carries the set of its
 wanted results back to its argument, until the column is reached. Every step's set holds all arguments that give a
 wanted result, so the column's set holds all values of the column that do. NULL goes through every step as NULL, but for
 COALESCE and the casts that make one; both say so.
@@ -27,11 +27,11 @@ from deltaskip.expr.nodes import (
     children_of,
 )
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType, DecimalType
-from deltaskip.skipping.preimage_dates import date_call, date_cast
-from deltaskip.skipping.preimage_numbers import number_call, number_cast
-from deltaskip.skipping.preimage_text import text_call
-from deltaskip.skipping.steps import Step, pull_back
-from deltaskip.skipping.values import Values, holds, ordinal_of
+from deltaskip.skipping.proofs.preimage.dates import date_call, date_cast
+from deltaskip.skipping.proofs.preimage.functions import Step, pull_back
+from deltaskip.skipping.proofs.preimage.numbers import number_call, number_cast
+from deltaskip.skipping.proofs.preimage.text import text_call
+from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, ordinal_of
 
 __all__ = ["null_only_with", "preimage", "steps_of", "strict_columns"]
 

@@ -29,9 +29,9 @@ from deltaskip.collations.registry import evaluator, find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.collated import comparison_collation
 from deltaskip.expr.nodes import Collate, Compare, FieldRef, In, Like, Literal, Node, Not, StartsWith
-from deltaskip.skipping.patterns import prefix_of
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, Term, ValuesPossible
-from deltaskip.skipping.terms import all_of, any_of
+from deltaskip.skipping.proofs.preimage.like import prefix_of
+from deltaskip.skipping.proofs.terms import all_of, any_of
 from deltaskip.stats.layout import StatField
 
 __all__ = ["Collations", "collated_term", "in_binary_order", "spellings"]

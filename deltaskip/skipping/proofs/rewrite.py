@@ -6,12 +6,12 @@ induction over a predicate without NOT above AND/OR (expr.normalize):
 * AND: a row that makes all children TRUE makes each TRUE, so every may(child) holds. The values of one column that the
   children admit are admitted by all of them, so their intersection is a condition too.
 * OR: it makes some child TRUE, so some may(child) holds.
-* a leaf over one column: the values of the column for which it may be TRUE (skipping.preimage), as a condition on
-  bounds and null counts (skipping.terms).
+* a leaf over one column: the values of the column for which it may be TRUE (proofs.preimage), as a condition on
+  bounds and null counts (proofs.terms).
 * a leaf that a NULL in some column makes NULL: that column has some value.
-* a leaf with CASE or COALESCE: an OR over the branches (skipping.branches).
+* a leaf with CASE or COALESCE: an OR over the branches (proofs.conditional).
 * a leaf whose statistics tell its columns' only values: evaluated (skipping.constants).
-* a leaf on the source of a generated column: what it says of that column (skipping.generated).
+* a leaf on the source of a generated column: what it says of that column (proofs.generated).
 * everything else: Keep.
 
 Statistics that are missing keep (a term is TRUE there), so nothing here has to ask whether they are present.
@@ -51,11 +51,6 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.types import BOOLEAN, BYTE, DATE, INTEGER, LONG, SHORT, STRING, StructField, StructType
-from deltaskip.skipping.branches import unfold
-from deltaskip.skipping.collated import Collations, collated_term, in_binary_order
-from deltaskip.skipping.generated import Derived, derive, derived_columns
-from deltaskip.skipping.patterns import matching, not_matching, starting_with
-from deltaskip.skipping.preimage import null_only_with, preimage, strict_columns
 from deltaskip.skipping.program import (
     AllOf,
     ConstantTerm,
@@ -68,8 +63,13 @@ from deltaskip.skipping.program import (
     Term,
     ValuesPossible,
 )
-from deltaskip.skipping.terms import all_of, any_of, within
-from deltaskip.skipping.values import Values, complement, domain_of, meet, points_of, satisfying
+from deltaskip.skipping.proofs.collated import Collations, collated_term, in_binary_order
+from deltaskip.skipping.proofs.conditional import unfold
+from deltaskip.skipping.proofs.generated import Derived, derive, derived_columns
+from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
+from deltaskip.skipping.proofs.preimage.preimage import null_only_with, preimage, strict_columns
+from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, domain_of, meet, points_of, satisfying
+from deltaskip.skipping.proofs.terms import all_of, any_of, within
 from deltaskip.stats.layout import PARTITION_VALUES, StatField, widened_types
 
 __all__ = ["rewrite"]

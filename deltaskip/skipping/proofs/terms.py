@@ -28,7 +28,16 @@ from deltaskip.skipping.program import (
     Term,
     ValuesPossible,
 )
-from deltaskip.skipping.values import NAN, Domain, Spans, Values, complement, domain_of, following, value_at
+from deltaskip.skipping.proofs.preimage.value_sets import (
+    NAN,
+    Domain,
+    Spans,
+    Values,
+    complement,
+    domain_of,
+    following,
+    value_at,
+)
 from deltaskip.stats.layout import BoundKind, StatField
 
 __all__ = ["all_of", "any_of", "within"]

@@ -1,4 +1,4 @@
-"""Steps of numbers: casts among them and to text, arithmetic with a constant, rounding (see skipping.steps).
+"""Steps of numbers: casts among them and to text, arithmetic with a constant, rounding (see functions).
 
 * Integers, narrowing or not: f(x) = x; Spark raises where x does not fit, and no result lies there.
 * An integer or decimal as decimal: times a power of ten, or divided by one and rounded half up: both non-decreasing.
@@ -27,8 +27,19 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.floats import compare_floats, nearest_float, to_float
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, DataType, DecimalType
-from deltaskip.skipping.steps import Floor, Invertible, Monotone, Periodic, Piece, Shift, Step, Times, identity, rising
-from deltaskip.skipping.values import INFINITY, NAN, Domain, domain_of, ordinal_of, value_at
+from deltaskip.skipping.proofs.preimage.functions import (
+    Floor,
+    Invertible,
+    Monotone,
+    Periodic,
+    Piece,
+    Shift,
+    Step,
+    Times,
+    identity,
+    rising,
+)
+from deltaskip.skipping.proofs.preimage.value_sets import INFINITY, NAN, Domain, domain_of, ordinal_of, value_at
 
 __all__ = ["number_call", "number_cast"]
 

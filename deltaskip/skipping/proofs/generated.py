@@ -38,7 +38,8 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ
-from deltaskip.skipping.transforms import (
+from deltaskip.skipping.proofs.preimage.value_sets import Domain, Spans, Values, domain_of, following, value_at
+from deltaskip.skipping.proofs.transforms import (
     Derived,
     Transform,
     derived_columns,
@@ -47,7 +48,6 @@ from deltaskip.skipping.transforms import (
     reads_zone,
     value_of,
 )
-from deltaskip.skipping.values import Domain, Spans, Values, domain_of, following, value_at
 
 __all__ = ["Derived", "derive", "derived_columns"]
 

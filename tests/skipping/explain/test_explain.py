@@ -27,9 +27,9 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping.explain import Branch, Explain
-from deltaskip.skipping.picture import Bins, Matrix, write_picture
-from deltaskip.skipping.rewrite import rewrite
+from deltaskip.skipping.explain.explain import Branch, Explain
+from deltaskip.skipping.explain.plot import Bins, Matrix, write_picture
+from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, remove
 
 

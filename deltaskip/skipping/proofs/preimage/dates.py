@@ -1,4 +1,4 @@
-"""Steps of dates and timestamps: casts, fields, truncation, arithmetic of days and months, texts (see skipping.steps).
+"""Steps of dates and timestamps: casts, fields, truncation, arithmetic of days and months, texts (see functions).
 
 A zone's local time is the instant plus an offset. In a fixed zone the offset is one number. In others it lies between
 the least and the greatest that the zone ever had; these are found by looking every few days, and widened by an hour for
@@ -33,8 +33,19 @@ from deltaskip.expr.datetimes import (
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
-from deltaskip.skipping.steps import Clock, Floor, Monotone, Periodic, Piece, Shift, Step, Times, identity, rising
-from deltaskip.skipping.values import LOCAL, Domain, domain_of
+from deltaskip.skipping.proofs.preimage.functions import (
+    Clock,
+    Floor,
+    Monotone,
+    Periodic,
+    Piece,
+    Shift,
+    Step,
+    Times,
+    identity,
+    rising,
+)
+from deltaskip.skipping.proofs.preimage.value_sets import LOCAL, Domain, domain_of
 
 __all__ = ["date_call", "date_cast", "offsets"]
 

@@ -1,6 +1,6 @@
 """Steps: functions of one argument that carry a set of results back to the arguments that give them.
 
-A step stands for a function f of ordinals (skipping.values). `pull_back` answers with a set that holds every x for
+A step stands for a function f of ordinals (preimage.value_sets). `pull_back` answers with a set that holds every x for
 which f(x) lies in the set of results: x outside make the predicate FALSE, NULL or raise, so no row of theirs matches.
 
 f may be an extension of Spark's function to arguments on which Spark raises (ANSI overflow): results of the extension
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from deltaskip.skipping.values import (
+from deltaskip.skipping.proofs.preimage.value_sets import (
     Cycle,
     Domain,
     Spans,

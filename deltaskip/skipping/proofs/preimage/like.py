@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from deltaskip.expr.nodes import Like, Literal
 from deltaskip.schema.types import STRING
-from deltaskip.skipping.values import Values, complement, domain_of, satisfying
+from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, domain_of, satisfying
 
 __all__ = ["matching", "not_matching", "prefix_of", "starting_with"]
 

@@ -13,7 +13,6 @@ from deltaskip.expr.render import to_sql
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, leaves, simple_string
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.skipping.generated import derived_columns
 from deltaskip.skipping.logged_collations import logged_collations
 from deltaskip.skipping.program import (
     AllOf,
@@ -30,6 +29,7 @@ from deltaskip.skipping.program import (
     Term,
     terms_of,
 )
+from deltaskip.skipping.proofs.generated import derived_columns
 from deltaskip.stats.layout import StatLeaf
 
 __all__ = [

@@ -17,8 +17,9 @@ from deltaskip.actions import decode_paths
 from deltaskip.expr.nodes import Node
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
-from deltaskip.skipping.candidates import Batch, candidates
-from deltaskip.skipping.leaf_facts import (
+from deltaskip.skipping.batches import Batch, candidates
+from deltaskip.skipping.explain.plot import Bins, Matrix, write_picture
+from deltaskip.skipping.explain.reasons import (
     LeafFacts,
     contributes,
     is_conclusion,
@@ -29,7 +30,6 @@ from deltaskip.skipping.leaf_facts import (
     used,
     without_nan_guard,
 )
-from deltaskip.skipping.picture import Bins, Matrix, write_picture
 from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, leaves_of
 from deltaskip.stats.layout import StatLeaf
 

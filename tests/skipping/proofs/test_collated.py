@@ -21,7 +21,7 @@ from deltaskip.collations.registry import find
 from deltaskip.expr import bind, evaluate, normalize, parse_sql
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.schema.types import STRING, StructField, StructType
-from deltaskip.skipping.collated import Collations
+from deltaskip.skipping.proofs.collated import Collations
 from tests.builder import TableBuilder, add
 from tests.collations.spark_vectors import vectors
 

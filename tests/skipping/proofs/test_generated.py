@@ -31,8 +31,8 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping.buckets import iceberg_bucket, spark_hash
-from deltaskip.skipping.rewrite import rewrite
+from deltaskip.skipping.proofs.murmur3 import iceberg_bucket, spark_hash
+from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import TableBuilder, add, bounds
 from tests.skipping.random_tables import random_value
 

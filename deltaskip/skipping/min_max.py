@@ -25,7 +25,7 @@ from deltaskip.schema import Resolved, collation_of, display_name, fold_name, si
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.skipping.candidates import Batch, candidates
+from deltaskip.skipping.batches import Batch, candidates
 from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import LaneOf, live_rows
 from deltaskip.skipping.partition_values import readings

@@ -1,0 +1,1 @@
+"""What each part of a predicate could prove, and why no more."""

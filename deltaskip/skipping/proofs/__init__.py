@@ -1,0 +1,1 @@
+"""The proofs: from a predicate to the Program that no file with a matching row fails."""
