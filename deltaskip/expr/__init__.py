@@ -6,7 +6,7 @@ from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Node, columns_of
 from deltaskip.expr.normalize import normalize
-from deltaskip.expr.sql import parse_sql
+from deltaskip.expr.sql.parse import parse_sql
 
 __all__ = [
     "ColumnExpr",

@@ -12,7 +12,7 @@ from fractions import Fraction
 from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.floats import to_float
-from deltaskip.expr.typenames import sql_name
+from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
 
 __all__ = [

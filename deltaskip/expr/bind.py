@@ -21,7 +21,7 @@ from deltaskip.expr.coerce import (
     type_of,
     wider_type,
 )
-from deltaskip.expr.collated import comparison_collation
+from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.datetimes import zone_of
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
@@ -49,7 +49,7 @@ from deltaskip.expr.nodes import (
     deeper_than,
     transform,
 )
-from deltaskip.expr.typenames import sql_name
+from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import InsideCollection, collation_of, display_name, fold_name, resolve
 from deltaskip.schema.types import BINARY, BOOLEAN, LONG, STRING, VOID, DataType, DecimalType, StructType

@@ -25,7 +25,7 @@ from deltaskip.expr.datetimes import (
 )
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.floats import float_text, nearest_double, nearest_float, to_float
-from deltaskip.expr.typenames import sql_name
+from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

@@ -26,7 +26,7 @@ from deltaskip.expr.nodes import (
     Or,
     StartsWith,
 )
-from deltaskip.expr.typenames import type_named
+from deltaskip.expr.type_names import type_named
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import DATETIMES, type_of
-from deltaskip.expr.collated import comparison_collation
+from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.datetimes import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.floats import compare_floats

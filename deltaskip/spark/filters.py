@@ -16,8 +16,8 @@ from pyspark.sql import Column
 from deltaskip.errors import DeltaSkipError
 from deltaskip.expr import Node, parse_sql, to_node
 from deltaskip.expr import nodes as n
-from deltaskip.expr.calls import call
-from deltaskip.expr.typenames import type_named
+from deltaskip.expr.sql.function_aliases import call
+from deltaskip.expr.type_names import type_named
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import (
     BINARY,

@@ -9,7 +9,7 @@ import pytest
 from deltaskip.errors import PredicateError
 from deltaskip.expr import bind, bind_expression, columns_of, evaluate, normalize, parse_sql
 from deltaskip.expr.coerce import castable, type_of, wider_type
-from deltaskip.expr.collated import comparison_collation
+from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import Call, Cast, Collate, Column, Compare, FieldRef, In, Literal, Node, Opaque, walk
 from deltaskip.schema.types import (
     BINARY,

@@ -28,7 +28,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
-from deltaskip.expr.typenames import type_named
+from deltaskip.expr.type_names import type_named
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.types import BINARY, STRING
 from tests import corpus

@@ -27,7 +27,7 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.names import LCASE, parse_name
 from deltaskip.collations.registry import evaluator, find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
-from deltaskip.expr.collated import comparison_collation
+from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import Collate, Compare, FieldRef, In, Like, Literal, Node, Not, StartsWith
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, Term, ValuesPossible
 from deltaskip.skipping.proofs.preimage.like import prefix_of

@@ -10,10 +10,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from deltaskip.expr.grammar import SqlglotError, Token, TokenType, new_token, tokenize
-from deltaskip.expr.literals import TYPED_LITERALS, is_number, is_string, predicate_error, string_value, typed_literal
-from deltaskip.expr.longlists import STUB, cut_long_lists
 from deltaskip.expr.nodes import Literal, Node
+from deltaskip.expr.sql.dialect import SqlglotError, Token, TokenType, new_token, tokenize
+from deltaskip.expr.sql.in_lists import STUB, cut_long_lists
+from deltaskip.expr.sql.literals import (
+    TYPED_LITERALS,
+    is_number,
+    is_string,
+    predicate_error,
+    string_value,
+    typed_literal,
+)
 from deltaskip.schema.types import STRING
 
 __all__ = ["CLOSING", "NAMES", "OPENING", "PREFIXES", "STRINGS", "Source", "Unreadable", "spelled"]

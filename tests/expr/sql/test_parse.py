@@ -8,7 +8,6 @@ import pytest
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import columns_of, parse_sql
-from deltaskip.expr.calls import _ALIASES, call
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
     And,
@@ -29,6 +28,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
+from deltaskip.expr.sql.function_aliases import _ALIASES, call
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

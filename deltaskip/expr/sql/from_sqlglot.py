@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from deltaskip.expr.calls import call
-from deltaskip.expr.literals import number_literal
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -33,9 +31,10 @@ from deltaskip.expr.nodes import (
     Opaque,
     Or,
 )
-from deltaskip.expr.spelling import Source
-from deltaskip.expr.tokens import GROUP
-from deltaskip.expr.trees import (
+from deltaskip.expr.sql.function_aliases import call
+from deltaskip.expr.sql.lexer import Source
+from deltaskip.expr.sql.literals import number_literal
+from deltaskip.expr.sql.precedence import (
     AND,
     COMPARED,
     COMPARISON,
@@ -53,6 +52,7 @@ from deltaskip.expr.trees import (
     opaque,
     type_of_cast,
 )
+from deltaskip.expr.sql.tokens import GROUP
 from deltaskip.schema.types import BOOLEAN, VOID
 
 __all__ = ["OutOfRange", "to_node"]

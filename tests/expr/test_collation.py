@@ -3,7 +3,7 @@
 import pytest
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr.collated import comparison_collation, is_binary
+from deltaskip.expr.collation import comparison_collation, is_binary
 from deltaskip.expr.nodes import Collate, FieldRef, Literal
 from deltaskip.schema.types import STRING
 

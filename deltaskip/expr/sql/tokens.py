@@ -7,11 +7,11 @@ A NUMBER token stands for every literal and for every piece that was read aside;
 from __future__ import annotations
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr.grammar import Token, TokenType, columns_in, new_token
-from deltaskip.expr.literals import predicate_error
 from deltaskip.expr.nodes import MAX_DEPTH, Opaque
-from deltaskip.expr.spelling import CLOSING, NAMES, OPENING, PREFIXES, STRINGS, Source, Unreadable, spelled
-from deltaskip.expr.typenames import DECIMAL_NAMES, type_named
+from deltaskip.expr.sql.dialect import Token, TokenType, columns_in, new_token
+from deltaskip.expr.sql.lexer import CLOSING, NAMES, OPENING, PREFIXES, STRINGS, Source, Unreadable, spelled
+from deltaskip.expr.sql.literals import predicate_error
+from deltaskip.expr.type_names import DECIMAL_NAMES, type_named
 
 __all__ = ["GROUP", "enclosing_call", "fold", "read_tokens"]
 

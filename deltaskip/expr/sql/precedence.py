@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from deltaskip.expr.grammar import columns_in
 from deltaskip.expr.nodes import Opaque
-from deltaskip.expr.tokens import GROUP
+from deltaskip.expr.sql.dialect import columns_in
+from deltaskip.expr.sql.tokens import GROUP
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from deltaskip.expr.nodes import Call, Case, Cast, Compare, IsNull, Like, Literal, Node, Not, StartsWith
-from deltaskip.expr.typenames import TYPE_NAMES
+from deltaskip.expr.type_names import TYPE_NAMES
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, VOID, DecimalType
 
 __all__ = ["call"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from deltaskip.expr.convert import OutOfRange, to_node
-from deltaskip.expr.grammar import ParseError, Token, TokenType, columns_in, is_valid_sql, parse_tokens
-from deltaskip.expr.literals import predicate_error
 from deltaskip.expr.nodes import MAX_DEPTH, Node, Opaque, deeper_than
-from deltaskip.expr.spelling import Source, Unreadable
-from deltaskip.expr.tokens import GROUP, enclosing_call, fold, read_tokens
+from deltaskip.expr.sql.dialect import ParseError, Token, TokenType, columns_in, is_valid_sql, parse_tokens
+from deltaskip.expr.sql.from_sqlglot import OutOfRange, to_node
+from deltaskip.expr.sql.lexer import Source, Unreadable
+from deltaskip.expr.sql.literals import predicate_error
+from deltaskip.expr.sql.tokens import GROUP, enclosing_call, fold, read_tokens
 
 __all__ = ["parse_sql"]
 
