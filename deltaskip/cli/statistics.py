@@ -15,16 +15,16 @@ from deltaskip.cli.spark import session
 from deltaskip.skipping.spark_room import spark_room
 
 if TYPE_CHECKING:
-    from deltaskip.spark.recompute_plan import RecomputePlan
+    from deltaskip.spark.recompute.plan import RecomputePlan
     from deltaskip.table.table import DeltaTable
-    from deltaskip.txn.recomputation import Recomputed
+    from deltaskip.txn.recompute.commit import Recomputed
 
 _BATCH_FILES = 20_000
 
 
 def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
     """What the recomputation would do. Raises SparkUnavailable without pyspark."""
-    found: RecomputePlan = spark_room("recompute_plan", _act(table)).recompute_plan(table, **chosen)
+    found: RecomputePlan = spark_room("recompute.plan", _act(table)).recompute_plan(table, **chosen)
     return found
 
 
@@ -54,7 +54,7 @@ def _done_before(files: int) -> str:
 
 def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
     """Recompute by a local Spark session, or the one that is active; what was done, as JSON can hold it."""
-    todo = spark_room("recompute_plan", _act(table)).recompute_work(table, **chosen)
+    todo = spark_room("recompute.plan", _act(table)).recompute_work(table, **chosen)
     start = perf_counter()
     with session(_act(table)) as spark, _progress(todo.files, bar) as advance:
         done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)

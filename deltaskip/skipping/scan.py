@@ -238,6 +238,6 @@ class Scan:
 def _node(where: object) -> Node:
     """Python expressions as nodes; a pyspark Column is walked by the spark room, named since it lies above this one."""
     if type(where).__module__.partition(".")[0] == "pyspark":
-        found: Node = importlib.import_module("deltaskip.spark.filters").column_to_node(where)
+        found: Node = importlib.import_module("deltaskip.spark.from_column").column_to_node(where)
         return found
     return to_node(where)

@@ -16,11 +16,11 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
-from deltaskip.spark.conditions import to_column
 from deltaskip.spark.locations import is_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import quoted, with_declared_lengths
 from deltaskip.spark.scans import DeletionVectorReader, Source, live_rows
+from deltaskip.spark.to_column import to_column
 from deltaskip.spark.types import data_schema, has_collations
 
 __all__ = ["scan_to_dataframe", "to_dataframe"]

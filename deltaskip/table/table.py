@@ -23,7 +23,7 @@ from deltaskip.storage import open_storage
 
 if TYPE_CHECKING:
     from deltaskip.log.checkpoint.write import WrittenCheckpoint
-    from deltaskip.txn.recomputation import Recomputed
+    from deltaskip.txn.recompute.commit import Recomputed
     from deltaskip.txn.transaction import Transaction
 
 __all__ = ["DeltaTable"]
@@ -178,11 +178,11 @@ class DeltaTable:
         lack the package.
         """
         from deltaskip.txn.after_commit import after_commit
-        from deltaskip.txn.recomputation import commit_statistics, run_parameters
-        from deltaskip.txn.resumption import computed_before
+        from deltaskip.txn.recompute.commit import commit_statistics, run_parameters
+        from deltaskip.txn.recompute.resume import computed_before
         from deltaskip.txn.transaction import Transaction
 
-        room = spark_room("recompute", f"Recomputing statistics of {self.uri}")
+        room = spark_room("recompute.job", f"Recomputing statistics of {self.uri}")
         request = room.recompute_request(self.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
         parameters = run_parameters(request, complete=columns is None)
         chosen = (where, columns, collations, mode, only_missing)

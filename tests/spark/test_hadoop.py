@@ -12,7 +12,7 @@ import deltaskip as ds
 from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.storage import HadoopStorage, hadoop, open_storage
 from tests import corpus
-from tests.spark.test_recompute import make_table, recomputed, without_spark
+from tests.spark.recompute.test_job import make_table, recomputed, without_spark
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster, uploaded
 
 __all__ = ["cluster"]
@@ -140,7 +140,7 @@ class TestHdfs:
     def test_footers_that_prove_nothing_are_not_looked_for_further(
         self, spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
     ) -> None:
-        monkeypatch.setattr("deltaskip.spark.recompute_bytes._FIRST_FOOTERS", first)
+        monkeypatch.setattr("deltaskip.spark.recompute.hadoop._FIRST_FOOTERS", first)
         here = make_table(tmp_path / "t")
         there = ds.DeltaTable(uploaded(tmp_path / "t", *self._root(cluster, f"first{first}")))
         for columns in (["id"], ["x"]):
@@ -152,7 +152,7 @@ class TestHdfs:
     def test_large_files_are_read_by_the_driver(
         self, spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("deltaskip.spark.recompute_bytes._LARGEST_BYTES", 10_000)
+        monkeypatch.setattr("deltaskip.spark.recompute.hadoop._LARGEST_BYTES", 10_000)
         here = make_table(tmp_path / "t")
         there = ds.DeltaTable(uploaded(tmp_path / "t", *self._root(cluster, "large")))
         found = recomputed(spark, there, mode="scan")

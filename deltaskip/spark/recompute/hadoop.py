@@ -23,8 +23,8 @@ from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.locations import is_hidden, needs_own_scan, spark_path
-from deltaskip.spark.recompute_run import RESULT_DDL, collected
-from deltaskip.spark.recompute_task import DataFile, contents_runner
+from deltaskip.spark.recompute.collect import RESULT_DDL, collected
+from deltaskip.spark.recompute.tasks import DataFile, contents_runner
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
 

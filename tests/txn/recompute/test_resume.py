@@ -12,10 +12,10 @@ import deltaskip as ds
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.computation import statistics_request
-from deltaskip.txn import resumption
 from deltaskip.txn.preparation import engine_info
-from deltaskip.txn.recomputation import run_parameters
-from deltaskip.txn.resumption import computed_before
+from deltaskip.txn.recompute import resume
+from deltaskip.txn.recompute.commit import run_parameters
+from deltaskip.txn.recompute.resume import computed_before
 from tests.txn.tables import append, file, gone, make_table, vector
 
 PARAMETERS = {"mode": "auto", "columns": ["id"], "collations": {}, "kernelSpelling": False, "complete": True}
@@ -80,7 +80,7 @@ def test_another_version_of_the_package_has_done_nothing(tmp_path: Path, monkeyp
     table = make_table(tmp_path / "t")
     append(table, file("a"))
     compute(table, "a")
-    monkeypatch.setattr(resumption, "engine_info", lambda: "deltaskip/99.0")
+    monkeypatch.setattr(resume, "engine_info", lambda: "deltaskip/99.0")
     assert done(table) == []
 
 
@@ -100,7 +100,7 @@ def test_commits_of_other_writers_do_not_matter_whatever_they_say(tmp_path: Path
 
 
 def test_a_long_first_line_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resumption, "_HEAD_BYTES", 400)
+    monkeypatch.setattr(resume, "_HEAD_BYTES", 400)
     table = make_table(tmp_path / "t")
     append(table, file("a"))
     columns = [f"column{number}" for number in range(200)]

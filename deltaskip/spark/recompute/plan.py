@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from deltaskip.schema import display_name
-from deltaskip.spark.recompute import chosen_files, not_done, recompute_request
+from deltaskip.spark.recompute.job import chosen_files, not_done, recompute_request
 from deltaskip.stats.computation import Collations
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merge import lacking_columns
 from deltaskip.table.table import DeltaTable
-from deltaskip.txn.recomputation import run_parameters
-from deltaskip.txn.resumption import computed_before
+from deltaskip.txn.recompute.commit import run_parameters
+from deltaskip.txn.recompute.resume import computed_before
 
 __all__ = ["ColumnPlan", "RecomputePlan", "Work", "recompute_plan", "recompute_work"]
 

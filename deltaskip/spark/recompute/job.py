@@ -17,10 +17,10 @@ from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
 from deltaskip.log.live_adds import live_adds
 from deltaskip.schema.arrow_values import arrow_array, empty_table
-from deltaskip.spark.recompute_balance import TASK_BYTES, balanced_tasks
-from deltaskip.spark.recompute_bytes import rows_by_way_of_spark
-from deltaskip.spark.recompute_run import RESULT_DDL, collected
-from deltaskip.spark.recompute_task import DataFile, pack, task_runner
+from deltaskip.spark.recompute.balance import TASK_BYTES, balanced_tasks
+from deltaskip.spark.recompute.collect import RESULT_DDL, collected
+from deltaskip.spark.recompute.hadoop import rows_by_way_of_spark
+from deltaskip.spark.recompute.tasks import DataFile, pack, task_runner
 from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import Collations, statistics_request
 from deltaskip.stats.facts import FileFacts, joined_files
@@ -28,7 +28,7 @@ from deltaskip.stats.file_facts import Mode, StatisticsRequest, stats_json
 from deltaskip.stats.merge import has_statistics, merged_stats
 from deltaskip.storage import HadoopStorage
 from deltaskip.table.table import DeltaTable
-from deltaskip.txn.recomputation import RESULT_SCHEMA
+from deltaskip.txn.recompute.commit import RESULT_SCHEMA
 
 __all__ = ["chosen_files", "not_done", "recompute_request", "recompute_statistics"]
 

@@ -19,7 +19,7 @@ from deltaskip.errors import DataFileMissing, SchemaError, SparkUnavailable
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.schema import from_arrow, schema_to_json
 from deltaskip.stats import compute
-from deltaskip.txn.recomputation import RESULT_SCHEMA
+from deltaskip.txn.recompute.commit import RESULT_SCHEMA
 from tests import corpus
 from tests.stats.rowwise import parsed
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def recomputed(spark: Any, table: ds.DeltaTable, *args: Any, **options: Any) -> pa.Table:
-    from deltaskip.spark.recompute import recompute_statistics
+    from deltaskip.spark.recompute.job import recompute_statistics
 
     return pa.concat_tables([RESULT_SCHEMA.empty_table(), *recompute_statistics(spark, table, *args, **options)])
 
@@ -126,8 +126,8 @@ def test_only_files_that_lack_something_are_read(spark: Any, table: ds.DeltaTabl
 
 @pytest.mark.parametrize("cores", [1, 8, 1000])
 def test_tasks_hold_every_byte_once_and_are_alike(spark: Any, cores: int) -> None:
-    from deltaskip.spark.recompute_balance import balanced_tasks
-    from deltaskip.spark.recompute_task import DataFile
+    from deltaskip.spark.recompute.balance import balanced_tasks
+    from deltaskip.spark.recompute.tasks import DataFile
 
     sizes = [1 << 10] * 5000 + [100 << 20, 10 << 20, 0] * 20 + [1 << 30]
     files = [DataFile(i, f"f{i}", size) for i, size in enumerate(sizes)]
@@ -185,7 +185,7 @@ SESSION = """
 import sys
 from pyspark.sql import SparkSession
 import deltaskip as ds
-from deltaskip.spark.recompute import recompute_statistics
+from deltaskip.spark.recompute.job import recompute_statistics
 builder = SparkSession.builder.{kind}
 builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
 spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()

@@ -1,0 +1,1 @@
+"""Statistics of a table's files computed by a Spark job."""
