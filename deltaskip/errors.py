@@ -10,8 +10,11 @@ __all__ = [
     "CorruptLog",
     "DataFileMissing",
     "DeltaSkipError",
+    "InvalidArgument",
+    "InvalidArgumentType",
     "InvalidCollation",
     "InvalidCommit",
+    "NotProvable",
     "PredicateError",
     "SchemaError",
     "SparkUnavailable",
@@ -24,6 +27,14 @@ __all__ = [
 
 class DeltaSkipError(Exception):
     """Root of every error that this package raises on purpose."""
+
+
+class InvalidArgument(DeltaSkipError, ValueError):
+    """An argument has a value that the function does not accept."""
+
+
+class InvalidArgumentType(DeltaSkipError, TypeError):
+    """An argument has a type that the function does not accept."""
 
 
 class TableNotFound(DeltaSkipError, FileNotFoundError):
@@ -52,6 +63,13 @@ class UnsupportedFeature(DeltaSkipError, RuntimeError):
 
 class PredicateError(DeltaSkipError, ValueError):
     """A predicate that cannot be parsed or does not fit the table's schema."""
+
+
+class NotProvable(PredicateError):
+    """The log cannot prove the answer: statistics are missing, or some files only partly match.
+
+    The predicate itself is valid. Read the rows through Spark instead, or recompute the table's statistics.
+    """
 
 
 class CollationUnavailable(DeltaSkipError, LookupError):
