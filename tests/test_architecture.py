@@ -157,6 +157,51 @@ def test_imports_point_down(path: Path) -> None:
     assert not wrong, f"{ident(path)}: " + "; ".join(wrong)
 
 
+def module_path(dotted: str) -> Path | None:
+    """The source of a module of the package, of which `dotted` may name a member."""
+    relative = Path(*dotted.split(".")[1:])
+    for candidate in (relative, relative.parent):
+        for path in ((PACKAGE / candidate).with_suffix(".py"), PACKAGE / candidate / "__init__.py"):
+            if candidate.parts and path.is_file():
+                return path
+    return None
+
+
+def reached_from(start: list[Path]) -> dict[Path, list[Path]]:
+    """Modules that `start` import, directly or through others, each with the chain of imports that reaches it."""
+    found = {path: [path] for path in start}
+    pending = list(start)
+    while pending:
+        path = pending.pop()
+        for each in imports_of(path):
+            target = module_path(each.module) if each.module.startswith("deltaskip.") else None
+            if target is not None and target not in found:
+                found[target] = [*found[path], target]
+                pending.append(target)
+    return found
+
+
+def test_proofs_reach_neither_the_log_nor_its_actions() -> None:
+    reached = reached_from(sorted((PACKAGE / "skipping" / "proofs").rglob("*.py")))
+    wrong = [
+        " -> ".join(map(ident, chain)) for path, chain in reached.items() if room_of(path) in {"log", "actions", "txn"}
+    ]
+    assert not wrong, wrong
+
+
+def test_proofs_know_programs_but_not_what_evaluates_them() -> None:
+    proofs, program = PACKAGE / "skipping" / "proofs", PACKAGE / "skipping" / "program.py"
+    reached = reached_from(sorted(proofs.rglob("*.py")))
+    wrong = [
+        " -> ".join(map(ident, chain))
+        for path, chain in reached.items()
+        if room_of(path) == "skipping" and path != program and not path.is_relative_to(proofs)
+        and path != PACKAGE / "skipping" / "__init__.py"
+    ]
+    assert program in reached
+    assert not wrong, wrong
+
+
 @pytest.mark.parametrize("path", kernel_sources(), ids=ident)
 def test_kernels_know_only_kernels_and_errors(path: Path) -> None:
     pattern = re.compile(r"^\s*(?:from\s+(deltaskip[\w.]*)\s+c?import|c?import\s+(deltaskip[\w.]*))", re.MULTILINE)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,8 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.types import BOOLEAN, DATE
-from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
+from deltaskip.skipping.program import Statistics
+from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
 
 __all__ = ["MOST_TUPLES", "constant_files"]
 
@@ -38,28 +39,6 @@ MOST_TUPLES = 10_000
 
 FIRST_DAY = -25_567
 _UNKNOWN, _VALUE, _VALUE_OR_NULL, _NULL = 0, 1, 2, 3
-
-
-class Bounds(Protocol):
-    """The statistics that decide whether a column is constant (program.Statistics)."""
-
-    num_rows: int
-
-    def bound(self, field: StatField, side: Side) -> pa.Array:
-        """Minimum or maximum in the kernel layout; null where unknown."""
-        ...
-
-    def null_count(self, field: StatField) -> pa.Array:
-        """int64 null counts; null where unknown."""
-        ...
-
-    def num_records(self) -> pa.Array:
-        """int64 row counts; null where unknown."""
-        ...
-
-    def nan_recorded(self) -> pa.BooleanArray:
-        """Whether the writer is known to record NaN."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +51,7 @@ class _Constants:
 
 
 def constant_files(
-    node: Node, columns: Sequence[tuple[FieldRef, StatField]], time_zone: str, statistics: Bounds
+    node: Node, columns: Sequence[tuple[FieldRef, StatField]], time_zone: str, statistics: Statistics
 ) -> pa.BooleanArray:
     """False for each file of constants for which `node` is TRUE of no choice of its values; True elsewhere."""
     found = [_constants(field, statistics) for _, field in columns]
@@ -121,7 +100,7 @@ def _may_match(
     return False
 
 
-def _constants(field: StatField, statistics: Bounds) -> _Constants:
+def _constants(field: StatField, statistics: Statistics) -> _Constants:
     counts = statistics.null_count(field)
     all_null = _flags(pc.equal(counts, statistics.num_records()))
     none_null = _flags(pc.equal(counts, arrow_scalar(0, pa.int64())))
@@ -140,7 +119,7 @@ def _constants(field: StatField, statistics: Bounds) -> _Constants:
     return _Constants(state, codes, values)
 
 
-def _same(field: StatField, statistics: Bounds) -> tuple[pa.Array, pa.Array]:
+def _same(field: StatField, statistics: Statistics) -> tuple[pa.Array, pa.Array]:
     """Whether both bounds are the same value and cannot be anything else, and the minima."""
     mins = statistics.bound(field, "min")
     maxs = pc.cast(statistics.bound(field, "max"), mins.type)

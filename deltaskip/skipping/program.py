@@ -6,26 +6,18 @@ AnyOf combine two-valued lanes, so evaluation needs no third value: what cannot 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.nodes import FieldRef, Node
-from deltaskip.kernels.compare import compare_columns_int64, compare_decimal128, compare_double, compare_int64
-from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
-from deltaskip.kernels.in_range import in_range_double, in_range_int64
-from deltaskip.kernels.lane import Lane, and_lanes, constant_lane, or_lanes
-from deltaskip.schema.arrow_values import TRUE, arrow_scalar
-from deltaskip.skipping.constants import constant_files
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
-from deltaskip.skipping.spans import any_span, cycle_hits
 from deltaskip.stats.collated_bounds import CollatedColumn, Op, collated_leaf
-from deltaskip.stats.layout import CUT_FROM, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
+from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 
 __all__ = [
     "AllOf",
@@ -48,7 +40,6 @@ __all__ = [
     "Statistics",
     "Term",
     "ValuesPossible",
-    "evaluate",
     "leaves_of",
     "terms_of",
 ]
@@ -259,56 +250,6 @@ class Statistics(Protocol):
         ...
 
 
-PartitionEvaluator = Callable[[PartitionTerm], Lane]
-
-
-def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator) -> Lane:
-    """The keep lane of `term`, one byte a row of `statistics`."""
-    match term:
-        case Keep():
-            return constant_lane(statistics.num_rows, True)
-        case Drop():
-            return constant_lane(statistics.num_rows, False)
-        case Leaf(_, inner):
-            return evaluate(inner, statistics, partitions)
-        case AllOf(children):
-            lane = evaluate(children[0], statistics, partitions)
-            for child in children[1:]:
-                and_lanes(lane, evaluate(child, statistics, partitions))
-            return lane
-        case AnyOf(children):
-            lane = evaluate(children[0], statistics, partitions)
-            for child in children[1:]:
-                or_lanes(lane, evaluate(child, statistics, partitions))
-            return lane
-        case Bound():
-            return _guard_nan(_bound(term, statistics), term.nan_matches, statistics)
-        case AnyPoint():
-            return _guard_nan(_any_point(term, statistics), term.nan_matches, statistics)
-        case NotOnly():
-            return _guard_nan(_not_only(term, statistics), term.nan_matches, statistics)
-        case AnySpan():
-            return _lane(any_span(term.lows, term.highs, *_int64_bounds(term.field, statistics)))
-        case CycleTerm():
-            bounds = _int64_bounds(term.field, statistics)
-            return _lane(cycle_hits(term.cycle, term.low, term.high, *bounds))
-        case ConstantTerm(node, columns, time_zone):
-            return _lane(constant_files(node, columns, time_zone, statistics))
-        case CollatedBound():
-            return statistics.collated(term.field, term.side, term.keys, term.collation).keep(term.op, term.value)
-        case CollatedPrefix():
-            lows = statistics.collated(term.field, "min", term.keys, term.collation)
-            return lows.may_start_with(statistics.collated(term.field, "max", term.keys, term.collation), term.prefix)
-        case NullsPossible(column):
-            return compare_int64(statistics.null_count(column), "ne", 0)
-        case ValuesPossible(column):
-            return compare_columns_int64(statistics.null_count(column), statistics.num_records(), "ne")
-        case PartitionTerm():
-            return partitions(term)
-        case _:
-            return constant_lane(statistics.num_rows, True)
-
-
 def terms_of(term: Term) -> Iterator[Term]:
     """`term` and everything below it, outermost first."""
     yield term
@@ -361,62 +302,3 @@ def _guarded(term: Term) -> bool:
             return any(field.kind is BoundKind.DOUBLE for _, field in columns)
         case _:
             return False
-
-
-def _bound(term: Bound, statistics: Statistics) -> Lane:
-    values = statistics.bound(term.field, term.side)
-    value = term.value
-    match term.field.kind:
-        case BoundKind.INT64:
-            assert isinstance(value, int)
-            return compare_int64(values, term.op, value)
-        case BoundKind.DOUBLE:
-            assert isinstance(value, float)
-            return compare_double(values, term.op, value)
-        case BoundKind.DECIMAL:
-            assert isinstance(value, int)
-            return compare_decimal128(values, term.op, value)
-        case BoundKind.TEXT:
-            assert isinstance(value, bytes)
-            if term.side == "max":
-                return max_may_reach(values, value, CUT_FROM, strict=term.op == "gt")
-            return compare_binary(values, term.op, value)
-        case _:
-            return constant_lane(statistics.num_rows, True)
-
-
-def _any_point(term: AnyPoint, statistics: Statistics) -> Lane:
-    mins, maxs = statistics.bound(term.field, "min"), statistics.bound(term.field, "max")
-    match term.field.kind:
-        case BoundKind.INT64:
-            return in_range_int64(mins, maxs, term.points)
-        case BoundKind.DOUBLE:
-            return in_range_double(mins, maxs, term.points)
-        case BoundKind.TEXT:
-            return in_range_binary(mins, maxs, term.points, CUT_FROM)
-        case _:
-            return constant_lane(statistics.num_rows, True)
-
-
-def _not_only(term: NotOnly, statistics: Statistics) -> Lane:
-    mins, maxs = statistics.bound(term.field, "min"), statistics.bound(term.field, "max")
-    points = pc.cast(term.points, mins.type)
-    constant = pc.and_(pc.equal(mins, pc.cast(maxs, mins.type)), pc.is_in(mins, value_set=points, skip_nulls=True))
-    if term.field.kind is BoundKind.TEXT:
-        constant = pc.and_(constant, pc.less(pc.binary_length(mins), arrow_scalar(CUT_FROM, pa.int32())))
-    keep = pc.fill_null(pc.invert(constant), TRUE)
-    return _lane(keep)
-
-
-def _int64_bounds(field: StatField, statistics: Statistics) -> tuple[pa.Array, pa.Array]:
-    return statistics.bound(field, "min"), statistics.bound(field, "max")
-
-
-def _guard_nan(lane: Lane, nan_matches: bool, statistics: Statistics) -> Lane:
-    if nan_matches:
-        or_lanes(lane, _lane(pc.invert(statistics.nan_recorded())))
-    return lane
-
-
-def _lane(keep: pa.BooleanArray) -> Lane:
-    return compare_int64(keep, "ne", 0)

@@ -18,7 +18,8 @@ from deltaskip.kernels.lane import Lane
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.skipping.program import PartitionTerm, Program, Term, evaluate
+from deltaskip.skipping.evaluate import evaluate
+from deltaskip.skipping.program import PartitionTerm, Program, Term
 from deltaskip.stats.collated_bounds import CollatedColumn
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import CUT_FROM, PARTITION_VALUES, BoundKind, Side, StatField, StatLeaf

@@ -21,11 +21,12 @@ from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
+from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.explain.explain import Explain, explain
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
 from deltaskip.skipping.min_max import exact_extreme
 from deltaskip.skipping.partition_terms import PartitionTruth
-from deltaskip.skipping.program import PartitionTerm, Program, evaluate
+from deltaskip.skipping.program import PartitionTerm, Program
 from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.not_true import not_true
 from deltaskip.skipping.proofs.rewrite import rewrite
