@@ -19,6 +19,8 @@ __all__ = [
     "ARITHMETIC",
     "COMPARISONS",
     "MAX_DEPTH",
+    "MIRRORED",
+    "NEGATED",
     "And",
     "Call",
     "Case",
@@ -44,6 +46,10 @@ __all__ = [
 ]
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=", "<=>")
+MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+"""The operator that compares exchanged operands: `a < b` is `b > a`."""
+NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+"""The operator of a negated comparison: NOT (a < b) is a >= b. `<=>` has none."""
 # Deeper trees would exhaust the stack of the recursive passes; they are kept whole as Opaque.
 MAX_DEPTH = 100
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")

@@ -29,6 +29,8 @@ from decimal import Decimal
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import (
+    MIRRORED,
+    NEGATED,
     And,
     Call,
     Case,
@@ -53,9 +55,6 @@ FALSE = Literal(False, BOOLEAN)
 
 # NOT IN proves little (only files of one value); a long list is not worth a node a value.
 NOT_IN_LIMIT = 16
-
-_NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
 def normalize(node: Node) -> Node:
@@ -120,7 +119,7 @@ def _any_of(parts: Iterable[Node]) -> Node:
 
 def _literal_right(node: Compare) -> Compare:
     if isinstance(node.left, Literal) and not isinstance(node.right, Literal):
-        return Compare(_MIRRORED[node.op], node.right, node.left)
+        return Compare(MIRRORED[node.op], node.right, node.left)
     return node
 
 
@@ -133,7 +132,7 @@ def _comparison(node: Compare, negated: bool) -> Node:
         return FALSE
     if op in ("=", "!=") and _is_predicate(left) and isinstance(right, Literal):
         return _positive(left, negated ^ ((right.value is False) == (op == "=")))
-    return Compare(_NEGATED[op], left, right) if negated else node
+    return Compare(NEGATED[op], left, right) if negated else node
 
 
 def _null_safe(node: Compare, negated: bool) -> Node:

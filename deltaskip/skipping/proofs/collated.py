@@ -28,7 +28,19 @@ from deltaskip.collations.names import LCASE, parse_name
 from deltaskip.collations.registry import evaluator, find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.collation import comparison_collation
-from deltaskip.expr.nodes import Collate, Compare, FieldRef, In, Like, Literal, Node, Not, StartsWith
+from deltaskip.expr.nodes import (
+    MIRRORED,
+    NEGATED,
+    Collate,
+    Compare,
+    FieldRef,
+    In,
+    Like,
+    Literal,
+    Node,
+    Not,
+    StartsWith,
+)
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, Term, ValuesPossible
 from deltaskip.skipping.proofs.preimage.like import prefix_of
 from deltaskip.skipping.proofs.terms import all_of, any_of
@@ -36,8 +48,6 @@ from deltaskip.stats.layout import StatField
 
 __all__ = ["Collations", "collated_term", "in_binary_order", "spellings"]
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _BOUNDS: dict[str, tuple[tuple[str, Op], ...]] = {
     "=": (("min", "le"), ("max", "ge")),
     "<": (("min", "lt"),),
@@ -195,7 +205,7 @@ class _Subject:
 def _term(node: Node, reader: _Reader) -> Term | None:
     match node:
         case Compare(op, left, right) if isinstance(_stripped(left), Literal):
-            return _compared(reader, _MIRRORED.get(op, op), right, left)
+            return _compared(reader, MIRRORED[op], right, left)
         case Compare(op, left, right):
             return _compared(reader, op, left, right)
         case Not(Compare("<=>", left, right)):
@@ -204,8 +214,8 @@ def _term(node: Node, reader: _Reader) -> Term | None:
             if unequal is None or not isinstance(subject, _Subject):
                 return unequal
             return any_of([NullsPossible(subject.field), unequal])
-        case Not(Compare(op, left, right)) if op in _NEGATED:
-            return _term(Compare(_NEGATED[op], left, right), reader)
+        case Not(Compare(op, left, right)) if op in NEGATED:
+            return _term(Compare(NEGATED[op], left, right), reader)
         case In(child, values):
             found = reader.subject(child, *values)
             return found.listed(_values(values)) if isinstance(found, _Subject) else found

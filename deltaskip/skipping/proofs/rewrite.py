@@ -27,6 +27,8 @@ from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import (
+    MIRRORED,
+    NEGATED,
     And,
     Call,
     Cast,
@@ -74,8 +76,6 @@ from deltaskip.stats.layout import PARTITION_VALUES, StatField, widened_types
 
 __all__ = ["rewrite"]
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _PLAIN_PARTITIONS = (BYTE, SHORT, INTEGER, LONG, DATE)
 _UNFOLDED = 64
 """Leaves into which CASE and COALESCE of one leaf may unfold."""
@@ -188,11 +188,11 @@ class _Rewriter:
             case Compare(op, left, Literal(value)) if not isinstance(left, Literal):
                 return self._compared("=" if op == "<=>" else op, left, value)
             case Compare(op, Literal() as left, right) if not isinstance(right, Literal):
-                return self._values(Compare(_MIRRORED.get(op, op), right, left))
+                return self._values(Compare(MIRRORED[op], right, left))
             case Not(Compare("<=>", left, Literal(value)) | Compare("<=>", Literal(value), left)):
                 return self._compared("!=", left, value, null=True)
-            case Not(Compare(op, left, right)) if op in _NEGATED:
-                return self._values(Compare(_NEGATED[op], left, right))
+            case Not(Compare(op, left, right)) if op in NEGATED:
+                return self._values(Compare(NEGATED[op], left, right))
             case In(child, values):
                 return self._listed(child, values, False)
             case Not(In(child, values)):
