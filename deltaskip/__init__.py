@@ -1,10 +1,23 @@
-"""deltaskip: which files of a Delta table can hold rows that match a predicate, read just those through Spark."""
+"""deltaskip: which files of a Delta table can contain rows that match a predicate, read just those through Spark."""
 
+from deltaskip.actions import (
+    AddCdcFile,
+    AddFile,
+    CommitInfo,
+    DeletionVectorDescriptor,
+    Format,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    Sidecar,
+)
 from deltaskip.collations.call import collation
 from deltaskip.collations.collation import Collation
+from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import register_icu
 from deltaskip.collations.registry import AvailableCollations, available_collations
 from deltaskip.errors import (
+    ChecksumWarning,
     CollationUnavailable,
     CommitConflict,
     CorruptDeletionVector,
@@ -15,50 +28,76 @@ from deltaskip.errors import (
     InvalidArgumentType,
     InvalidCollation,
     InvalidCommit,
+    MaintenanceWarning,
     NotProvable,
     PredicateError,
     SchemaError,
     SparkUnavailable,
+    StatisticsWarning,
     StorageError,
     TableNotFound,
     UnsupportedFeature,
     VersionNotFound,
 )
 from deltaskip.expr.column import ColumnExpr, col, lit
+from deltaskip.log.checkpoint.written import WrittenCheckpoint
+from deltaskip.log.history import HistoryEntry
+from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.explain.explain import Explain, LeafReport
 from deltaskip.skipping.scan import Scan
-from deltaskip.stats.batch import StatisticsWarning
+from deltaskip.stats.coverage import Advice, ColumnCoverage, TableCoverage
 from deltaskip.table.table import DeltaTable
+from deltaskip.txn.recompute.recomputed import Recomputed
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AddCdcFile",
+    "AddFile",
+    "Advice",
     "AvailableCollations",
+    "ChecksumWarning",
     "Collation",
+    "CollationId",
     "CollationUnavailable",
+    "ColumnCoverage",
     "ColumnExpr",
     "CommitConflict",
+    "CommitInfo",
     "CorruptDeletionVector",
     "CorruptLog",
     "DataFileMissing",
+    "DeletionVectorDescriptor",
     "DeltaSkipError",
     "DeltaTable",
     "Explain",
+    "Format",
+    "HistoryEntry",
     "InvalidArgument",
     "InvalidArgumentType",
     "InvalidCollation",
     "InvalidCommit",
     "LeafReport",
+    "MaintenanceWarning",
+    "Metadata",
     "NotProvable",
     "PredicateError",
+    "Protocol",
+    "Recomputed",
+    "RemoveFile",
     "Scan",
     "SchemaError",
+    "Sidecar",
     "SparkUnavailable",
     "StatisticsWarning",
     "StorageError",
+    "StructField",
+    "StructType",
+    "TableCoverage",
     "TableNotFound",
     "UnsupportedFeature",
     "VersionNotFound",
+    "WrittenCheckpoint",
     "__version__",
     "available_collations",
     "col",

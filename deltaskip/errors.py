@@ -1,9 +1,12 @@
-"""Every error deltaskip raises: one root, and a builtin second base for each leaf.
+"""Exceptions and warnings of deltaskip.
 
-A message is one sentence that names the table (or the text at fault), the version where there is one, and what to do.
+Every exception derives from `DeltaSkipError` and from one builtin exception, so that `except ValueError` or
+`except FileNotFoundError` work as well. A message names the table or the argument, the version if there is one, and
+what to do.
 """
 
 __all__ = [
+    "ChecksumWarning",
     "CollationUnavailable",
     "CommitConflict",
     "CorruptDeletionVector",
@@ -14,10 +17,12 @@ __all__ = [
     "InvalidArgumentType",
     "InvalidCollation",
     "InvalidCommit",
+    "MaintenanceWarning",
     "NotProvable",
     "PredicateError",
     "SchemaError",
     "SparkUnavailable",
+    "StatisticsWarning",
     "StorageError",
     "TableNotFound",
     "UnsupportedFeature",
@@ -26,7 +31,7 @@ __all__ = [
 
 
 class DeltaSkipError(Exception):
-    """Root of every error that this package raises on purpose."""
+    """Base class of all exceptions that deltaskip raises."""
 
 
 class InvalidArgument(DeltaSkipError, ValueError):
@@ -38,31 +43,31 @@ class InvalidArgumentType(DeltaSkipError, TypeError):
 
 
 class TableNotFound(DeltaSkipError, FileNotFoundError):
-    """There is no Delta log at the path."""
+    """The path does not contain a Delta log."""
 
 
 class VersionNotFound(DeltaSkipError, LookupError):
-    """The table has no such version, or no longer the files to rebuild it."""
+    """The version does not exist, or the log files that it is read from were deleted."""
 
 
 class CorruptLog(DeltaSkipError, ValueError):
-    """The log breaks the protocol: a gap, a damaged file, a missing part."""
+    """The log violates the Delta protocol: a missing commit, a damaged file, an incomplete checkpoint."""
 
 
 class CorruptDeletionVector(CorruptLog):
-    """A deletion vector has the wrong size, checksum, magic number or contents."""
+    """A deletion vector has a wrong size, checksum, magic number or content."""
 
 
 class SchemaError(DeltaSkipError, ValueError):
-    """A schema, type or column mapping that the protocol does not allow."""
+    """A schema, data type or column mapping is not valid in the Delta protocol."""
 
 
 class UnsupportedFeature(DeltaSkipError, RuntimeError):
-    """The table needs a protocol version or table feature that is not supported here."""
+    """The table requires a protocol version or table feature that deltaskip does not support."""
 
 
 class PredicateError(DeltaSkipError, ValueError):
-    """A predicate that cannot be parsed or does not fit the table's schema."""
+    """The predicate cannot be parsed, or does not match the table's schema."""
 
 
 class NotProvable(PredicateError):
@@ -73,18 +78,20 @@ class NotProvable(PredicateError):
 
 
 class CollationUnavailable(DeltaSkipError, LookupError):
-    """No library of the collation's exact version is in this process."""
+    """This process has no library that implements the exact version of the collation."""
 
 
 class InvalidCollation(DeltaSkipError, ValueError):
-    """A text that is no collation identifier, or no name that its provider knows."""
+    """The text is not a collation identifier, or its provider does not know the name."""
 
 
 class CommitConflict(DeltaSkipError, RuntimeError):
-    """Another writer committed something that this transaction depends on.
+    """Another writer committed a change that conflicts with this transaction.
 
-    kind: what met: "protocol", "metadata", "append", "delete-read", "delete-delete", "add-add", "transaction",
-    "domain", "cleaned up" or "busy". paths: files at fault, as logged; a transaction without them may succeed.
+    Attributes:
+        kind: Type of the conflict: "protocol", "metadata", "append", "delete-read", "delete-delete", "add-add",
+            "transaction", "domain", "cleaned up" or "busy".
+        paths: Conflicting files, as logged. The transaction may succeed without them; see `Transaction.leave_out`.
     """
 
     def __init__(self, message: str, kind: str = "", paths: tuple[str, ...] = ()) -> None:
@@ -94,21 +101,37 @@ class CommitConflict(DeltaSkipError, RuntimeError):
 
 
 class InvalidCommit(DeltaSkipError, ValueError):
-    """Actions that the protocol does not allow in one commit, or not on this table."""
+    """The protocol does not allow these actions in one commit, or not on this table."""
 
 
 class DataFileMissing(DeltaSkipError, FileNotFoundError):
-    """The snapshot names a data file that storage does not hold."""
+    """A data file of the snapshot does not exist in storage."""
 
 
 class SparkUnavailable(DeltaSkipError, ImportError):
-    """PySpark or the Java that it needs is not installed."""
+    """PySpark, or the Java runtime that it requires, is not installed."""
 
     @classmethod
     def without_pyspark(cls, act: str) -> "SparkUnavailable":
-        """That `act`, the beginning of a sentence, needs pyspark."""
-        return cls(f"{act} needs pyspark, which is not installed: run pip install 'deltaskip[spark]'.")
+        """Return the error for an operation that needs PySpark.
+
+        Args:
+            act: The operation as the beginning of a sentence, such as `Reading s3://bucket/table`.
+        """
+        return cls(f"{act} needs PySpark, which is not installed. Run: pip install 'deltaskip[spark]'")
 
 
 class StorageError(DeltaSkipError, OSError):
-    """Storage refused or failed: permissions, network, an unknown scheme."""
+    """A storage operation failed: missing permissions, network errors, an unknown URI scheme."""
+
+
+class ChecksumWarning(UserWarning):
+    """A version checksum (`.crc`) is damaged or contradicts the log; the log was used."""
+
+
+class StatisticsWarning(UserWarning):
+    """Statistics of a file are malformed; they were ignored and the file was kept."""
+
+
+class MaintenanceWarning(UserWarning):
+    """A commit succeeded, but the version checksum, checkpoint or log cleanup after it failed."""

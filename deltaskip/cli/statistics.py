@@ -17,7 +17,7 @@ from deltaskip.skipping.spark_room import spark_room
 if TYPE_CHECKING:
     from deltaskip.spark.recompute.plan import RecomputePlan
     from deltaskip.table.table import DeltaTable
-    from deltaskip.txn.recompute.commit import Recomputed
+    from deltaskip.txn.recompute.recomputed import Recomputed
 
 _BATCH_FILES = 20_000
 

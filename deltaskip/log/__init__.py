@@ -1,7 +1,6 @@
 """The log: file names, segments, checkpoints, replay, checksums, snapshots, history."""
 
 from deltaskip.log.checkpoint.read import CheckpointPart
-from deltaskip.log.checksum import ChecksumWarning
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
 from deltaskip.log.history import HistoryEntry, history, version_at_timestamp
 from deltaskip.log.loading import load_snapshot, refresh
@@ -13,7 +12,6 @@ __all__ = [
     "LOG_FOLDER",
     "CheckpointPart",
     "CheckpointRef",
-    "ChecksumWarning",
     "HistoryEntry",
     "Kind",
     "LogFile",

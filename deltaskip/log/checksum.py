@@ -11,11 +11,7 @@ from typing import Any
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.log.table_state import StateChange
 
-__all__ = ["Checksum", "ChecksumWarning", "file_differences", "parse_checksum", "state_differences"]
-
-
-class ChecksumWarning(UserWarning):
-    """A version checksum is damaged, or says something else than the log."""
+__all__ = ["Checksum", "file_differences", "parse_checksum", "state_differences"]
 
 
 @dataclass(frozen=True, slots=True)

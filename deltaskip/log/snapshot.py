@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
-from deltaskip.errors import CorruptLog
+from deltaskip.errors import ChecksumWarning, CorruptLog
 from deltaskip.features.registry import check_readable
 from deltaskip.log.checkpoint.adds import count_live, part_adds
 from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
-from deltaskip.log.checksum import Checksum, ChecksumWarning, file_differences, parse_checksum, state_differences
+from deltaskip.log.checksum import Checksum, file_differences, parse_checksum, state_differences
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, read_commits
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after

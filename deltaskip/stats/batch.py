@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
+from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
@@ -17,14 +18,10 @@ from deltaskip.stats.collated_bounds import CollatedColumn, collated_leaf, merge
 from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 
-__all__ = ["ColumnStore", "FileStats", "StatisticsSource", "StatisticsWarning", "stats_of_texts"]
+__all__ = ["ColumnStore", "FileStats", "StatisticsSource", "stats_of_texts"]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
-
-
-class StatisticsWarning(UserWarning):
-    """A statistic in the log has the wrong JSON type or is no JSON at all; it counts as missing."""
 
 
 class ColumnStore(Protocol):

@@ -22,8 +22,8 @@ from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
 
 if TYPE_CHECKING:
-    from deltaskip.log.checkpoint.write import WrittenCheckpoint
-    from deltaskip.txn.recompute.commit import Recomputed
+    from deltaskip.log.checkpoint.written import WrittenCheckpoint
+    from deltaskip.txn.recompute.recomputed import Recomputed
     from deltaskip.txn.transaction import Transaction
 
 __all__ = ["DeltaTable"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from deltaskip.errors import MaintenanceWarning
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
@@ -11,11 +12,7 @@ from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.table_properties import checkpoint_interval, flag
 from deltaskip.storage.kill_points import step
 
-__all__ = ["MaintenanceWarning", "after_commit"]
-
-
-class MaintenanceWarning(UserWarning):
-    """A commit is in the log, and the checkpoint or clean-up that was due with it failed."""
+__all__ = ["after_commit"]
 
 
 def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> None:

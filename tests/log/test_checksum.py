@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from deltaskip.errors import CorruptLog
-from deltaskip.log import ChecksumWarning
+from deltaskip.errors import ChecksumWarning, CorruptLog
 from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
 
 

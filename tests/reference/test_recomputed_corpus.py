@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.reference,
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning"),
-    pytest.mark.filterwarnings("ignore::deltaskip.log.ChecksumWarning"),
+    pytest.mark.filterwarnings("ignore::deltaskip.ChecksumWarning"),
 ]
 
 

@@ -12,10 +12,9 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions import Metadata
-from deltaskip.errors import CommitConflict, StorageError
+from deltaskip.errors import CommitConflict, MaintenanceWarning, StorageError
 from deltaskip.log import checksum_writing
 from deltaskip.txn import after_commit as module
-from deltaskip.txn.after_commit import MaintenanceWarning
 from tests.txn.tables import append, file, gone, make_table, paths, vector
 
 

@@ -322,7 +322,7 @@ def test_a_checkpoint_that_was_cleaned_up_is_a_conflict_and_no_damage(tmp_path: 
     assert paths(tmp_path / "t") == ["a", "b"]
 
 
-@pytest.mark.filterwarnings("ignore::deltaskip.log.ChecksumWarning")
+@pytest.mark.filterwarnings("ignore::deltaskip.ChecksumWarning")
 def test_another_table_at_the_path_is_a_conflict(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t")
     append(table, file("a"))

@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +24,7 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log.checkpoint.parquet_file import CheckpointFile
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.checkpoint.rows import STATE_TYPES, AddRows, state_rows
+from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
@@ -35,28 +35,11 @@ from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.kill_points import step
 
-__all__ = ["WrittenCheckpoint", "write_checkpoint"]
+__all__ = ["write_checkpoint"]
 
 _GROUP_ROWS = 50_000
 _SIDECAR_ROWS = 250_000
 _MILLISECONDS = 1_000_000
-
-
-@dataclass(slots=True)
-class WrittenCheckpoint:
-    """What was written: number of actions, of active files and their bytes; `path` is the checkpoint's own file.
-
-    written: False where a checkpoint of the version was there already.
-    """
-
-    version: int
-    path: str
-    written: bool = True
-    num_actions: int = 0
-    num_adds: int = 0
-    table_bytes: int = 0
-    size_bytes: int = 0
-    sidecars: list[Sidecar] = field(default_factory=list)
 
 
 def write_checkpoint(

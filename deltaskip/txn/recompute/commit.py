@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -21,10 +20,11 @@ from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.txn.collation_versions import announce
+from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.winners import read_winners
 
-__all__ = ["RESULT_SCHEMA", "Recomputed", "commit_statistics", "run_parameters"]
+__all__ = ["RESULT_SCHEMA", "commit_statistics", "run_parameters"]
 
 RESULT_SCHEMA = pa.schema(
     [
@@ -43,23 +43,6 @@ RESULT_SCHEMA = pa.schema(
 _STATE_ATTEMPTS = 10
 
 Begin = Callable[[Snapshot], Transaction]
-
-
-@dataclass(slots=True)
-class Recomputed:
-    """What a recomputation has done so far.
-
-    files: whose statistics were committed. unchanged: whose statistics the log had already, in whatever spelling.
-    left_out: paths, as logged, of files that other writers ended or replaced meanwhile. rows, bytes: of the files that
-    were looked at. versions: of the table, one a commit.
-    """
-
-    files: int = 0
-    unchanged: int = 0
-    rows: int = 0
-    bytes: int = 0
-    left_out: list[str] = field(default_factory=list)
-    versions: list[int] = field(default_factory=list)
 
 
 def run_parameters(request: StatisticsRequest, complete: bool) -> dict[str, Any]:

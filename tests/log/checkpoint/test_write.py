@@ -17,7 +17,8 @@ import pytest
 from deltaskip.errors import CorruptLog, SchemaError, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.log import Snapshot, load_snapshot
-from deltaskip.log.checkpoint.write import WrittenCheckpoint, write_checkpoint
+from deltaskip.log.checkpoint.write import write_checkpoint
+from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.last_checkpoint import checksum, parse_hint
 from deltaskip.log.live_adds import live_adds
 from deltaskip.log.tombstones import tombstones

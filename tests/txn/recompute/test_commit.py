@@ -15,7 +15,8 @@ from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION as OPERATION
 from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
-from deltaskip.txn.recompute.commit import RESULT_SCHEMA, Recomputed, commit_statistics
+from deltaskip.txn.recompute.commit import RESULT_SCHEMA, commit_statistics
+from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
 from tests.builder import TableBuilder, add, bounds, remove
 

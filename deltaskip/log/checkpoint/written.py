@@ -1,0 +1,34 @@
+"""The result of writing a checkpoint, apart from the code that writes, so that importing it is cheap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from deltaskip.actions import Sidecar
+
+__all__ = ["WrittenCheckpoint"]
+
+
+@dataclass(slots=True)
+class WrittenCheckpoint:
+    """The checkpoint of one version.
+
+    Attributes:
+        version: Version of the table.
+        path: Location of the checkpoint file.
+        written: False if the version had a checkpoint already; the sizes below are then 0.
+        num_actions: Number of actions in the checkpoint.
+        num_adds: Number of active files.
+        table_bytes: Size of the active files in bytes.
+        size_bytes: Size of the checkpoint and its sidecars in bytes.
+        sidecars: Sidecar files of a V2 checkpoint.
+    """
+
+    version: int
+    path: str
+    written: bool = True
+    num_actions: int = 0
+    num_adds: int = 0
+    table_bytes: int = 0
+    size_bytes: int = 0
+    sidecars: list[Sidecar] = field(default_factory=list)
