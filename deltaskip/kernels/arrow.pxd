@@ -1,6 +1,6 @@
 """Arrow's C data interface, checked views over arrays that come in, and growable buffers for arrays that go out."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef extern from *:
@@ -35,20 +35,37 @@ cdef extern from *:
         ArrowArray* dictionary
 
 
+cdef enum:
+    NO_MEMORY = -1
+
+
+cdef struct Decimal128:
+    # Two's complement, little endian: `high` decides, then `low` as an unsigned number.
+    uint64_t low
+    int64_t high
+
+
 cdef class PrimitiveView:
-    """A fixed-width Arrow array, its capsules held as owner; `values` already points past the array's offset."""
+    """A fixed-width Arrow array; `owner` keeps its capsules alive. `width` is the number of bytes of an item.
+
+    `values` points at item 0 of the array, past its offset. Booleans are packed eight to a byte, so their width is 0,
+    `values` points at the start of their bitmap, and item i is bit `offset + i` of it, as in `validity`.
+    """
     cdef object owner
     cdef const uint8_t* values
     cdef const uint8_t* validity
     cdef readonly int64_t length
     cdef readonly int64_t offset
+    cdef readonly int64_t width
     cdef readonly bytes format
     cdef bint is_valid(self, int64_t i) noexcept nogil
 
 
 cdef class BinaryView:
-    """A string, large_string, binary or large_binary array, its capsules held as owner; element i is
-    data[start(i) : end(i)], every offset checked against its neighbours when the view was made."""
+    """A string, large_string, binary or large_binary array; `owner` keeps its capsules alive.
+
+    Item i is data[start(i) : end(i)]. The offsets are checked to be ordered and not negative when the view is made.
+    """
     cdef object owner
     cdef const int32_t* offsets32
     cdef const int64_t* offsets64
@@ -76,6 +93,6 @@ cdef class ByteBuffer:
     cdef int append_double(self, double value) noexcept nogil
 
 
-cdef PrimitiveView primitive_view(object array, int64_t item_bytes)
+cdef PrimitiveView primitive_view(object array)
 cdef BinaryView binary_view(object array)
 cdef int check(int code) except -1

@@ -11,10 +11,12 @@ from libc.string cimport memcpy
 
 
 cdef int check(int code) except -1:
-    """Turn a kernel's return code into an exception."""
-    if code == -1:
+    """Turn a kernel's return code into an exception: 0 is success, any code but NO_MEMORY a fault of the kernel."""
+    if code == 0:
+        return 0
+    if code == NO_MEMORY:
         raise MemoryError
-    return 0
+    raise RuntimeError(f"Internal error: a kernel returned the unknown code {code}.")
 
 
 cdef inline bint bit(const uint8_t* bitmap, int64_t i) noexcept nogil:
@@ -54,16 +56,49 @@ cdef ArrowArray* _import(object array, list capsules) except NULL:
     return c_array
 
 
-cdef PrimitiveView primitive_view(object array, int64_t item_bytes):
-    """View a fixed-width array of `item_bytes` an item; the caller checks the format it wants."""
+# Bytes of an item by Arrow's C format; booleans are bits. Decimals, timestamps and durations name parameters behind theirs.
+_WIDTHS = {
+    b"b": 0,
+    b"c": 1, b"C": 1,
+    b"s": 2, b"S": 2, b"e": 2,
+    b"i": 4, b"I": 4, b"f": 4, b"tdD": 4, b"tts": 4, b"ttm": 4,
+    b"l": 8, b"L": 8, b"g": 8, b"tdm": 8, b"ttu": 8, b"ttn": 8,
+}
+
+
+cdef int64_t _width(bytes fmt) except -1:
+    """Number of bytes of an item; 0 for booleans. Raises TypeError for a format that is not one of fixed width."""
+    if fmt.startswith((b"ts", b"tD")):
+        return 8
+    if fmt.startswith(b"d:"):
+        # d:precision,scale has 128 bits; d:precision,scale,bits names them.
+        parts = fmt.split(b",")
+        return int(parts[2]) // 8 if len(parts) == 3 else 16
+    width = _WIDTHS.get(fmt)
+    if width is None:
+        raise _not_fixed_width(fmt)
+    return width
+
+
+cdef object _not_fixed_width(bytes fmt):
+    return TypeError(f"Expected a fixed-width Arrow array, not format {fmt.decode()!r}.")
+
+
+cdef PrimitiveView primitive_view(object array):
+    """View an array of booleans, numbers, decimals, dates, times, timestamps or durations.
+
+    The caller checks the format. Raises TypeError for an array of another kind.
+    """
     cdef list capsules = []
     cdef ArrowArray* c_array = _import(array, capsules)
     cdef bytes fmt = capsules[2]
     cdef PrimitiveView view = PrimitiveView.__new__(PrimitiveView)
+    cdef int64_t width = _width(fmt)
     if c_array.n_buffers != 2:
-        raise TypeError(f"a fixed-width Arrow array is wanted, not format {fmt.decode()!r}")
+        raise _not_fixed_width(fmt)
     view.owner = capsules
     view.format = fmt
+    view.width = width
     view.length = c_array.length
     view.offset = c_array.offset
     view.validity = <const uint8_t*>c_array.buffers[0] if c_array.null_count != 0 else NULL
@@ -71,7 +106,7 @@ cdef PrimitiveView primitive_view(object array, int64_t item_bytes):
         raise ValueError("the Arrow array has no values buffer")
     view.values = <const uint8_t*>c_array.buffers[1]
     if view.values != NULL:
-        view.values += c_array.offset * item_bytes
+        view.values += c_array.offset * width
     return view
 
 

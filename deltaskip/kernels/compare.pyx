@@ -68,7 +68,7 @@ def compare_int64(object values, str op not None, object literal):
     literal: any int; beyond the values' range the answer is the same for every value.
     Raises TypeError on another format, ValueError on another operator.
     """
-    cdef PrimitiveView view = primitive_view(values, 0)
+    cdef PrimitiveView view = primitive_view(values)
     cdef int width = integer_width(view)
     cdef Comparison how = _comparison(op)
     cdef Lane lane = new_lane(view.length)
@@ -83,13 +83,13 @@ def compare_int64(object values, str op not None, object literal):
             expand_bits(view.values, view.offset, view.length, lane.keep)
             _compare_integers[int8_t](<const int8_t*>lane.keep, view.length, number, how, lane.keep)
         elif width == 1:
-            _compare_integers[int8_t](<const int8_t*>view.values + view.offset, view.length, number, how, lane.keep)
+            _compare_integers[int8_t](<const int8_t*>view.values, view.length, number, how, lane.keep)
         elif width == 2:
-            _compare_integers[int16_t](<const int16_t*>view.values + view.offset, view.length, number, how, lane.keep)
+            _compare_integers[int16_t](<const int16_t*>view.values, view.length, number, how, lane.keep)
         elif width == 4:
-            _compare_integers[int32_t](<const int32_t*>view.values + view.offset, view.length, number, how, lane.keep)
+            _compare_integers[int32_t](<const int32_t*>view.values, view.length, number, how, lane.keep)
         else:
-            _compare_integers[int64_t](<const int64_t*>view.values + view.offset, view.length, number, how, lane.keep)
+            _compare_integers[int64_t](<const int64_t*>view.values, view.length, number, how, lane.keep)
         keep_missing(view.validity, view.offset, view.length, lane.keep)
     return lane
 
@@ -100,7 +100,7 @@ def compare_double(object values, str op not None, double literal):
     NaN equals itself and is above everything else; -0.0 = 0.0.
     Raises TypeError on another format, ValueError on another operator.
     """
-    cdef PrimitiveView view = primitive_view(values, 0)
+    cdef PrimitiveView view = primitive_view(values)
     cdef Comparison how = _comparison(op)
     cdef Lane lane = new_lane(view.length)
     if view.format not in (b"f", b"g"):
@@ -116,9 +116,9 @@ def compare_double(object values, str op not None, double literal):
     cdef bint single = view.format == b"f"
     with nogil:
         if single:
-            _compare_reals[float](<const float*>view.values + view.offset, view.length, literal, how, lane.keep)
+            _compare_reals[float](<const float*>view.values, view.length, literal, how, lane.keep)
         else:
-            _compare_reals[double](<const double*>view.values + view.offset, view.length, literal, how, lane.keep)
+            _compare_reals[double](<const double*>view.values, view.length, literal, how, lane.keep)
         keep_missing(view.validity, view.offset, view.length, lane.keep)
     return lane
 
@@ -129,7 +129,7 @@ def compare_decimal128(object values, str op not None, object literal):
     literal: any int; beyond 128 bits the answer is the same for every value.
     Raises TypeError on another format, ValueError on another operator.
     """
-    cdef PrimitiveView view = primitive_view(values, 0)
+    cdef PrimitiveView view = primitive_view(values)
     cdef Comparison how = _comparison(op)
     cdef Lane lane = new_lane(view.length)
     cdef Decimal128 number = Decimal128(0, 0)
@@ -142,7 +142,7 @@ def compare_decimal128(object values, str op not None, object literal):
         number.low = literal & 0xFFFFFFFFFFFFFFFF
         number.high = literal >> 64
     with nogil:
-        _compare_decimals(<const Decimal128*>view.values + view.offset, view.length, number, how, lane.keep)
+        _compare_decimals(<const Decimal128*>view.values, view.length, number, how, lane.keep)
         keep_missing(view.validity, view.offset, view.length, lane.keep)
     return lane
 
@@ -152,17 +152,14 @@ def compare_columns_int64(object left, object right, str op not None):
 
     Kept where either side is null. Raises TypeError on other or unlike formats, ValueError on unlike lengths.
     """
-    cdef PrimitiveView a = primitive_view(left, 0)
-    cdef PrimitiveView b = primitive_view(right, 0)
+    cdef PrimitiveView a = primitive_view(left)
+    cdef PrimitiveView b = primitive_view(right)
     cdef int width = pair_width(a, b)
     cdef Comparison how = _comparison(op)
     cdef Lane lane = new_lane(a.length)
     cdef int64_t n = a.length
     cdef const uint8_t* x = a.values
     cdef const uint8_t* y = b.values
-    if n > 0:
-        x += a.offset * width
-        y += b.offset * width
     with nogil:
         if width == 1:
             _compare_columns[int8_t](<const int8_t*>x, <const int8_t*>y, n, how, lane.keep)

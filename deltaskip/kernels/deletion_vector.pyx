@@ -11,7 +11,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, check
+from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check
 from deltaskip.kernels.lane cimport Lane, new_lane
 from deltaskip.kernels.roaring_encode cimport row_indexes
 
@@ -40,7 +40,6 @@ cdef int64_t FIRST_ROWS = 1 << 24
 
 cdef enum Fault:
     FINE = 0
-    NO_MEMORY = -1
     SHORT = 1
     MAGIC = 2
     BUCKETS = 3
@@ -93,9 +92,9 @@ def decode(object data, int64_t expected_cardinality):
             fault = _decode(&cursor, expected_cardinality, out)
     finally:
         PyBuffer_Release(&view)
-    check(fault)
-    if fault != FINE:
+    if fault in REASONS:
         raise ValueError(f"the deletion vector is damaged: {REASONS[fault]}")
+    check(fault)
     return pa.Array.from_buffers(pa.int64(), out.size // 8, [None, pa.py_buffer(out)])
 
 
@@ -105,7 +104,7 @@ def live_rows(object indexes, int64_t start, int64_t length):
     indexes: ascending int64 as `decode` gives them. Raises ValueError for a negative start or length or for nulls.
     """
     cdef PrimitiveView view = row_indexes(indexes)
-    cdef const int64_t* values = <const int64_t*>view.values + view.offset
+    cdef const int64_t* values = <const int64_t*>view.values
     if start < 0 or length < 0 or start > INT64_MAX - length:
         raise ValueError(f"there are no rows {start} to {start} + {length}")
     cdef Lane lane = new_lane(length)

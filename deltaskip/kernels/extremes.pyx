@@ -40,11 +40,10 @@ def integer_extremes(object values):
 
     Raises TypeError on another format.
     """
-    cdef PrimitiveView view = primitive_view(values, 0)
+    cdef PrimitiveView view = primitive_view(values)
     cdef int width = integer_width(view)
     if width == 0:
         raise wrong_format("a signed integer, date32 or timestamp", view.format)
-    view.values += view.offset * width
     cdef int64_t[2] found
     found[0], found[1] = INT64_MAX, INT64_MIN
     with nogil:
@@ -65,12 +64,11 @@ def float_extremes(object values):
     NaN is the greatest value, the least only where there is no other. -0.0 equals 0.0, and the first of them is given.
     Raises TypeError on another format.
     """
-    cdef PrimitiveView view = primitive_view(values, 0)
+    cdef PrimitiveView view = primitive_view(values)
     cdef RealExtremes found = RealExtremes(0, 0, False)
     if view.format not in (b"f", b"g"):
         raise wrong_format("float or double", view.format)
     cdef bint single = view.format == b"f"
-    view.values += view.offset * (4 if single else 8)
     cdef double infinity = float("inf")
     found.least, found.greatest = infinity, -infinity
     with nogil:
@@ -88,7 +86,7 @@ def decimal_extremes(object values):
 
     Raises TypeError on another format.
     """
-    cdef PrimitiveView view = primitive_view(values, 16)
+    cdef PrimitiveView view = primitive_view(values)
     cdef Decimal128 least, greatest
     cdef bint some
     if not view.format.startswith(b"d:") or view.format.count(b",") != 1:
@@ -117,13 +115,12 @@ def used_entries(object codes, int64_t entries):
 
     codes: int8 to int64. Raises TypeError on another format, ValueError on a code outside the dictionary.
     """
-    cdef PrimitiveView view = primitive_view(codes, 0)
+    cdef PrimitiveView view = primitive_view(codes)
     cdef int width = integer_width(view)
     cdef Lane lane = new_lane(entries)
     cdef bint inside
     if width == 0:
         raise wrong_format("a signed integer", view.format)
-    view.values += view.offset * width
     with nogil:
         memset(lane.keep, 0, entries)
         if width == 1:

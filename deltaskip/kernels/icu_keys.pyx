@@ -6,11 +6,11 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view
+from deltaskip.kernels.arrow cimport NO_MEMORY, BinaryView, ByteBuffer, binary_view
 from deltaskip.kernels.icu_library cimport IcuCollator
 from deltaskip.kernels.icu_ascii cimport LONGEST_ASCII, AsciiKeys, ascii_keys
 from deltaskip.kernels.icu_texts cimport (
-    ICU_FAILED, NO_MEMORY, TOO_LONG, Text, Texts, check_icu, text_at, texts_of, validity_of
+    ICU_FAILED, TOO_LONG, Text, Texts, check_icu, text_at, texts_of, validity_of
 )
 from deltaskip.kernels.lane cimport is_valid
 

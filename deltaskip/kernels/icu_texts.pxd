@@ -5,7 +5,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from deltaskip.kernels.arrow cimport BinaryView
 
 cdef enum:
-    NO_MEMORY = -1
     TOO_LONG = -2
     ICU_FAILED = -3
 

@@ -11,13 +11,11 @@ from deltaskip.kernels.lane cimport is_valid
 
 
 cdef int check_icu(int code) except -1:
-    if code == NO_MEMORY:
-        raise MemoryError
     if code == TOO_LONG:
         raise ValueError("a string has 1 GiB or more, which is too long for ICU")
     if code == ICU_FAILED:
         raise MemoryError("ICU could not compare two strings")
-    return 0
+    return check(code)
 
 
 cdef Texts texts_of(BinaryView view, bint rtrim):

@@ -28,13 +28,13 @@ def in_range_int64(object mins, object maxs, object points):
     mins, maxs: one format that compare_int64 takes, booleans excepted. points: int64, ascending, without nulls; without
     points no row is kept. Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
     """
-    cdef PrimitiveView low = primitive_view(mins, 0)
-    cdef PrimitiveView high = primitive_view(maxs, 0)
-    cdef PrimitiveView view = primitive_view(points, 0)
+    cdef PrimitiveView low = primitive_view(mins)
+    cdef PrimitiveView high = primitive_view(maxs)
+    cdef PrimitiveView view = primitive_view(points)
     cdef int width = pair_width(low, high)
     if view.format != b"l":
         raise wrong_format("int64 points", view.format)
-    cdef const int64_t* p = <const int64_t*>view.values + view.offset
+    cdef const int64_t* p = <const int64_t*>view.values
     cdef Lane lane = new_lane(low.length)
     cdef bint ordered
     no_nulls(view.validity, view.offset, view.length)
@@ -61,9 +61,9 @@ def in_range_double(object mins, object maxs, object points):
     mins, maxs: both float32 or both float64. points: float64, ascending in that order, without nulls. A null bound
     bounds nothing on its side. Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
     """
-    cdef PrimitiveView low = primitive_view(mins, 0)
-    cdef PrimitiveView high = primitive_view(maxs, 0)
-    cdef PrimitiveView view = primitive_view(points, 0)
+    cdef PrimitiveView low = primitive_view(mins)
+    cdef PrimitiveView high = primitive_view(maxs)
+    cdef PrimitiveView view = primitive_view(points)
     if low.format not in (b"f", b"g") or low.format != high.format:
         raise wrong_format("float32 or float64, the same twice", low.format + b" and " + high.format)
     if view.format != b"g":
@@ -71,7 +71,7 @@ def in_range_double(object mins, object maxs, object points):
     same_length(low.length, high.length)
     no_nulls(view.validity, view.offset, view.length)
     cdef Lane lane = new_lane(low.length)
-    cdef const double* p = <const double*>view.values + view.offset
+    cdef const double* p = <const double*>view.values
     cdef int64_t* keys = <int64_t*>malloc(8 * (view.length + 1))
     cdef bint single = low.format == b"f"
     cdef bint ordered
@@ -128,8 +128,8 @@ cdef void _integers_in_range(
     PrimitiveView mins, PrimitiveView maxs, integer_t width, const int64_t* points, int64_t size, uint8_t* keep
 ) noexcept nogil:
     """`width` only chooses the type of the bounds."""
-    cdef const integer_t* low = <const integer_t*>mins.values + mins.offset
-    cdef const integer_t* high = <const integer_t*>maxs.values + maxs.offset
+    cdef const integer_t* low = <const integer_t*>mins.values
+    cdef const integer_t* high = <const integer_t*>maxs.values
     cdef int64_t i
     for i in range(mins.length):
         keep[i] = _has_point(
@@ -144,8 +144,8 @@ cdef void _reals_in_range(
     PrimitiveView mins, PrimitiveView maxs, real_t width, const int64_t* keys, int64_t size, uint8_t* keep
 ) noexcept nogil:
     """`width` only chooses the type of the bounds; points and bounds meet as order keys."""
-    cdef const real_t* low = <const real_t*>mins.values + mins.offset
-    cdef const real_t* high = <const real_t*>maxs.values + maxs.offset
+    cdef const real_t* low = <const real_t*>mins.values
+    cdef const real_t* high = <const real_t*>maxs.values
     cdef int64_t i
     for i in range(mins.length):
         keep[i] = _has_point(

@@ -41,7 +41,7 @@ def take_lane(object codes, object keep_per_code, bint keep_null):
     codes: int32 Arrow array, the indices of a dictionary array. keep_per_code: anything with bytes, one a code.
     Raises TypeError on another format, ValueError when a code that is not null has no byte.
     """
-    cdef PrimitiveView view = primitive_view(codes, 4)
+    cdef PrimitiveView view = primitive_view(codes)
     if view.format != b"i":
         raise TypeError(f"int32 codes are wanted, not format {view.format.decode()!r}")
     cdef Lane lane = new_lane(view.length)
@@ -163,17 +163,9 @@ cdef void keep_missing(const uint8_t* validity, int64_t offset, int64_t n, uint8
 
 
 cdef int integer_width(PrimitiveView view) except -1:
-    """Bytes of a value of the format, 0 for bits."""
-    if view.format in (b"l",) or view.format.startswith(b"ts"):
-        return 8
-    if view.format in (b"i", b"tdD"):
-        return 4
-    if view.format == b"s":
-        return 2
-    if view.format == b"c":
-        return 1
-    if view.format == b"b":
-        return 0
+    """Number of bytes of a value, 0 for booleans. Raises TypeError for a format that is not a whole number or a boolean."""
+    if view.format in (b"c", b"s", b"i", b"l", b"tdD", b"b") or view.format.startswith(b"ts"):
+        return <int>view.width
     raise wrong_format("a signed integer, date32, timestamp or boolean", view.format)
 
 

@@ -63,7 +63,7 @@ cdef class LeafColumn:
             parsed = texts.cast(pa.float64())
         except pa.ArrowInvalid:
             parsed = pa.array([float(text) for text in texts.to_pylist()], pa.float64())
-        doubles = primitive_view(parsed, 8)
+        doubles = primitive_view(parsed)
         for i in range(n):
             (<double*>self.values.data)[(<int64_t*>self.doubts.data)[i]] = (<const double*>doubles.values)[i]
         return 0

@@ -7,7 +7,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, check, primitive_view
+from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check, primitive_view
 from deltaskip.kernels.lane cimport no_nulls, wrong_format
 
 cdef uint64_t PORTABLE = 1681511377
@@ -16,7 +16,6 @@ cdef uint64_t WITH_RUNS = 12347
 cdef int64_t OFFSETS_FROM = 4
 cdef int64_t ARRAY_LIMIT = 4096
 cdef int64_t BITMAP_BYTES = 8192
-cdef int NO_MEMORY = -1
 
 cdef struct Container:
     int64_t first
@@ -32,7 +31,7 @@ def encode(object indexes):
     cdef PrimitiveView view = row_indexes(indexes)
     cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
     cdef ByteBuffer containers = ByteBuffer.__new__(ByteBuffer)
-    cdef const int64_t* values = <const int64_t*>view.values + view.offset
+    cdef const int64_t* values = <const int64_t*>view.values
     cdef int code = 0
     cdef bint ascending
     with nogil:
@@ -47,7 +46,7 @@ def encode(object indexes):
 
 cdef PrimitiveView row_indexes(object indexes):
     """View int64 row indexes without nulls; their order is the caller's to check."""
-    cdef PrimitiveView view = primitive_view(indexes, 0)
+    cdef PrimitiveView view = primitive_view(indexes)
     if view.format != b"l":
         raise wrong_format("int64 row indexes", view.format)
     no_nulls(view.validity, view.offset, view.length)

@@ -32,7 +32,7 @@ INVALID = 6
 cdef enum:
     NOBODY = -1
     NOT_JSON = -2
-    NO_MEMORY = -3
+    OUT_OF_MEMORY = -3
     SHAPE = 48
 
 Leaf = namedtuple("Leaf", ("text", "kind"))
@@ -248,13 +248,13 @@ cdef class KeyTree:
         return 0
 
     cdef int read_child(self, Node* node, int64_t place) noexcept nogil:
-        """Pass a key and remember it at its place in the shape: the child that it leads to, or NOBODY, NOT_JSON, NO_MEMORY."""
+        """Pass a key and remember it at its place in the shape: the child that it leads to, or NOBODY, NOT_JSON, OUT_OF_MEMORY."""
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* raw = c.at
         cdef Text key
         cdef int code = read_key(c, &key, self.scratch)
         if code != 0:
-            return NOT_JSON if code == SYNTAX else NO_MEMORY
+            return NOT_JSON if code == SYNTAX else OUT_OF_MEMORY
         cdef int child = self.child_of(node, key.data, key.size)
         if place < SHAPE:
             node.shape[place].raw = raw
