@@ -41,6 +41,17 @@ class InvalidArgument(DeltaSkipError, ValueError):
 class InvalidArgumentType(DeltaSkipError, TypeError):
     """An argument has a type that the function does not accept."""
 
+    @classmethod
+    def of(cls, argument: str, expected: str, value: object) -> "InvalidArgumentType":
+        """Return the error for an argument of the wrong type; the message does not contain the value.
+
+        Args:
+            argument: Name of the argument.
+            expected: What the function accepts, with its article, such as `an int`.
+            value: The value that was passed.
+        """
+        return cls(f"{argument} must be {expected}, not {type(value).__name__}.")
+
 
 class TableNotFound(DeltaSkipError, FileNotFoundError):
     """The path does not contain a Delta log."""
