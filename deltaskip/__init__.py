@@ -49,7 +49,7 @@ from deltaskip.stats.coverage import Advice, ColumnCoverage, TableCoverage
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.recompute.recomputed import Recomputed
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AddCdcFile",

@@ -210,6 +210,12 @@ def test_kernels_know_only_kernels_and_errors(path: Path) -> None:
     assert not foreign, f"{ident(path)} imports {sorted(foreign)}"
 
 
+@pytest.mark.parametrize("path", kernel_sources(), ids=ident)
+def test_kernels_use_the_limited_api_of_which_wheels_are_built(path: Path) -> None:
+    macros = re.findall(r"\bPy\w+_(?:AS_STRING|AS_DOUBLE|GET_SIZE|GET_ITEM|SET_ITEM|DATA|KIND)\b", path.read_text())
+    assert not macros, f"use the functions, such as PyBytes_AsString, instead of {macros}"
+
+
 def test_only_the_spark_room_imports_pyspark() -> None:
     wrong = [
         f"{ident(path)}:{found.line}"

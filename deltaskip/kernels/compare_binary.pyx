@@ -4,7 +4,7 @@ Most values are told apart by their first eight bytes, compared as one number wi
 only where those are equal are all bytes compared.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport INT64_MAX, UINT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
@@ -32,8 +32,8 @@ def compare_binary(object values, str op not None, bytes literal not None):
     _kept_orders(op, kept)
     cdef Lane lane = new_lane(view.length)
     cdef Strings strings = _strings(view)
-    cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(literal)
-    cdef int64_t size = PyBytes_GET_SIZE(literal)
+    cdef const uint8_t* text = <const uint8_t*>PyBytes_AsString(literal)
+    cdef int64_t size = PyBytes_Size(literal)
     with nogil:
         _compare_strings(strings, view.length, text, size, kept, lane.keep)
         keep_missing(view.validity, view.offset, view.length, lane.keep)
@@ -51,8 +51,8 @@ def max_may_reach(object values, bytes literal not None, int64_t cut_from, bint 
     cdef BinaryView view = binary_view(values)
     cdef Lane lane = new_lane(view.length)
     cdef Strings strings = _strings(view)
-    cdef const uint8_t* text = <const uint8_t*>PyBytes_AS_STRING(literal)
-    cdef int64_t size = PyBytes_GET_SIZE(literal)
+    cdef const uint8_t* text = <const uint8_t*>PyBytes_AsString(literal)
+    cdef int64_t size = PyBytes_Size(literal)
     cdef uint8_t[3] kept
     kept[0], kept[1], kept[2] = 0, not strict, 1
     with nogil:

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 
@@ -46,8 +46,8 @@ def sort_key(IcuCollator collator not None, bytes text not None, bint rtrim=Fals
     cdef ByteBuffer keys = ByteBuffer.__new__(ByteBuffer)
     cdef int64_t[2] offsets
     cdef int code
-    offsets[0], offsets[1] = 0, PyBytes_GET_SIZE(text)
-    cdef Texts texts = Texts(NULL, &offsets[0], <const uint8_t*>PyBytes_AS_STRING(text), NULL, 0, 1, rtrim)
+    offsets[0], offsets[1] = 0, PyBytes_Size(text)
+    cdef Texts texts = Texts(NULL, &offsets[0], <const uint8_t*>PyBytes_AsString(text), NULL, 0, 1, rtrim)
     with nogil:
         code = _sort_keys(collator, texts, None, ends, keys)
     check_icu(code)

@@ -4,7 +4,7 @@ Nothing of ICU is needed to build this. A library's symbols carry its major vers
 without; what version it is, minor version included, is asked of the library itself.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AsString
 from libc.stdint cimport int32_t, uint8_t, uint16_t
 from libc.string cimport memset
 
@@ -73,7 +73,7 @@ cdef class IcuLibrary:
         cdef set_file_access_t set_access = <set_file_access_t>self._symbol(handle, "udata_setFileAccess")
         cdef bytes encoded = folder.encode("utf-8", "surrogateescape")
         cdef int status = 0
-        set_folder(PyBytes_AS_STRING(encoded))
+        set_folder(PyBytes_AsString(encoded))
         set_access(FILES_FIRST, &status)
         if status > 0:
             raise OSError(f"{self.path} reads no data from {folder} (ICU error {status})")
@@ -81,7 +81,7 @@ cdef class IcuLibrary:
 
     cdef void* _symbol(self, void* handle, str name) except NULL:
         cdef bytes symbol = (name + self.suffix).encode()
-        cdef void* address = dlsym(handle, PyBytes_AS_STRING(symbol))
+        cdef void* address = dlsym(handle, PyBytes_AsString(symbol))
         if address == NULL:
             raise OSError(f"{self.path} has no {symbol.decode()}")
         return address
@@ -108,7 +108,7 @@ cdef class IcuCollator:
         cdef bytes tag = locale.encode("ascii")
         self.library = library
         self.locale = locale
-        self.handle = library.call.open(PyBytes_AS_STRING(tag), &status)
+        self.handle = library.call.open(PyBytes_AsString(tag), &status)
         if status > 0 or self.handle == NULL:
             raise OSError(f"{library.path} cannot open the collation {locale!r} (ICU error {status})")
         self.case_level = self._attribute(CASE_LEVEL) != OFF
@@ -125,7 +125,7 @@ cdef class IcuCollator:
         cdef void* primary
         if self._attribute(ALTERNATE_HANDLING) != NON_IGNORABLE or self._attribute(NUMERIC_COLLATION) != OFF:
             return 0
-        primary = self.library.call.open(PyBytes_AS_STRING(tag), &status)
+        primary = self.library.call.open(PyBytes_AsString(tag), &status)
         if status > 0 or primary == NULL:
             raise OSError(f"{self.library.path} cannot open the collation {self.locale!r} (ICU error {status})")
         self.library.call.set_attribute(primary, STRENGTH, PRIMARY, &status)
@@ -155,7 +155,7 @@ cdef class IcuCollator:
 
 cdef void* _load(str path) except NULL:
     cdef bytes encoded = path.encode("utf-8", "surrogateescape")
-    cdef void* handle = dlopen(PyBytes_AS_STRING(encoded), RTLD_NOW | RTLD_LOCAL)
+    cdef void* handle = dlopen(PyBytes_AsString(encoded), RTLD_NOW | RTLD_LOCAL)
     if handle == NULL:
         raise OSError((<bytes>dlerror()).decode("utf-8", "replace"))
     return handle
@@ -164,7 +164,7 @@ cdef void* _load(str path) except NULL:
 cdef str _suffix(void* handle, str path):
     """What follows `ucol_open` in the library's symbols: nothing, or `_77`."""
     for suffix in ("", *(f"_{major}" for major in range(NEWEST, OLDEST, -1))):
-        if dlsym(handle, PyBytes_AS_STRING(f"ucol_open{suffix}".encode())) != NULL:
+        if dlsym(handle, PyBytes_AsString(f"ucol_open{suffix}".encode())) != NULL:
             return suffix
     raise OSError(f"{path} is no ICU collation library: it has no ucol_open")
 

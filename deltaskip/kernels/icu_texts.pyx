@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
@@ -23,7 +23,7 @@ cdef Texts texts_of(BinaryView view, bint rtrim):
 
 
 cdef Text text_of(bytes text, bint rtrim):
-    return trimmed(<const uint8_t*>PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), rtrim)
+    return trimmed(<const uint8_t*>PyBytes_AsString(text), PyBytes_Size(text), rtrim)
 
 
 cdef object validity_of(Texts texts):

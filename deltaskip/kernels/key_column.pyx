@@ -3,7 +3,7 @@
 The word is the eight bytes behind the beginning that all keys share. Only where words are equal are all bytes compared.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp, memcpy, memset
@@ -60,7 +60,7 @@ cdef class KeyColumn:
         by_order[1] = op in ("le", "ge", "eq")
         by_order[2] = op in ("gt", "ge", "ne")
         lane = new_lane(self.view.length)
-        text, size = <const uint8_t*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)
+        text, size = <const uint8_t*>PyBytes_AsString(key), PyBytes_Size(key)
         with nogil:
             _orders(self.view, self.shared, self.words, text, size, prefix, by_order, lane.keep)
             keep_missing(self.view.validity, self.view.offset, self.view.length, lane.keep)

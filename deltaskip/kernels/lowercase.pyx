@@ -5,7 +5,7 @@ U+FFFD first. Keys order by unsigned bytes, which is the order of code points. W
 With `trim` the U+0020 at the end do not count.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -98,7 +98,7 @@ def compare_lower(object values, bytes literal not None, LowercaseTable table, b
     """
     cdef BinaryView view = binary_view(values)
     cdef Folding folding = _folding(table, trim)
-    cdef Text text = Text(<const uint8_t*>PyBytes_AS_STRING(literal), PyBytes_GET_SIZE(literal))
+    cdef Text text = Text(<const uint8_t*>PyBytes_AsString(literal), PyBytes_Size(literal))
     cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
     cdef Key key = Key(NULL, 0, 0, 0)
     cdef int code
@@ -134,7 +134,7 @@ def lower_key(bytes value not None, LowercaseTable table, bint trim=False):
     cdef Folding folding = _folding(table, trim)
     cdef Key key = Key(NULL, 0, 0, 0)
     try:
-        check(set_key(&key, Text(<const uint8_t*>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value)), &folding))
+        check(set_key(&key, Text(<const uint8_t*>PyBytes_AsString(value), PyBytes_Size(value)), &folding))
         return PyBytes_FromStringAndSize(<const char*>key.data, key.size)
     finally:
         free(key.data)

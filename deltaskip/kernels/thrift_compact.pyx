@@ -3,7 +3,7 @@
 # Apache Thrift, Thrift compact protocol encoding
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
@@ -70,8 +70,8 @@ def read_struct(bytes data not None):
     """
     cdef _Cursor cursor = _Cursor.__new__(_Cursor)
     cursor.owner = data
-    cursor.at = <const uint8_t*>PyBytes_AS_STRING(data)
-    cursor.end = cursor.at + PyBytes_GET_SIZE(data)
+    cursor.at = <const uint8_t*>PyBytes_AsString(data)
+    cursor.end = cursor.at + PyBytes_Size(data)
     return _struct(cursor, 0)
 
 

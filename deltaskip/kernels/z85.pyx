@@ -1,6 +1,6 @@
 """Z85, the base 85 of ZeroMQ RFC 32: four bytes are five characters of an alphabet that JSON need not escape."""
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -21,12 +21,12 @@ def z85_decode(str text not None):
     that stand for more than 32 bits.
     """
     cdef bytes raw = text.encode()
-    cdef const uint8_t* source = <const uint8_t*>PyBytes_AS_STRING(raw)
+    cdef const uint8_t* source = <const uint8_t*>PyBytes_AsString(raw)
     cdef Py_ssize_t size = len(raw), i
     if size % 5 != 0:
         raise ValueError(f"Z85 text has a length that is a multiple of 5, not {size}")
     cdef bytes out = PyBytes_FromStringAndSize(NULL, size // 5 * 4)
-    cdef uint8_t* target = <uint8_t*>PyBytes_AS_STRING(out)
+    cdef uint8_t* target = <uint8_t*>PyBytes_AsString(out)
     cdef uint64_t block
     cdef uint32_t word
     cdef int j

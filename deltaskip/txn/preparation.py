@@ -99,7 +99,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
 
 @cache
 def engine_info() -> str:
-    """What this package calls itself in commits: `deltaskip/0.1.0`."""
+    """What this package calls itself in commits: `deltaskip/0.2.0`."""
     try:
         return f"deltaskip/{installed_version('deltaskip')}"
     except PackageNotFoundError:
