@@ -29,7 +29,8 @@ import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.registry import find
-from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.engine import engine
+from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 from deltaskip.table.table import DeltaTable
 
 T = TypeVar("T")
@@ -47,6 +48,8 @@ SURNAMES = (
 COLLATION = "icu.UNICODE_CI"
 PREDICATE = "day >= '2026-01-04' AND name = 'MÜLLER 0500'"
 MIN_JAVA = 17
+
+_ACT = "The demo with Spark"
 
 # The files hold plain strings; only the table's schema knows how they compare.
 _OF_PLAIN_STRINGS = PREDICATE.replace("name =", "name COLLATE UNICODE_CI =")
@@ -207,10 +210,8 @@ def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
     """Spark where it can start (until `session` ends), else pyarrow and a sentence on what Spark would have done."""
     reason = _why_no_spark()
     if reason is None:
-        from deltaskip.spark.local import local_session
-
         try:
-            return _spark_engine(session.enter_context(local_session(scratch))), None
+            return _spark_engine(session.enter_context(engine(_ACT).local_session(scratch))), None
         except RuntimeError as error:
             reason = f"Spark did not start ({' '.join(str(error).split())})"
     return _pyarrow_engine(), (
@@ -257,11 +258,11 @@ def _pyarrow_engine() -> Engine:
 def _why_no_spark() -> str | None:
     """What is missing for Spark, or None where it can be tried."""
     try:
-        from deltaskip.spark.local import PYSPARK_VERSION
-    except ImportError as error:
-        return f"PySpark is not installed ({error})"
-    if PYSPARK_VERSION.startswith("3."):
-        return f"PySpark {PYSPARK_VERSION} has no collations (PySpark 4.0 or newer has)"
+        version = engine(_ACT).version
+    except SparkUnavailable as error:
+        return str(error).rstrip(".")
+    if version.startswith("3."):
+        return f"PySpark {version} has no collations (PySpark 4.0 or newer has)"
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None:

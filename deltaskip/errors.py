@@ -122,15 +122,6 @@ class DataFileMissing(DeltaSkipError, FileNotFoundError):
 class SparkUnavailable(DeltaSkipError, ImportError):
     """PySpark, or the Java runtime that it requires, is not installed."""
 
-    @classmethod
-    def without_pyspark(cls, act: str) -> "SparkUnavailable":
-        """Return the error for an operation that needs PySpark.
-
-        Args:
-            act: The operation as the beginning of a sentence, such as `Reading s3://bucket/table`.
-        """
-        return cls(f"{act} needs PySpark, which is not installed. Run: pip install 'deltaskip[spark]'")
-
 
 class StorageError(DeltaSkipError, OSError):
     """A storage operation failed: missing permissions, network errors, an unknown URI scheme."""

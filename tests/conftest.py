@@ -1,9 +1,12 @@
 """Fixtures that every room's tests use."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from deltaskip import engine
 from tests import corpus
 
 
@@ -13,3 +16,13 @@ def shared() -> Path:
     if not corpus.present():
         pytest.skip(corpus.ABSENT)
     return corpus.SHARED
+
+
+@pytest.fixture
+def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """PySpark cannot be imported, and no engine is loaded."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.delitem(sys.modules, "deltaskip.spark.engine", raising=False)
+    engine._loaded.cache_clear()
+    yield
+    engine._loaded.cache_clear()

@@ -27,9 +27,10 @@ LEVELS = {
     "features": 6,
     "stats": 6,
     "log": 7,
-    "skipping": 8,
-    "txn": 9,
-    "table": 10,
+    "engine": 8,
+    "skipping": 9,
+    "txn": 10,
+    "table": 11,
     "spark": 12,
     "demo": 13,
     "cli": 14,
@@ -223,6 +224,18 @@ def test_only_the_spark_room_imports_pyspark() -> None:
         if room_of(path) != "spark"
         for found in imports_of(path)
         if found.module.split(".")[0] in {"pyspark", "py4j"} and not found.for_types_only
+    ]
+    assert not wrong, wrong
+
+
+def test_nothing_outside_the_spark_package_names_its_modules() -> None:
+    # It registers itself as an engine; pyproject.toml alone names it.
+    wrong = [
+        f"{ident(path)}:{number}"
+        for path in [*python_modules(), *kernel_sources()]
+        if room_of(path) != "spark"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if re.search(r"deltaskip\.spark\b|deltaskip/spark\b", line)
     ]
     assert not wrong, wrong
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import DeltaSkipError
 
 if TYPE_CHECKING:
@@ -200,21 +201,25 @@ def _inspect(
 )
 @click.option("--mode", type=click.Choice(["auto", "footer", "scan"]), default="auto", show_default=True)
 @click.option("--only-missing", is_flag=True, help="Only files that lack some of it.")
-@click.option("--again", is_flag=True, help="Also files of which an earlier run has computed the same.")
+@click.option("--no-resume", is_flag=True, help="Also read files that an interrupted run already finished.")
+@click.option("--again", is_flag=True, hidden=True, help="The old name of --no-resume.")
 def _stats(
     table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
     recompute: bool, dry_run: bool, where: str | None, columns: tuple[str, ...], collations: tuple[str, ...],
-    mode: str, only_missing: bool, again: bool,
+    mode: str, only_missing: bool, no_resume: bool, again: bool,
 ) -> None:
     """Show which columns have statistics and how well they prune, or recompute them."""
     from deltaskip.cli import display, inspection, statistics
 
+    if again:
+        warn_renamed("--again", "--no-resume")
+        no_resume = True
     chosen = {
         "where": where, "columns": columns or None, "collations": collations or None, "mode": mode,
-        "only_missing": only_missing, "again": again,
+        "only_missing": only_missing, "resume": not no_resume,
     }
     if not recompute:
-        if dry_run or only_missing or again or where or columns or collations or mode != "auto":
+        if dry_run or only_missing or no_resume or where or columns or collations or mode != "auto":
             raise click.UsageError("these options need --recompute")
         coverage = _open(table, version, timestamp, storage_options).inspect_stats()
         if as_json:

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from deltaskip.engine import engine
 from deltaskip.errors import SparkUnavailable
-from deltaskip.skipping.spark_room import spark_room
 from deltaskip.storage import HADOOP_SCHEMES, scheme_of
 
 __all__ = ["session", "session_for_location"]
@@ -23,11 +23,11 @@ def session(act: str) -> Iterator[Any]:
 
     Raises SparkUnavailable without pyspark, and where Spark does not start.
     """
-    room = spark_room("local", act)
+    local_session = engine(act).local_session
     with ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="deltaskip-"))
         try:
-            spark = stack.enter_context(room.local_session(Path(scratch)))
+            spark = stack.enter_context(local_session(Path(scratch)))
         except RuntimeError as error:
             raise SparkUnavailable(
                 f"{act} needs Spark, which did not start: {' '.join(str(error).split())} Spark needs Java 17 or newer, "

@@ -12,20 +12,21 @@ import click
 
 from deltaskip.cli.display import average, counted, human_bytes, print_table
 from deltaskip.cli.spark import session
-from deltaskip.skipping.spark_room import spark_room
 
 if TYPE_CHECKING:
-    from deltaskip.spark.recompute.plan import RecomputePlan
     from deltaskip.table.table import DeltaTable
+    from deltaskip.txn.recompute.plan import RecomputePlan
     from deltaskip.txn.recompute.recomputed import Recomputed
 
 _BATCH_FILES = 20_000
 
 
 def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
-    """What the recomputation would do. Raises SparkUnavailable without pyspark."""
-    found: RecomputePlan = spark_room("recompute.plan", _act(table)).recompute_plan(table, **chosen)
-    return found
+    """What the recomputation would do, from the log alone. chosen: arguments of recompute_request."""
+    from deltaskip.txn.recompute.plan import recompute_plan
+    from deltaskip.txn.recompute.request import recompute_request
+
+    return recompute_plan(table.snapshot, recompute_request(table.snapshot, **chosen))
 
 
 def print_plan(found: RecomputePlan) -> None:
@@ -49,15 +50,21 @@ def print_plan(found: RecomputePlan) -> None:
 
 
 def _done_before(files: int) -> str:
-    return f"{counted(files, 'file')} were done by an earlier run; --again does them, too"
+    return f"{counted(files, 'file')} were finished by an earlier run; --no-resume reads them again"
 
 
 def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
     """Recompute by a local Spark session, or the one that is active; what was done, as JSON can hold it."""
-    todo = spark_room("recompute.plan", _act(table)).recompute_work(table, **chosen)
+    from deltaskip.txn.recompute.plan import recompute_work
+    from deltaskip.txn.recompute.request import recompute_request
+
+    todo = recompute_work(table.snapshot, recompute_request(table.snapshot, **chosen))
+    versions = chosen.pop("collations")
     start = perf_counter()
     with session(_act(table)) as spark, _progress(todo.files, bar) as advance:
-        done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)
+        done = table.recompute_stats(
+            spark, **chosen, collation_versions=versions, batch_files=_BATCH_FILES, progress=advance
+        )
     return {**asdict(done), "done_before": todo.done, "seconds": perf_counter() - start, "version": table.version}
 
 

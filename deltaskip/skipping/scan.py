@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
 from deltaskip.collations.registry import SPARK_VERSION
+from deltaskip.engine import engine, is_column
 from deltaskip.errors import PredicateError
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, walk
@@ -30,7 +30,6 @@ from deltaskip.skipping.program import PartitionTerm, Program
 from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.not_true import not_true
 from deltaskip.skipping.proofs.rewrite import rewrite
-from deltaskip.skipping.spark_room import spark_room
 from deltaskip.stats.layout import Side
 
 __all__ = ["Scan"]
@@ -162,8 +161,7 @@ class Scan:
 
         spark: a SparkSession, classic or Connect. Needs pyspark (`pip install 'deltaskip[spark]'`).
         """
-        room = spark_room("read", f"Reading {self.snapshot.table_root} through Spark")
-        return room.scan_to_dataframe(spark, self)
+        return engine(f"Reading {self.snapshot.table_root} through Spark").scan_to_dataframe(spark, self)
 
     def _bound(self, where: object) -> Node:
         if where is None:
@@ -237,8 +235,5 @@ class Scan:
 
 
 def _node(where: object) -> Node:
-    """Python expressions as nodes; a pyspark Column is walked by the spark room, named since it lies above this one."""
-    if type(where).__module__.partition(".")[0] == "pyspark":
-        found: Node = importlib.import_module("deltaskip.spark.from_column").column_to_node(where)
-        return found
-    return to_node(where)
+    """A Python expression or a pyspark Column as a node."""
+    return engine("A predicate of pyspark").column_to_node(where) if is_column(where) else to_node(where)

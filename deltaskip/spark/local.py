@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark import __version__ as PYSPARK_VERSION
 from pyspark.sql import SparkSession
 
-__all__ = ["PYSPARK_VERSION", "local_session"]
+__all__ = ["local_session"]
 
 _CONF = {
     "spark.ui.enabled": "false",

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from deltaskip.engine import PlannedScan
 from deltaskip.errors import CorruptLog, PredicateError, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.features import deletion_vectors
@@ -28,7 +29,7 @@ __all__ = ["scan_to_dataframe", "to_dataframe"]
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
 
-def scan_to_dataframe(spark: SparkSession, scan: Scan) -> DataFrame:
+def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
     """The rows that `scan` asks for: its files pruned, its predicate applied to their rows, its columns, its limit.
 
     Spark reads timestamps without a zone in its session's time zone, and compares strings by its own version of their

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.collations.registry import SPARK_VERSION
-from deltaskip.errors import VersionNotFound
+from deltaskip.deprecations import warn_renamed
+from deltaskip.engine import engine
+from deltaskip.errors import InvalidArgument, VersionNotFound
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
 from deltaskip.log.history import history as log_history
@@ -17,7 +19,6 @@ from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
-from deltaskip.skipping.spark_room import spark_room
 from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
 
@@ -157,44 +158,76 @@ class DeltaTable:
         mode: Literal["auto", "footer", "scan"] = "auto",
         only_missing: bool = False,
         *,
-        again: bool = False,
+        collation_versions: Sequence[str] | None = None,
+        resume: bool = True,
         kernel_spelling: bool = False,
         batch_files: int = 50_000,
         progress: Callable[[Recomputed], None] = lambda _done: None,
+        again: bool | None = None,
     ) -> Recomputed:
-        """Compute the files' statistics by a Spark job, and commit them; moves to the latest version.
+        """Compute the statistics of the files with Spark jobs and commit them; moves to the latest version.
 
-        spark: a session, classic or Connect, whose executors have this package. where: only files that may hold rows
-        matching it. columns: only these; other statistics stay. collations: columns and the versioned identifiers of
-        their collated bounds ({"name": ["icu.UNICODE_CI.77.1"]}), or versions for every collated column (["77.1"]);
-        None for those that the table's domain `collations` lists and this process can evaluate. mode: "footer" takes
-        what Parquet footers prove, "scan" reads all values, "auto" those of columns that a footer does not prove.
-        only_missing: only files that lack some of it. again: also files of which an earlier run of this version of the
-        package has computed the same, and which nobody has replaced since; without it a run that died is finished by
-        another. kernel_spelling: collated bounds under Delta Kernel's spelling of the identifier, too.
-        A commit holds `batch_files` files; progress is called after each.
+        Files that other writers remove or replace in the meantime are left out and reported in `Recomputed.left_out`.
 
-        Raises what stats.compute and Transaction.commit raise, SparkUnavailable without pyspark or where the executors
-        lack the package.
+        Args:
+            spark: A session, classic or Connect, whose executors have this package.
+            where: A predicate, as in `scan`; only files that may contain a matching row are read. None for all files.
+            columns: Columns to compute statistics for; the statistics of the other columns stay as they are. None for
+                every column that has statistics.
+            collations: Versioned identifiers of the collated bounds to write, by column name, such as
+                `{"name": ["icu.UNICODE_CI.77.1"]}`. Without `collations` and `collation_versions`: the versions that
+                the table's metadata domain `collations` lists and this process can evaluate.
+            mode: "footer" takes only what Parquet footers prove, "scan" reads all values, "auto" reads the values of
+                the columns that a footer does not prove.
+            only_missing: Read only files that lack some of the statistics.
+            collation_versions: Versions such as `["77.1"]`, for the collations of all collated columns.
+            resume: Skip files that an interrupted run already finished: those that this version of the package
+                computed with the same settings and that nobody has replaced since.
+            kernel_spelling: Write collated bounds a second time under the upper-case identifier that Delta Kernel
+                looks up.
+            batch_files: Files for one commit.
+            progress: Called with the result so far after each commit.
+            again: Deprecated; use `resume=not again`.
+
+        Returns:
+            Numbers of committed and unchanged files, rows and bytes read, and the versions that were committed.
+
+        Raises:
+            SparkUnavailable: PySpark is not installed, or the executors lack this package.
+            SchemaError: A column does not exist.
+            InvalidCollation, CollationUnavailable: A collation is unknown, or no library here evaluates its version.
+            DataFileMissing: A data file is not in storage.
+            CommitConflict: Another writer changed the table's schema or features.
         """
         from deltaskip.txn.after_commit import after_commit
-        from deltaskip.txn.recompute.commit import commit_statistics, run_parameters
-        from deltaskip.txn.recompute.resume import computed_before
+        from deltaskip.txn.recompute.commit import commit_statistics
+        from deltaskip.txn.recompute.request import files_to_read, recompute_request
         from deltaskip.txn.transaction import Transaction
 
-        room = spark_room("recompute.job", f"Recomputing statistics of {self.uri}")
-        request = room.recompute_request(self.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
-        parameters = run_parameters(request, complete=columns is None)
-        chosen = (where, columns, collations, mode, only_missing)
-        before = None if again else computed_before(self.snapshot, parameters)
-        results = room.recompute_statistics(
-            spark, self, *chosen, done=before, kernel_spelling=kernel_spelling, job_files=batch_files
+        if again is not None:
+            warn_renamed(f"DeltaTable.recompute_stats(again={again})", f"resume={not again}")
+            resume = not again
+        if collations is not None and collation_versions is not None:
+            raise InvalidArgument(
+                f"Specify either collations or collation_versions to recompute statistics of {self.uri}, not both."
+            )
+        if collations is not None and not isinstance(collations, Mapping):
+            warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
+        chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
+        request = recompute_request(self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling)
+        results = engine(f"Recomputing statistics of {self.uri}").recompute_statistics(
+            spark,
+            self.snapshot,
+            files_to_read(self.snapshot, request),
+            request.statistics,
+            merge=not request.complete,
+            job_files=batch_files,
         )
-        done: Recomputed = commit_statistics(
+        done = commit_statistics(
             self.snapshot,
             results,
-            {identifier for each in request.collations for identifier in each},
-            lambda snapshot: Transaction(snapshot, COMPUTE_OPERATION, parameters, after_commit),
+            request.identifiers,
+            lambda snapshot: Transaction(snapshot, COMPUTE_OPERATION, request.parameters, after_commit),
             progress,
         )
         self.refresh()

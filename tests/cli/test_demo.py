@@ -66,12 +66,11 @@ def test_a_file_is_no_folder_to_keep_the_table_in(run: Run, tmp_path: Path) -> N
     assert file.read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.usefixtures("no_java")
-def test_without_pyspark_the_demo_says_how_to_get_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "deltaskip.spark.local", None)
+@pytest.mark.usefixtures("no_java", "no_pyspark")
+def test_without_pyspark_the_demo_says_how_to_get_it(run: Run) -> None:
     ran = run("demo")
     assert ran.status == 0
-    assert "PySpark is not installed" in ran.out
+    assert "needs PySpark, which is not installed. Run: pip install 'deltaskip[spark]'" in ran.out
 
 
 def test_an_old_java_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

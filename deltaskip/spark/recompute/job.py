@@ -4,158 +4,71 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, canonical_paths, decode_paths, hadoop_path
-from deltaskip.collations.write_versions import DOMAIN, write_versions
+from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
-from deltaskip.log.live_adds import live_adds
 from deltaskip.schema.arrow_values import arrow_array, empty_table
 from deltaskip.spark.recompute.balance import TASK_BYTES, balanced_tasks
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.hadoop import rows_by_way_of_spark
 from deltaskip.spark.recompute.tasks import DataFile, pack, task_runner
-from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
-from deltaskip.stats.computation import Collations, statistics_request
 from deltaskip.stats.facts import FileFacts, joined_files
-from deltaskip.stats.file_facts import Mode, StatisticsRequest, stats_json
-from deltaskip.stats.merge import has_statistics, merged_stats
+from deltaskip.stats.file_facts import StatisticsRequest, stats_json
+from deltaskip.stats.merge import merged_stats
 from deltaskip.storage import HadoopStorage
-from deltaskip.table.table import DeltaTable
 from deltaskip.txn.recompute.commit import RESULT_SCHEMA
 
-__all__ = ["chosen_files", "not_done", "recompute_request", "recompute_statistics"]
+__all__ = ["recompute_statistics"]
 
 _JOB_FILES = 50_000
-_LOG_ROWS = 8192
 _UNKNOWN_CORES = 16
 
 
 def recompute_statistics(
     spark: SparkSession,
-    table: DeltaTable,
-    where: object = None,
-    columns: Sequence[str] | None = None,
-    collations: Collations | Sequence[str] | None = None,
-    mode: Mode = "auto",
-    only_missing: bool = False,
+    snapshot: Snapshot,
+    files: Iterable[pa.RecordBatch],
+    request: StatisticsRequest,
     *,
-    done: pa.Array | None = None,
-    kernel_spelling: bool = False,
+    merge: bool = False,
     task_bytes: int = TASK_BYTES,
     job_files: int = _JOB_FILES,
 ) -> Iterator[pa.Table]:
-    """The statistics of the table's files as `add` actions hold them, RESULT_SCHEMA, a table for each Spark job.
+    """Compute the statistics of `files` as `add` actions contain them: RESULT_SCHEMA, one table for each Spark job.
 
-    spark: a session, classic or Connect, whose executors reach the files and have this package; those of a table on
-    HDFS are read by Spark itself, see recompute_bytes. where: as in
-    table.scan; files that cannot hold a matching row are left alone. columns: only these are computed, and the file's
-    other statistics stay as the log has them. collations: as in stats.compute; None: the versions that the domain
-    metadata `collations` asks for and this process can evaluate. only_missing: only files that lack some of what would
-    be computed. done: canonical paths of files to leave alone. task_bytes: of data files to a task; a larger file is
-    read by several, each some of its row groups. job_files: files to a job, of which the results are in the driver's
-    memory at once.
+    The columns of the results: path, as logged (with dv_id the key of the logical file); num_records, the physical rows
+    of the file; scanned, the number of columns whose values were read; logged_stats and everything after it, as logged.
+    Rows that a deletion vector deletes count in no bound and no null count, and `tightBounds` is true if the table's
+    protocol has deletion vectors.
 
-    path: as logged; with dv_id it is the key of the logical file. num_records: physical rows. scanned: columns of which
-    values were read. logged_stats, and what follows it: as the log has them. The log is read once, a few thousand files
-    at a time. Rows that a deletion vector deletes count in no bound and no null count, and `tightBounds` is true
-    where the table's protocol has deletion vectors.
-    Raises what stats.compute raises, for files when a job runs, and SparkUnavailable where executors lack the package.
+    Args:
+        spark: A session, classic or Connect, whose executors reach the files and have this package. The files of a
+            table on HDFS are read by Spark itself, see rows_by_way_of_spark.
+        snapshot: The version of the table that the files are part of.
+        files: Rows of FILE_SCHEMA. The iterable is consumed while the jobs run.
+        request: The statistics to compute for each file.
+        merge: Keep the logged statistics of columns that are not part of the request.
+        task_bytes: Bytes of data files for one task. Several tasks read a larger file, each some of its row groups.
+        job_files: Files for one job, whose results are in the driver's memory at the same time.
+
+    Raises:
+        DeltaSkipError: What stats.compute raises for a file, when its job runs.
+        SparkUnavailable: The executors lack this package.
     """
-    request = recompute_request(table.snapshot, columns, collations, mode, kernel_spelling=kernel_spelling)
-    batches = (not_done(batch, done) for batch in chosen_files(table, where))
-    if only_missing:
-        batches = (_lacking(batch, request) for batch in batches)
-    return _jobs(spark, table.snapshot, batches, request, columns is not None, _Sizes(task_bytes, job_files))
-
-
-def recompute_request(
-    snapshot: Snapshot,
-    columns: Sequence[str] | None = None,
-    collations: Collations | Sequence[str] | None = None,
-    mode: Mode = "auto",
-    *,
-    kernel_spelling: bool = False,
-) -> StatisticsRequest:
-    """What recompute_statistics computes of every file of this version of a table. Raises as it does."""
-    chosen = indexed_columns(
-        snapshot.schema,
-        partition_columns=snapshot.partition_columns,
-        mapping_mode=snapshot.mapping_mode,
-        properties=snapshot.properties,
-        columns=columns,
-    )
-    features = {*(snapshot.protocol.reader_features or ()), *(snapshot.protocol.writer_features or ())}
-    return statistics_request(
-        chosen,
-        _versions_of_domain(snapshot, chosen) if collations is None else collations,
-        mapping_mode=snapshot.mapping_mode,
-        mode=mode,
-        tight_bounds="deletionVectors" in features,
-        kernel_spelling=kernel_spelling,
-    )
-
-
-def chosen_files(
-    table: DeltaTable, where: object, columns: Sequence[str] | None = None
-) -> Iterator[pa.RecordBatch]:
-    """The files that may hold rows matching `where`, all where it is None; columns: of FILE_SCHEMA, None for all."""
-    kept = None if where is None else table.scan(where).files(columns=["path"])["path"].combine_chunks()
-    for batch in live_adds(table.snapshot, _LOG_ROWS, columns):
-        yield batch if kept is None else batch.filter(pc.is_in(decode_paths(batch["path"]), value_set=kept))
-
-
-def not_done(files: pa.RecordBatch, done: pa.Array | None) -> pa.RecordBatch:
-    """The files whose path is none of the canonical paths `done`."""
-    if done is None or not len(done):
-        return files
-    return files.filter(pc.invert(pc.is_in(canonical_paths(files["path"]), value_set=done)))
-
-
-def _lacking(files: pa.RecordBatch, request: StatisticsRequest) -> pa.RecordBatch:
-    """Those whose statistics lack something that the request asks for."""
-    lacking = [not has_statistics(text, request) for text in files["stats"].to_pylist()]
-    return files.filter(arrow_array(lacking, pa.bool_()))
-
-
-@dataclass(frozen=True, slots=True)
-class _Sizes:
-    task_bytes: int
-    job_files: int
-
-
-def _versions_of_domain(snapshot: Snapshot, columns: Sequence[StatColumn]) -> dict[str, list[str]]:
-    domain = snapshot.domains.get(DOMAIN)
-    listed = write_versions(None if domain is None else domain.configuration)
-    if not listed:
-        return {}
-    usable = {name: [str(version) for version in versions] for name, versions in listed.items()}
-    return declared_collations(columns, usable)
-
-
-def _jobs(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    batches: Iterable[pa.RecordBatch],
-    request: StatisticsRequest,
-    merge: bool,
-    sizes: _Sizes,
-) -> Iterator[pa.Table]:
     options = getattr(snapshot.storage, "options", None)
     cores = _cores(spark)
-    for chosen in _gathered(batches, sizes.job_files):
+    for chosen in _gathered(files, job_files):
         data_files = _data_files(snapshot, chosen)
         if isinstance(snapshot.storage, HadoopStorage):
             vectors = chosen["deletion_vector"].combine_chunks()
             rows = rows_by_way_of_spark(spark, snapshot, data_files, vectors, request)
         else:
-            tasks = balanced_tasks(data_files, sizes.task_bytes, cores, footers_only=request.mode == "footer")
+            tasks = balanced_tasks(data_files, task_bytes, cores, footers_only=request.mode == "footer")
             runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
             # The tasks travel within the function, which Spark broadcasts where it is large: rows of a DataFrame would
             # need a shuffle, and a job before it, to come to one partition each.

@@ -16,15 +16,13 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, add_files, canonical_path, canonical_paths, unchanged
 from deltaskip.errors import CommitConflict
 from deltaskip.log import Snapshot, refresh
-from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.winners import read_winners
 
-__all__ = ["RESULT_SCHEMA", "commit_statistics", "run_parameters"]
+__all__ = ["RESULT_SCHEMA", "commit_statistics"]
 
 RESULT_SCHEMA = pa.schema(
     [
@@ -45,19 +43,6 @@ _STATE_ATTEMPTS = 10
 Begin = Callable[[Snapshot], Transaction]
 
 
-def run_parameters(request: StatisticsRequest, complete: bool) -> dict[str, Any]:
-    """What the table's history says of a recomputation: equal where the same is computed of a file.
-
-    complete: whether the request is of all columns that have statistics.
-    """
-    pairs = zip(request.columns, request.collations, strict=True)
-    return {
-        "mode": request.mode,
-        "columns": [display_name(column.logical) for column in request.columns],
-        "collations": {display_name(column.logical): list(each) for column, each in pairs if each},
-        "kernelSpelling": request.kernel_spelling,
-        "complete": complete,
-    }
 
 
 def commit_statistics(

@@ -20,6 +20,7 @@ from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.schema import from_arrow, schema_to_json
 from deltaskip.stats import compute
 from deltaskip.txn.recompute.commit import RESULT_SCHEMA
+from deltaskip.txn.recompute.request import files_to_read, recompute_request
 from tests import corpus
 from tests.stats.rowwise import parsed
 
@@ -32,7 +33,11 @@ ROOT = Path(__file__).resolve().parents[2]
 def recomputed(spark: Any, table: ds.DeltaTable, *args: Any, **options: Any) -> pa.Table:
     from deltaskip.spark.recompute.job import recompute_statistics
 
-    return pa.concat_tables([RESULT_SCHEMA.empty_table(), *recompute_statistics(spark, table, *args, **options)])
+    sizes = {name: options.pop(name) for name in ("task_bytes", "job_files") if name in options}
+    request = recompute_request(table.snapshot, *args, **options)
+    files, merge = files_to_read(table.snapshot, request), not request.complete
+    results = recompute_statistics(spark, table.snapshot, files, request.statistics, merge=merge, **sizes)
+    return pa.concat_tables([RESULT_SCHEMA.empty_table(), *results])
 
 
 def without_spark(table: ds.DeltaTable, **options: Any) -> dict[tuple[str, str | None], str]:
@@ -186,11 +191,15 @@ import sys
 from pyspark.sql import SparkSession
 import deltaskip as ds
 from deltaskip.spark.recompute.job import recompute_statistics
+from deltaskip.txn.recompute.request import files_to_read, recompute_request
 builder = SparkSession.builder.{kind}
 builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
 spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
 try:
-    for part in recompute_statistics(spark, ds.DeltaTable(sys.argv[1]), task_bytes=5000):
+    snapshot = ds.DeltaTable(sys.argv[1]).snapshot
+    request = recompute_request(snapshot)
+    files = files_to_read(snapshot, request)
+    for part in recompute_statistics(spark, snapshot, files, request.statistics, task_bytes=5000):
         for path, stats in zip(part["path"].to_pylist(), part["stats"].to_pylist()):
             print(path, stats, sep="\\t")
 except ds.DeltaSkipError as error:

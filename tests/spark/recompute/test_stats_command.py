@@ -52,7 +52,9 @@ def test_another_version_is_added_and_the_old_one_retired(spark: Any, bare: Path
     table = ds.DeltaTable(bare)
     if Collations("78.3").evaluator("icu.UNICODE_CI") is None:
         pytest.skip("there is no ICU 78.3 here")
-    done = table.recompute_stats(spark, where="day = DATE'2026-01-05'", columns=["name"], collations=["77.1", "78.3"])
+    done = table.recompute_stats(
+        spark, where="day = DATE'2026-01-05'", columns=["name"], collation_versions=["77.1", "78.3"]
+    )
     assert done.files == 20
     assert json.loads(table.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["77.1", "78.3"]}}
     where = "day = DATE'2026-01-05' AND name = 'MÜLLER 0500'"
@@ -96,13 +98,14 @@ def test_a_run_that_died_is_finished_by_the_next(
     capfd.readouterr()
     assert main(["stats", str(bare), "--recompute", "--dry-run"]) == 0
     said = capfd.readouterr().out
-    assert "would read 100 files" in said and "100 files were done by an earlier run; --again does them, too" in said
+    assert "would read 100 files" in said
+    assert "100 files were finished by an earlier run; --no-resume reads them again" in said
     done = table.recompute_stats(spark, batch_files=50)
     assert (done.files, done.unchanged, done.versions) == (100, 0, [3, 4])
     assert len(table.scan("amount > 1e6").files()) == 0
     done = table.recompute_stats(spark)
     assert (done.files, done.unchanged, done.rows) == (0, 0, 0)
-    done = table.recompute_stats(spark, again=True)
+    done = table.recompute_stats(spark, resume=False)
     assert (done.files, done.unchanged, done.rows) == (0, 200, 200_000)
 
 

@@ -10,11 +10,9 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
-from deltaskip.stats.columns import indexed_columns
-from deltaskip.stats.computation import statistics_request
 from deltaskip.txn.preparation import engine_info
 from deltaskip.txn.recompute import resume
-from deltaskip.txn.recompute.commit import run_parameters
+from deltaskip.txn.recompute.request import recompute_request
 from deltaskip.txn.recompute.resume import computed_before
 from tests.txn.tables import append, file, gone, make_table, vector
 
@@ -114,9 +112,10 @@ def test_a_long_first_line_is_read_whole(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_settings_are_told_of_the_request(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t")
-    columns = indexed_columns(table.schema)
-    request = statistics_request(columns, {"name": ["ICU.unicode_ci.77.1"]}, mode="scan", kernel_spelling=True)
-    assert run_parameters(request, complete=True) == {
+    collations = {"name": ["ICU.unicode_ci.77.1"]}
+    request = recompute_request(table.snapshot, collations=collations, mode="scan", kernel_spelling=True)
+    assert request.identifiers == ("icu.UNICODE_CI.77.1",)
+    assert request.parameters == {
         "mode": "scan",
         "columns": ["id", "name", "part"],
         "collations": {"name": ["icu.UNICODE_CI.77.1"]},

@@ -1,0 +1,134 @@
+"""The engine that reads rows and runs jobs: an interface, and the lookup of the implementation that registered itself.
+
+An implementation is an entry point of the group `deltaskip.engines`. It is loaded when an operation first needs it, so
+that importing deltaskip and planning a scan import nothing of Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from deltaskip.errors import SparkUnavailable
+
+if TYPE_CHECKING:
+    from deltaskip.expr import Node
+    from deltaskip.log import Snapshot
+    from deltaskip.stats.file_facts import StatisticsRequest
+
+__all__ = ["Engine", "PlannedScan", "engine", "is_column"]
+
+_GROUP = "deltaskip.engines"
+_NAME = "spark"
+_COLUMN_PACKAGE = "pyspark"
+_INSTALL = "Run: pip install 'deltaskip[spark]'"
+
+
+class PlannedScan(Protocol):
+    """What an engine needs of a scan to read its rows; see `Scan`."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot to read."""
+
+    @property
+    def where(self) -> object:
+        """The predicate as the caller wrote it; None for every row."""
+
+    @property
+    def columns(self) -> Sequence[str] | None:
+        """Top-level columns to read; None for all."""
+
+    @property
+    def limit(self) -> int | None:
+        """Highest number of rows to return; None for no limit."""
+
+    @property
+    def time_zone(self) -> str | None:
+        """The time zone that the files were pruned in."""
+
+    @property
+    def collation_version(self) -> str:
+        """The version of the collations that the files were pruned by."""
+
+    @property
+    def compares_collated(self) -> bool:
+        """Whether the predicate compares collated strings."""
+
+    def files(self) -> pa.Table:
+        """The files that may hold matching rows."""
+
+
+class Engine(Protocol):
+    """Operations that need a query engine. Sessions, columns and DataFrames are the engine's own objects."""
+
+    @property
+    def version(self) -> str:
+        """Version of the engine's client library, such as "4.1.4"."""
+
+    def scan_to_dataframe(self, session: Any, scan: PlannedScan) -> Any:
+        """A DataFrame of exactly the rows that match the scan, with the table's schema."""
+
+    def column_to_node(self, column: Any) -> Node:
+        """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node."""
+
+    def recompute_statistics(
+        self,
+        session: Any,
+        snapshot: Snapshot,
+        files: Iterable[pa.RecordBatch],
+        request: StatisticsRequest,
+        *,
+        merge: bool,
+        job_files: int,
+    ) -> Iterator[pa.Table]:
+        """Compute statistics of `files`, rows of FILE_SCHEMA; one table of results for each job of `job_files` files.
+
+        merge: keep the logged statistics of columns that are not part of the request.
+        """
+
+    def local_session(self, scratch: Path) -> AbstractContextManager[Any]:
+        """The active session of this process, otherwise a new local one that keeps its files in `scratch`."""
+
+
+def engine(act: str) -> Engine:
+    """Return the engine, loading it on the first call.
+
+    Args:
+        act: What needs the engine, as the beginning of a sentence: "Reading /data/sales through Spark".
+
+    Raises:
+        SparkUnavailable: PySpark is not installed, or this package was not installed with its entry points.
+    """
+    try:
+        return _loaded()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0].replace("pyspark", "PySpark")
+        raise SparkUnavailable(f"{act} needs {missing}, which is not installed. {_INSTALL}") from error
+    except LookupError as error:
+        raise SparkUnavailable(
+            f"{act} needs the Spark integration of deltaskip, which is not registered because the package is on the "
+            f"Python path without being installed. {_INSTALL}"
+        ) from error
+
+
+def is_column(value: object) -> bool:
+    """Whether `value` is a column expression of the engine. Loads neither the engine nor its library."""
+    return type(value).__module__.partition(".")[0] == _COLUMN_PACKAGE
+
+
+@cache
+def _loaded() -> Engine:
+    # Only operations that need an engine pay for this import.
+    from importlib.metadata import entry_points
+
+    found = tuple(entry_points(group=_GROUP, name=_NAME))
+    if not found:
+        raise LookupError(f"no entry point {_NAME} in the group {_GROUP}")
+    made: Engine = found[0].load()()
+    return made

@@ -1,0 +1,58 @@
+"""Spark as the engine, registered in pyproject.toml as the entry point `spark` of the group `deltaskip.engines`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pyarrow as pa
+import pyspark
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from deltaskip.engine import Engine, PlannedScan
+from deltaskip.expr import Node
+from deltaskip.log import Snapshot
+from deltaskip.spark.from_column import column_to_node
+from deltaskip.spark.local import local_session
+from deltaskip.spark.read import scan_to_dataframe
+from deltaskip.stats.file_facts import StatisticsRequest
+
+__all__ = ["SparkEngine"]
+
+
+class SparkEngine(Engine):
+    """Reads rows and runs jobs through PySpark, on classic sessions and Spark Connect."""
+
+    @property
+    def version(self) -> str:
+        """Version of PySpark."""
+        return str(pyspark.__version__)
+
+    def scan_to_dataframe(self, session: SparkSession, scan: PlannedScan) -> DataFrame:
+        """See deltaskip.spark.read.scan_to_dataframe."""
+        return scan_to_dataframe(session, scan)
+
+    def column_to_node(self, column: Column) -> Node:
+        """See deltaskip.spark.from_column.column_to_node."""
+        return column_to_node(column)
+
+    def recompute_statistics(
+        self,
+        session: SparkSession,
+        snapshot: Snapshot,
+        files: Iterable[pa.RecordBatch],
+        request: StatisticsRequest,
+        *,
+        merge: bool,
+        job_files: int,
+    ) -> Iterator[pa.Table]:
+        """See deltaskip.spark.recompute.job.recompute_statistics."""
+        # Reading a table does not need what a job does.
+        from deltaskip.spark.recompute.job import recompute_statistics
+
+        return recompute_statistics(session, snapshot, files, request, merge=merge, job_files=job_files)
+
+    def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
+        """See deltaskip.spark.local.local_session."""
+        return local_session(scratch)

@@ -1,0 +1,110 @@
+"""What a recomputation of statistics would do, computed from the log alone. Needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from deltaskip.log import Snapshot
+from deltaskip.schema import display_name
+from deltaskip.skipping.coverage import table_coverage
+from deltaskip.stats.coverage import ColumnCoverage
+from deltaskip.stats.merge import lacking_columns
+from deltaskip.txn.recompute.request import RecomputeRequest, chosen_files, finished_files, not_done
+
+__all__ = ["ColumnPlan", "RecomputePlan", "Work", "recompute_plan", "recompute_work"]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """What a recomputation would change for one column.
+
+    lacking: number of files to read that lack some statistic of the column; as long as they lack its bounds, every
+    predicate on the column keeps them. files_met: average number of files of the table that an equality predicate keeps
+    now (see ColumnCoverage). files_met_then: the same afterwards, if the files without bounds overlap as the others do.
+    Both are None if the column has no bounds, or no file shows what its values are like.
+    """
+
+    lacking: int
+    files_met: float | None
+    files_met_then: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How much a recomputation would read.
+
+    files, bytes: number and total size of the files to read. done: files that are skipped because an interrupted run
+    already finished them. wide: files to read whose bounds are wide because rows were deleted, and would become tight.
+    lacking: for each column of the request, the number of files to read that lack some statistic of it.
+    """
+
+    files: int
+    bytes: int
+    done: int
+    wide: int
+    lacking: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputePlan:
+    """What a recomputation would do at this version of the table.
+
+    files, bytes, done, wide: as in Work. columns: the columns that would get statistics, by name. collations: versioned
+    identifiers of the collated bounds that would be written.
+    """
+
+    version: int
+    files: int
+    bytes: int
+    done: int
+    wide: int
+    columns: Mapping[str, ColumnPlan]
+    collations: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For json.dumps."""
+        return asdict(self)
+
+
+def recompute_plan(snapshot: Snapshot, request: RecomputeRequest) -> RecomputePlan:
+    """What DeltaTable.recompute_stats would do for this request; reads only the log."""
+    work = recompute_work(snapshot, request)
+    coverage = table_coverage(snapshot)
+    found = {column.name: column for column in coverage.columns}
+    names = [display_name(column.logical) for column in request.statistics.columns]
+    plans = {
+        name: _column_plan(found.get(name), count, coverage.files)
+        for name, count in zip(names, work.lacking, strict=True)
+    }
+    return RecomputePlan(snapshot.version, work.files, work.bytes, work.done, work.wide, plans, request.identifiers)
+
+
+def recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> Work:
+    """How much DeltaTable.recompute_stats would read for this request; does not compare bounds."""
+    before = finished_files(snapshot, request)
+    lacking = [0] * len(request.statistics.columns)
+    chosen = done = size = wide = 0
+    for batch in chosen_files(snapshot, request.where, ["path", "size", "stats"]):
+        files = not_done(batch, before)
+        done += len(batch) - len(files)
+        for text, file_size in zip(files["stats"].to_pylist(), files["size"].to_pylist(), strict=True):
+            missing, is_wide = lacking_columns(text, request.statistics)
+            for i in missing:
+                lacking[i] += 1
+            if missing or not request.only_missing:
+                chosen += 1
+                size += file_size
+                wide += is_wide
+    return Work(chosen, size, done, wide, tuple(lacking))
+
+
+def _column_plan(coverage: ColumnCoverage | None, lacking: int, files: int) -> ColumnPlan:
+    if coverage is None or not coverage.files_with_bounds or coverage.overlap_depth is None:
+        return ColumnPlan(lacking, None, None)
+    bounded = coverage.files_with_bounds
+    gained = min(lacking, files - bounded)
+    # Of the files that gain bounds, the same share contains a point as of those that have bounds now.
+    then = coverage.overlap_depth * (bounded + gained) / bounded + (files - bounded - gained)
+    return ColumnPlan(lacking, coverage.files_met, min(then, float(files)))

@@ -1,0 +1,148 @@
+"""What a recomputation is asked for: the files to read and the statistics to compute. Needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import canonical_paths, decode_paths
+from deltaskip.collations.write_versions import DOMAIN, write_versions
+from deltaskip.errors import InvalidArgumentType
+from deltaskip.log import Snapshot
+from deltaskip.log.live_adds import live_adds
+from deltaskip.schema import display_name
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.skipping.scan import Scan
+from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.computation import Collations, statistics_request
+from deltaskip.stats.file_facts import Mode, StatisticsRequest
+from deltaskip.stats.merge import has_statistics
+from deltaskip.txn.recompute.resume import computed_before
+
+__all__ = [
+    "RecomputeRequest",
+    "chosen_files",
+    "files_to_read",
+    "finished_files",
+    "not_done",
+    "recompute_request",
+]
+
+_LOG_ROWS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputeRequest:
+    """Which files of a table to read, and which statistics to compute for each of them.
+
+    statistics: what to compute for each file. complete: whether that is all columns that have statistics; if not, the
+    logged statistics of the other columns stay. where: a predicate; only files that may contain a matching row are
+    read, None for all. only_missing: only files that lack some of the statistics. resume: skip the files that an
+    interrupted run with the same settings already finished.
+    """
+
+    statistics: StatisticsRequest
+    complete: bool = True
+    where: object = None
+    only_missing: bool = False
+    resume: bool = True
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """Versioned collations whose bounds are computed, each once."""
+        return tuple(dict.fromkeys(identifier for each in self.statistics.collations for identifier in each))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The operation parameters in the table's history: equal if and only if the same is computed for a file."""
+        request = self.statistics
+        pairs = zip(request.columns, request.collations, strict=True)
+        return {
+            "mode": request.mode,
+            "columns": [display_name(column.logical) for column in request.columns],
+            "collations": {display_name(column.logical): list(each) for column, each in pairs if each},
+            "kernelSpelling": request.kernel_spelling,
+            "complete": self.complete,
+        }
+
+
+def recompute_request(
+    snapshot: Snapshot,
+    where: object = None,
+    columns: Sequence[str] | None = None,
+    collations: Collations | Sequence[str] | None = None,
+    mode: Mode = "auto",
+    only_missing: bool = False,
+    *,
+    resume: bool = True,
+    kernel_spelling: bool = False,
+) -> RecomputeRequest:
+    """The request for this version of a table, with the arguments of DeltaTable.recompute_stats.
+
+    collations: as in stats.compute; None for the versions that the metadata domain `collations` lists and this process
+    can evaluate. Raises what stats.compute raises for columns and collations.
+    """
+    if isinstance(collations, str):
+        raise InvalidArgumentType(f"collation_versions must be a list of versions, as in [{collations!r}].")
+    chosen = indexed_columns(
+        snapshot.schema,
+        partition_columns=snapshot.partition_columns,
+        mapping_mode=snapshot.mapping_mode,
+        properties=snapshot.properties,
+        columns=columns,
+    )
+    features = {*(snapshot.protocol.reader_features or ()), *(snapshot.protocol.writer_features or ())}
+    statistics = statistics_request(
+        chosen,
+        _versions_of_domain(snapshot, chosen) if collations is None else collations,
+        mapping_mode=snapshot.mapping_mode,
+        mode=mode,
+        tight_bounds="deletionVectors" in features,
+        kernel_spelling=kernel_spelling,
+    )
+    return RecomputeRequest(statistics, columns is None, where, only_missing, resume)
+
+
+def files_to_read(snapshot: Snapshot, request: RecomputeRequest) -> Iterator[pa.RecordBatch]:
+    """The files whose statistics are computed, as batches of FILE_SCHEMA with at most a few thousand rows."""
+    done = finished_files(snapshot, request)
+    for batch in chosen_files(snapshot, request.where):
+        files = not_done(batch, done)
+        if request.only_missing:
+            lacking = [not has_statistics(text, request.statistics) for text in files["stats"].to_pylist()]
+            files = files.filter(arrow_array(lacking, pa.bool_()))
+        yield files
+
+
+def finished_files(snapshot: Snapshot, request: RecomputeRequest) -> pa.Array | None:
+    """Canonical paths of the files that an interrupted run already finished; None if the request does not resume."""
+    return computed_before(snapshot, request.parameters) if request.resume else None
+
+
+def chosen_files(
+    snapshot: Snapshot, where: object, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The files that may contain rows matching `where`, all if it is None; columns: of FILE_SCHEMA, None for all."""
+    kept = None if where is None else Scan(snapshot, where).files(columns=["path"])["path"].combine_chunks()
+    for batch in live_adds(snapshot, _LOG_ROWS, columns):
+        yield batch if kept is None else batch.filter(pc.is_in(decode_paths(batch["path"]), value_set=kept))
+
+
+def not_done(files: pa.RecordBatch, done: pa.Array | None) -> pa.RecordBatch:
+    """The files whose path is not among the canonical paths `done`."""
+    if done is None or not len(done):
+        return files
+    return files.filter(pc.invert(pc.is_in(canonical_paths(files["path"]), value_set=done)))
+
+
+def _versions_of_domain(snapshot: Snapshot, columns: Sequence[StatColumn]) -> dict[str, list[str]]:
+    domain = snapshot.domains.get(DOMAIN)
+    listed = write_versions(None if domain is None else domain.configuration)
+    if not listed:
+        return {}
+    usable = {name: [str(version) for version in versions] for name, versions in listed.items()}
+    return declared_collations(columns, usable)
