@@ -107,8 +107,8 @@ def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
         if may:
             raise CommitConflict(
                 f"Another writer committed version {winners.versions[0]} or later of {intent.base.root} and added "
-                f"{_named(may)}, which may hold rows that {_asked(scan)} matches, after version {intent.base.version} "
-                f"was read: read the table again and repeat the operation.",
+                f"{_named(may)}, which may contain rows that match the predicate {scan.where}, after version "
+                f"{intent.base.version} was read: read the table again and repeat the operation.",
                 "append",
                 tuple(may),
             )
@@ -158,7 +158,3 @@ def _named(paths: Iterable[str]) -> str:
     listed = list(paths)
     shown = ", ".join(listed[:_SHOWN_PATHS])
     return shown if len(listed) <= _SHOWN_PATHS else f"{shown} and {len(listed) - _SHOWN_PATHS} more files"
-
-
-def _asked(scan: Scan) -> str:
-    return "any predicate" if scan.where is None else f"the predicate {scan.where}"

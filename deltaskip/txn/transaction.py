@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
-from deltaskip.errors import CommitConflict, CorruptLog, InvalidCommit, StorageError
+from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, StorageError
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
 from deltaskip.skipping.scan import Scan
@@ -53,28 +54,51 @@ class Transaction:
         self._after_commit = after_commit
         self._txn_id = str(uuid4())
         self._committed: int | None = None
+        self._discarded = False
+
+    def __enter__(self) -> Transaction:
+        """Begin a block that commits when it ends, or discards the transaction if it raises."""
+        self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Commit, unless the block has committed or added no action; discard the actions if the block raised."""
+        if self._committed is not None:
+            return
+        if kind is not None:
+            self._discarded = True
+            self._intent = Intent(self.snapshot, self._intent.operation, self._intent.parameters)
+        elif self._intent.actions:
+            self.commit()
 
     @property
     def version(self) -> int | None:
         """The version that it became; None before that."""
         return self._committed
 
-    def read(self, where: object = None, time_zone: str | None = "UTC") -> Scan:
+    def read(self, where: object, time_zone: str | None = "UTC") -> Scan:
         """The files that may hold rows matching `where` (None: every file), as of the snapshot.
 
         The transaction depends on them: it conflicts with a commit that ends one of them or adds rows that may match.
         """
+        if where is None:
+            raise InvalidArgumentType(
+                f"A transaction on {self.snapshot.root} cannot read None: pass the predicate 'true' to depend on every "
+                f"row."
+            )
         scan = Scan(self.snapshot, where, time_zone=time_zone)
-        self._intent.scans.append(scan)
+        self._pending.scans.append(scan)
         return scan
 
     def read_files(self, paths: Iterable[str]) -> None:
         """Depend on these files, paths as logged: the transaction conflicts with a commit that ends one of them."""
-        self._intent.files.update((canonical_path(path), path) for path in paths)
+        self._pending.files.update((canonical_path(path), path) for path in paths)
 
     def read_app(self, app_id: str) -> int | None:
         """The version that an application has committed last; the transaction depends on it."""
-        self._intent.apps.add(app_id)
+        self._pending.apps.add(app_id)
         found = self.snapshot.txns.get(app_id)
         return None if found is None else found.version
 
@@ -86,7 +110,7 @@ class Transaction:
         Raises InvalidCommit where a path was added before in this transaction.
         """
         for file in files:
-            self._intent.put_add(file)
+            self._pending.put_add(file)
 
     def add_again(self, *files: AddFile) -> None:
         """Add active files as the snapshot lists them, dataChange false, but for their statistics and tags.
@@ -94,12 +118,12 @@ class Transaction:
         As `add`, without looking them up: for who has read them from this snapshot, of a table that may have millions.
         """
         for file in files:
-            self._intent.put_unchanged(file)
+            self._pending.put_unchanged(file)
 
     def remove(self, *files: RemoveFile) -> None:
         """Remove active files. Raises InvalidCommit where a path was removed before in this transaction."""
         for file in files:
-            self._intent.put_remove(file)
+            self._pending.put_remove(file)
 
     def add_cdc(self, *files: AddCdcFile) -> None:
         """Add files that say which rows this commit changes and how, for the table's change data feed.
@@ -108,40 +132,40 @@ class Transaction:
         change (PROTOCOL, Add CDC File). Raises InvalidCommit where a path was added before in this transaction.
         """
         for file in files:
-            self._intent.put_change(file)
+            self._pending.put_change(file)
 
     def set_metadata(self, metadata: Metadata) -> None:
         """Replace schema, partitioning and properties."""
-        self._intent.metadata = metadata
+        self._pending.metadata = metadata
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Replace the protocol; it must keep every feature that the table has."""
-        self._intent.protocol = protocol
+        self._pending.protocol = protocol
 
     def set_domain(self, domain: str, configuration: str) -> None:
         """Set a metadata domain. Raises InvalidCommit for one that belongs to the protocol and is not known here."""
-        self._intent.domains[self._own(domain)] = DomainMetadata(domain, configuration)
+        self._pending.domains[self._own(domain)] = DomainMetadata(domain, configuration)
 
     def remove_domain(self, domain: str) -> None:
         """Remove a metadata domain; it keeps its last configuration as a tombstone."""
         known = self.snapshot.domains.get(domain)
         configuration = "" if known is None else known.configuration
-        self._intent.domains[self._own(domain)] = DomainMetadata(domain, configuration, removed=True)
+        self._pending.domains[self._own(domain)] = DomainMetadata(domain, configuration, removed=True)
 
     def set_app_version(self, app_id: str, version: int) -> None:
         """Record how far an application has got; conflicts with any other commit of the same application."""
-        self._intent.txns[app_id] = Txn(app_id, version, time.time_ns() // 1_000_000)
+        self._pending.txns[app_id] = Txn(app_id, version, time.time_ns() // 1_000_000)
 
     def set_metrics(self, metrics: Mapping[str, object]) -> None:
         """What the table's history tells about the commit (operationMetrics), as text."""
-        self._intent.metrics.update((name, str(value)) for name, value in metrics.items())
+        self._pending.metrics.update((name, str(value)) for name, value in metrics.items())
 
     def leave_out(self, *paths: str) -> None:
         """Forget the file actions on these paths, as logged: after a conflict over them the rest may be committed.
 
         Raises InvalidCommit where change files were added, which tell of all.
         """
-        self._intent = self._intent.without(paths)
+        self._intent = self._pending.without(paths)
 
     def commit(self) -> int:
         """The version that the actions have become.
@@ -150,10 +174,7 @@ class Transaction:
         in the way, StorageError where storage failed. After an error nothing of the transaction is in the table, and
         it may be committed again.
         """
-        if self._committed is not None:
-            raise InvalidCommit(
-                f"This transaction is version {self._committed} of {self.snapshot.root} already: begin another one."
-            )
+        self._check_open()
         if not self._intent.actions:
             raise InvalidCommit(f"This transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
@@ -167,6 +188,23 @@ class Transaction:
                 f"transaction on that version cannot be checked: open the table again and repeat the operation.",
                 "cleaned up",
             ) from error
+
+    @property
+    def _pending(self) -> Intent:
+        """Reads and actions so far, to be extended. Raises InvalidCommit if the transaction has ended."""
+        self._check_open()
+        return self._intent
+
+    def _check_open(self) -> None:
+        root = self.snapshot.root
+        if self._committed is not None:
+            raise InvalidCommit(
+                f"This transaction was already committed as version {self._committed} of {root}: begin another one."
+            )
+        if self._discarded:
+            raise InvalidCommit(
+                f"This transaction on {root} was discarded because its block raised an exception: begin another one."
+            )
 
     def _commit(self) -> int:
         prepared = prepare(self._intent)

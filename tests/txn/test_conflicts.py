@@ -221,7 +221,7 @@ def test_an_add_that_does_not_say_whether_it_brings_rows_brings_some(tmp_path: P
     members = {name: value for name, value in file("other").to_json().items() if name != "dataChange"}
     commit = tmp_path / "t" / "_delta_log" / f"{1:020d}.json"
     commit.write_text(json.dumps({"add": members}) + "\n")
-    with pytest.raises(CommitConflict, match="added other, which may hold rows"):
+    with pytest.raises(CommitConflict, match="added other, which may contain rows that match the predicate id = 5"):
         txn.commit()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions import AddCdcFile, Metadata, Protocol, add_files, remove_of, unchanged
-from deltaskip.errors import InvalidCommit, StorageError, UnsupportedFeature
+from deltaskip.errors import CommitConflict, InvalidCommit, StorageError, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.schema import INTEGER, LONG, StructField, StructType, schema_to_json
 from deltaskip.storage import LocalStorage
@@ -54,9 +54,67 @@ def test_a_transaction_commits_once(folder: Path) -> None:
     txn = make_table(folder).transaction()
     txn.add(file("a"))
     txn.commit()
-    with pytest.raises(InvalidCommit, match=r"is version 1 of .* already"):
-        txn.commit()
+    for reuse in (txn.commit, lambda: txn.add(file("b")), lambda: txn.read("true"), txn.__enter__):
+        with pytest.raises(InvalidCommit, match=r"already committed as version 1 of .*begin another one\."):
+            reuse()
     assert paths(folder) == ["a"]
+
+
+def test_a_block_commits_when_it_ends(folder: Path) -> None:
+    table = make_table(folder)
+    with table.transaction() as txn:
+        txn.add(file("a"))
+        assert commits(table) == 1
+    assert txn.version == 1
+    assert paths(folder) == ["a"]
+
+
+def test_a_block_that_has_committed_commits_no_more(folder: Path) -> None:
+    table = make_table(folder)
+    with table.transaction() as txn:
+        txn.add(file("a"))
+        assert txn.commit() == 1
+    assert (txn.version, commits(table)) == (1, 2)
+
+
+def test_a_block_without_actions_commits_nothing(folder: Path) -> None:
+    table = make_table(folder)
+    with table.transaction() as txn:
+        txn.read("id = 1")
+    assert (txn.version, commits(table)) == (None, 1)
+    txn.add(file("a"))
+    assert txn.commit() == 1
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_block_that_raises_discards_the_transaction(folder: Path, error: type[BaseException]) -> None:
+    table = make_table(folder)
+    with pytest.raises(error), table.transaction() as txn:
+        txn.add(file("a"))
+        raise error
+    assert (txn.version, commits(table)) == (None, 1)
+    for reuse in (txn.commit, lambda: txn.add(file("b")), txn.__enter__):
+        with pytest.raises(InvalidCommit, match=r"was discarded because its block raised .*begin another one\."):
+            reuse()
+
+
+def test_a_conflict_at_the_end_of_a_block_leaves_the_transaction_open(folder: Path) -> None:
+    table = make_table(folder)
+    append(table, file("a"), file("b"))
+    table.refresh()
+    with pytest.raises(CommitConflict) as raised, table.transaction() as txn:
+        txn.remove(gone("a"), gone("b"))
+        with ds.DeltaTable(folder).transaction() as other:
+            other.remove(gone("a"))
+    txn.leave_out(*raised.value.paths)
+    assert txn.commit() == 3
+    assert paths(folder) == []
+
+
+def test_none_is_no_predicate_to_read(folder: Path) -> None:
+    txn = make_table(folder).transaction()
+    with pytest.raises(ds.InvalidArgumentType, match="pass the predicate 'true' to depend on every row"):
+        txn.read(None)
 
 
 def test_a_transaction_without_actions_has_nothing_to_commit(folder: Path) -> None:
