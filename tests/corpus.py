@@ -5,6 +5,7 @@ and works where the corpus is absent; ask `present()` before iterating, or use t
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -93,10 +94,13 @@ def covering_params(times: int, *expect: str) -> list[Any]:
     return _params([(t.name, (t,)) for t in chosen])
 
 
-def version_params(*expect: str) -> list[Any]:
-    """(table, expected version) pairs of the tables whose `expect` is one of those given, with 'name@version' as id."""
-    chosen = [t for t in tables() if not expect or t.expect in expect]
-    return _params([(f"{t.name}@{v['version']}", (t, v)) for t in chosen for v in t.versions], width=2)
+def version_params(*expect: str, where: Callable[[dict[str, Any]], bool] = bool) -> list[Any]:
+    """(table, expected version) pairs of the tables whose `expect` is one of those given, with 'name@version' as id.
+
+    where: which versions, by what is expected of them.
+    """
+    chosen = [(t, v) for t in tables() if not expect or t.expect in expect for v in t.versions if where(v)]
+    return _params([(f"{t.name}@{v['version']}", (t, v)) for t, v in chosen], width=2)
 
 
 def absent(width: int = 1) -> list[Any]:

@@ -19,17 +19,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.actions.civil_time import (
-    INSTANT_MAX,
-    INSTANT_MIN,
-    InstantText,
-    ZoneUnknown,
-    date_text,
-    instant_in_zone,
-    parse_date,
-    parse_timestamp,
-    timestamp_text,
-)
 from deltaskip.schema import (
     BINARY,
     BOOLEAN,
@@ -49,6 +38,20 @@ from deltaskip.schema import (
     simple_string,
 )
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import (
+    INSTANT_MAX,
+    INSTANT_MIN,
+    MICROS_PER_SECOND,
+    TRIM_ALL,
+    TimestampText,
+    format_date,
+    format_timestamp,
+    instant_of,
+    parse_date,
+    parse_timestamp_ntz,
+    read_timestamp,
+    zone_of,
+)
 
 __all__ = [
     "PartitionValueError",
@@ -60,11 +63,9 @@ __all__ = [
 ]
 
 # The farthest that java.time lets a zone be from UTC. Real ones were up to 15:56 away before 1845.
-ZONE_SPREAD_MICROS = 18 * 3600 * 1_000_000
+ZONE_SPREAD_MICROS = 18 * 3600 * MICROS_PER_SECOND
 
 _WIDTHS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
-# What Spark's UTF8String.trimAll removes: blanks and control characters, not other Unicode white space.
-_TRIMMED = "".join(map(chr, range(0x21))) + "\x7f"
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*\.?[0-9A-Fa-f]*[pP][+-]?[0-9]{1,9}", re.ASCII)
@@ -111,7 +112,7 @@ def parse_partition_value(text: str | None, data_type: DataType, time_zone: str 
         return None
     if data_type == BINARY:
         return _utf8(text)
-    return _parser(data_type, time_zone)(text.strip(_TRIMMED))
+    return _parser(data_type, time_zone)(text.strip(TRIM_ALL))
 
 
 def partition_column(
@@ -157,11 +158,11 @@ def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
         case _, bytes() if data_type == BINARY:
             return _text_of(value)
         case _, int() if data_type == DATE:
-            return date_text(value)
+            return format_date(value)
         case _, int() if data_type == TIMESTAMP:
-            return timestamp_text(value, "T", always_micros=True) + "Z"
+            return format_timestamp(value, "T", 6) + "Z"
         case _, int() if data_type == TIMESTAMP_NTZ:
-            return timestamp_text(value, " ", always_micros=False)
+            return format_timestamp(value, " ", 6).removesuffix(".000000")
         case _:
             raise PartitionValueError(f"{value!r} is no partition value of type {simple_string(data_type)}")
 
@@ -180,8 +181,7 @@ def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value
     if data_type == TIMESTAMP:
         return lambda text: _timestamp(text, time_zone)
     if data_type == TIMESTAMP_NTZ:
-        # Spark ignores a zone here.
-        return lambda text: _instant(_parsed(text).local_micros, text, data_type)
+        return _local_timestamp
     raise PartitionValueError(f"{simple_string(data_type)} is not a type that a table can be partitioned by")
 
 
@@ -268,20 +268,30 @@ def _boolean(text: str) -> bool:
 
 def _timestamp(text: str, time_zone: str | None) -> int | TimestampRange:
     parsed = _parsed(text)
-    zone = parsed.zone or time_zone
+    zone = time_zone if parsed.zone is None else parsed.zone
     if zone is None:
         local = _instant(parsed.local_micros, text, TIMESTAMP)
         return TimestampRange(
             max(local - ZONE_SPREAD_MICROS, INSTANT_MIN), min(local + ZONE_SPREAD_MICROS, INSTANT_MAX)
         )
     try:
-        return _instant(instant_in_zone(parsed.local_micros, zone), text, TIMESTAMP)
-    except ZoneUnknown as error:
-        raise PartitionValueError(f"{text!r} is no timestamp: {error}") from error
+        return _instant(instant_of(parsed.local_micros, zone_of(zone)), text, TIMESTAMP)
+    except LookupError as error:
+        raise PartitionValueError(f"{text!r} is not a timestamp: {error}") from error
 
 
-def _parsed(text: str) -> InstantText:
-    parsed = parse_timestamp(text)
+def _local_timestamp(text: str) -> int:
+    try:
+        micros = parse_timestamp_ntz(text)
+    except LookupError as error:
+        raise PartitionValueError(f"{text!r} is not a timestamp: {error}") from error
+    if micros is None:
+        raise _malformed(text, TIMESTAMP_NTZ)
+    return micros
+
+
+def _parsed(text: str) -> TimestampText:
+    parsed = read_timestamp(text)
     if parsed is None:
         raise _malformed(text, TIMESTAMP)
     return parsed

@@ -22,7 +22,6 @@ from deltaskip.expr.coerce import (
     wider_type,
 )
 from deltaskip.expr.collation import comparison_collation
-from deltaskip.expr.datetimes import zone_of
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
@@ -50,6 +49,7 @@ from deltaskip.expr.nodes import (
     transform,
 )
 from deltaskip.expr.type_names import sql_name
+from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import InsideCollection, collation_of, display_name, fold_name, resolve
 from deltaskip.schema.types import BINARY, BOOLEAN, LONG, STRING, VOID, DataType, DecimalType, StructType

@@ -11,9 +11,13 @@ from decimal import ROUND_DOWN, Context, Decimal
 
 from deltaskip.expr.arithmetic import checked_integral, to_decimal
 from deltaskip.expr.coerce import INTEGRAL_BITS
-from deltaskip.expr.datetimes import (
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.floats import float_text, nearest_double, nearest_float, to_float
+from deltaskip.expr.type_names import sql_name
+from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
+    TRIM_ALL,
     Zone,
     format_date,
     format_timestamp,
@@ -23,9 +27,6 @@ from deltaskip.expr.datetimes import (
     parse_timestamp,
     parse_timestamp_ntz,
 )
-from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.floats import float_text, nearest_double, nearest_float, to_float
-from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -42,7 +43,6 @@ from deltaskip.schema.types import (
 
 __all__ = ["cast_value"]
 
-_BLANK = "".join(map(chr, range(0x21))) + "\x7f"
 _JAVA_BLANK = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _FLOATING = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -114,24 +114,22 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
     if target == BINARY:
         return text.encode("utf-8")
     if target == BOOLEAN:
-        word = text.strip(_BLANK).lower()
+        word = text.strip(TRIM_ALL).lower()
         value = True if word in _TRUE_TEXTS else False if word in _FALSE_TEXTS else None
     elif target in INTEGRAL_BITS:
-        digits = text.strip(_BLANK)
+        digits = text.strip(TRIM_ALL)
         value = checked_integral(int(digits), target) if _INTEGER.fullmatch(digits) else None
     elif target in (FLOAT, DOUBLE):
         value = _parse_floating(text, target)
     elif isinstance(target, DecimalType):
-        value = _parse_decimal(text.strip(_BLANK), target)
+        value = _parse_decimal(text.strip(TRIM_ALL), target)
     elif target == DATE:
         value = parse_date(text)
-    elif target == TIMESTAMP_NTZ:
-        value = parse_timestamp_ntz(text)
-    elif target == TIMESTAMP:
+    elif target in (TIMESTAMP, TIMESTAMP_NTZ):
         try:
-            value = parse_timestamp(text, zone)
+            value = parse_timestamp(text, zone) if target == TIMESTAMP else parse_timestamp_ntz(text)
         except LookupError as error:
-            raise Undecided(f"{text!r} means a time of today.") from error
+            raise Undecided(f"{text!r} as a timestamp is left to Spark: {error}") from error
     if value is None:
         raise EvaluationError(f"{text!r} cannot be cast to {sql_name(target)}.")
     return value

@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import NoReturn
 
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.expr.datetimes import format_timestamp
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -27,6 +26,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
 )
 from deltaskip.expr.type_names import type_named
+from deltaskip.schema.calendar import format_timestamp
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

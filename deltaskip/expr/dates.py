@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from deltaskip.expr.datetimes import (
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
     Zone,
@@ -17,7 +18,6 @@ from deltaskip.expr.datetimes import (
     instant_of,
     local_of,
 )
-from deltaskip.expr.failures import EvaluationError, Undecided
 
 __all__ = [
     "DATE_FIELDS",

@@ -26,10 +26,10 @@ from deltaskip.expr.coerce import (
     type_of,
     wider_type,
 )
-from deltaskip.expr.datetimes import MICROS_PER_SECOND, Zone, local_of
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.floats import compare_floats
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
+from deltaskip.schema.calendar import MICROS_PER_SECOND, Zone, local_of
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

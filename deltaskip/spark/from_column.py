@@ -18,6 +18,7 @@ from deltaskip.expr import Node, parse_sql, to_node
 from deltaskip.expr import nodes as n
 from deltaskip.expr.sql.function_aliases import call
 from deltaskip.expr.type_names import type_named
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
 from deltaskip.schema.json import parse_type
 from deltaskip.schema.types import (
     BINARY,
@@ -49,7 +50,6 @@ _RESTLESS = frozenset(
         *("current_user", "user", "session_user", "current_timezone", "current_database", "current_catalog"),
     )
 )
-_DAY_MICROS = 86_400_000_000
 
 
 def column_to_node(column: Column) -> Node:
@@ -207,14 +207,14 @@ def _java_constant(value: Any) -> Node:
         case "java.time.Instant":
             return n.Literal(_instant_micros(value), TIMESTAMP)
         case "java.time.LocalDateTime":
-            micros = value.toLocalDate().toEpochDay() * _DAY_MICROS + value.toLocalTime().toNanoOfDay() // 1000
+            micros = value.toLocalDate().toEpochDay() * MICROS_PER_DAY + value.toLocalTime().toNanoOfDay() // 1000
             return n.Literal(micros, TIMESTAMP_NTZ)
         case other:
             return _opaque(other, ())
 
 
 def _instant_micros(instant: Any) -> int:
-    return int(instant.getEpochSecond()) * 1_000_000 + int(instant.getNano()) // 1000
+    return int(instant.getEpochSecond()) * MICROS_PER_SECOND + int(instant.getNano()) // 1000
 
 
 _PYTHON_TYPES: dict[DataType, type] = {

@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.actions.civil_time import timestamp_text
+from deltaskip.schema.calendar import format_timestamp
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -79,7 +79,7 @@ def _carrier(value: Any, data_type: DataType) -> Any:
         case DecimalType():
             return format(value, "f")
         case _ if data_type == TIMESTAMP_NTZ:
-            return timestamp_text(value, " ", True)
+            return format_timestamp(value, " ", 6)
         case _ if data_type == BINARY:
             return bytes(value).hex()
         case _:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from deltaskip.actions.civil_time import date_text
+from deltaskip.schema.calendar import format_date
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, STRING, DataType, StructField, StructType
 from deltaskip.spark.literals import carriers, decoded
@@ -90,7 +90,7 @@ def _directory_text(value: Any, data_type: DataType) -> str | None:
     if data_type in _INTEGERS:
         return str(value)
     if data_type == DATE:
-        text = date_text(value)
+        text = format_date(value)
         return text if len(text) == len("yyyy-MM-dd") else None
     if data_type == STRING and value != _HIVE_NULL and _UNESCAPED.fullmatch(value):
         return str(value)

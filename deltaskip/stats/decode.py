@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import date
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
 from typing import Any
 
@@ -16,6 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
+from deltaskip.schema.calendar import (
+    INSTANT_MAX,
+    INSTANT_MIN,
+    MICROS_PER_DAY,
+    TimestampText,
+    days_from_civil,
+    instant_of,
+    parse_date,
+    read_timestamp,
+    zone_of,
+)
 from deltaskip.schema.types import BOOLEAN, DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
@@ -23,15 +33,15 @@ __all__ = ["from_double", "from_struct", "from_text", "only_strings", "widen_tim
 
 STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-_MICROS_PER_DAY = 86_400_000_000
 _INT64 = pa.int64()
-_BEFORE_1900 = -2_208_988_800_000_000
+_BEFORE_1900 = days_from_civil(1900, 1, 1) * MICROS_PER_DAY
 _OFFSET_SECONDS_LOST = 59_000_000
+# The full forms that writers produce. Spark also reads shorter ones, which may be bounds that were cut.
+_DATE = re.compile(r"[+-]?[0-9]{4,6}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
-    r"([+-]?\d{4,6})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(Z|UTC|GMT|[+-]\d\d:?\d\d(?::?\d\d)?)?\Z"
+    rf"{_DATE.pattern}[T ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,9}})?"
+    r"(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?)?"
 )
-_DATE = re.compile(r"([+-]?\d{4,6})-(\d\d)-(\d\d)\Z")
 _DOUBLE_DIGITS = 17
 _PRINTED_DIGITS = 15
 
@@ -104,7 +114,7 @@ def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     if field.type in (TIMESTAMP, TIMESTAMP_NTZ):
         if pa.types.is_date32(type_) and field.type == TIMESTAMP_NTZ:
             days = pc.cast(pc.cast(values, pa.int32()), pa.int64())
-            return pc.multiply(days, arrow_scalar(_MICROS_PER_DAY, pa.int64()))
+            return pc.multiply(days, arrow_scalar(MICROS_PER_DAY, pa.int64()))
         return widen_timestamps(_micros(values, side), side) if pa.types.is_timestamp(type_) else nothing
     return pc.cast(values, pa.int64()) if pa.types.is_integer(type_) else nothing
 
@@ -180,52 +190,25 @@ def _double(text: str) -> float | None:
 
 
 def _date_days(text: str) -> int | None:
-    match = _DATE.match(text)
-    if match is None:
-        return None
-    return _days(int(match[1]), int(match[2]), int(match[3]))
+    return parse_date(text) if _DATE.fullmatch(text) else None
 
 
-def _days(year: int, month: int, day: int) -> int | None:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar, any year; None for a day that does not exist."""
-    eras, year_of_era = divmod(year, 400)
-    try:
-        ordinal = date(year_of_era + 400, month, day).toordinal()
-    except ValueError:
-        return None
-    return ordinal - _EPOCH_ORDINAL + (eras - 1) * 146_097
-
-
-def _timestamp_parts(text: str) -> tuple[int, str | None] | None:
-    """(local microseconds, zone text) of an ISO timestamp; digits below the microsecond are dropped."""
-    match = _TIMESTAMP.match(text)
-    if match is None:
-        return None
-    days = _days(int(match[1]), int(match[2]), int(match[3]))
-    hour, minute, second = int(match[4]), int(match[5]), int(match[6])
-    if days is None or hour > 23 or minute > 59 or second > 59:
-        return None
-    fraction = int((match[7] or "0").ljust(9, "0")[:6])
-    return days * _MICROS_PER_DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction, match[8]
-
-
-def _offset_micros(zone: str) -> int:
-    if zone in ("Z", "UTC", "GMT"):
-        return 0
-    digits = zone[1:].replace(":", "")
-    seconds = int(digits[:2]) * 3600 + int(digits[2:4]) * 60 + int(digits[4:6] or 0)
-    return (-seconds if zone[0] == "-" else seconds) * 1_000_000
+def _timestamp_text(text: str) -> TimestampText | None:
+    return read_timestamp(text) if _TIMESTAMP.fullmatch(text) else None
 
 
 def _instant(text: str, side: Side) -> int | None:
     """Instant in microseconds. Offsets before 1900 may lack their seconds (local mean time): up to 59 s either way."""
-    parts = _timestamp_parts(text)
-    if parts is None or parts[1] is None:
+    found = _timestamp_text(text)
+    if found is None or found.zone is None:
         return None
-    micros = parts[0] - _offset_micros(parts[1])
-    if parts[1] not in ("Z", "UTC", "GMT") and micros < _BEFORE_1900:
+    try:
+        micros = instant_of(found.local_micros, zone_of(found.zone))
+    except LookupError:
+        return None
+    if found.zone not in ("Z", "UTC", "GMT") and micros < _BEFORE_1900:
         micros += _OFFSET_SECONDS_LOST if side == "max" else -_OFFSET_SECONDS_LOST
-    return micros if -(1 << 63) <= micros < 1 << 63 else None
+    return micros if INSTANT_MIN <= micros <= INSTANT_MAX else None
 
 
 def _instants(text: pa.Array, side: Side) -> pa.Array:
@@ -243,11 +226,12 @@ def _all_zulu(text: pa.Array) -> bool:
 
 def _local_timestamps(text: pa.Array, field: StatField, side: Side) -> pa.Array:
     def parse(value: str) -> int | None:
-        parts = _timestamp_parts(value)
-        if parts is not None:
-            return parts[0] if parts[1] is None else None
+        found = _timestamp_text(value)
+        if found is not None:
+            in_range = INSTANT_MIN <= found.local_micros <= INSTANT_MAX
+            return found.local_micros if in_range and found.zone is None else None
         days = _date_days(value) if "date" in field.widened_from else None
-        return None if days is None else days * _MICROS_PER_DAY
+        return None if days is None else days * MICROS_PER_DAY
 
     if _has_time(text):
         try:

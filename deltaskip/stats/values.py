@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, timedelta
 from decimal import Context, Decimal
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
+from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, format_date, format_timestamp
 from deltaskip.schema.types import (
     BYTE,
     DATE,
@@ -39,10 +39,8 @@ Convert = Callable[[Bound], Bound | None]
 
 _LIMITS: dict[DataType, int] = {BYTE: 1 << 7, SHORT: 1 << 15, INTEGER: 1 << 31, LONG: 1 << 63}
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_MICROS_PER_DAY = 86_400_000_000
 _EXACT_DOUBLE = 1 << 53
-_EPOCH = date(1970, 1, 1)
-_FIRST_DAY, _LAST_DAY = (date.min - _EPOCH).days, (date.max - _EPOCH).days
+_FIRST_DAY, _LAST_DAY = days_from_civil(1, 1, 1), days_from_civil(9999, 12, 31)
 _DIGITS = Context(prec=80)
 
 
@@ -83,12 +81,11 @@ def bound_text(bound: Bound, type_: DataType, side: Side) -> str | None:
         case int() if isinstance(type_, DecimalType):
             return str(Decimal(bound).scaleb(-type_.scale, _DIGITS))
         case int() if type_ == DATE:
-            return _date_text(bound, "")
+            return f'"{format_date(bound)}"' if _FIRST_DAY <= bound <= _LAST_DAY else None
         case int() if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-            days, micros = divmod(bound, _MICROS_PER_DAY)
-            seconds, micros = divmod(micros, 10**6)
-            clock = f"T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{micros // 1000:03}"
-            return _date_text(days, clock + ("Z" if type_ == TIMESTAMP else ""))
+            if not _FIRST_DAY <= bound // MICROS_PER_DAY <= _LAST_DAY:
+                return None
+            return f'"{format_timestamp(bound, "T", 3)}{"Z" if type_ == TIMESTAMP else ""}"'
         case _:
             return str(bound)
 
@@ -126,7 +123,7 @@ def _converter(source: Source, wanted: DataType) -> Convert | None:
         case "date", _ if wanted == DATE:
             return _same
         case "date", _ if wanted == TIMESTAMP_NTZ:
-            return partial(_rescaled, factor=_MICROS_PER_DAY, limit=1 << 63)
+            return partial(_rescaled, factor=MICROS_PER_DAY, limit=1 << 63)
         case "timestamp", _ if wanted in (TIMESTAMP, TIMESTAMP_NTZ):
             return partial(_micros, per_second=_PER_SECOND[source.unit])
         case "string", _ if wanted == STRING:
@@ -149,7 +146,7 @@ def _rescaled(value: Bound, factor: int, limit: int) -> Bound | None:
 
 
 def _micros(value: Bound, per_second: int) -> Bound | None:
-    micros = int(value) * 10**6 // per_second
+    micros = int(value) * MICROS_PER_SECOND // per_second
     return micros if -(1 << 63) <= micros < 1 << 63 else None
 
 
@@ -164,12 +161,6 @@ def _string_text(bound: bytes, side: Side) -> str | None:
         return None
     cut = cut_min(text) if side == "min" else cut_max(text)
     return None if cut is None else json_string(cut)
-
-
-def _date_text(days: int, clock: str) -> str | None:
-    if not _FIRST_DAY <= days <= _LAST_DAY:
-        return None
-    return f'"{(_EPOCH + timedelta(days=days)).isoformat()}{clock}"'
 
 
 def _float_text(value: float, single: bool) -> str:

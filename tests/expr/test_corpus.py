@@ -10,7 +10,6 @@ import pytest
 
 from deltaskip.expr import EvaluationError, bind, evaluate, normalize, parse_sql
 from deltaskip.expr.casts import cast_value
-from deltaskip.expr.datetimes import zone_of
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -29,6 +28,7 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.expr.type_names import type_named
+from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.types import BINARY, STRING
 from tests import corpus

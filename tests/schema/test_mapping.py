@@ -92,10 +92,10 @@ def test_a_collation_survives_the_physical_schema():
     assert collation_of(resolve(physical_schema(schema, "name"), ["col-1"])) == "icu.UNICODE_CI"
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params())
+@pytest.mark.parametrize(
+    ("table", "version"), corpus.version_params(where=lambda version: version["schema"] is not None)
+)
 def test_partition_values_of_the_corpus_are_keyed_by_physical_names(table, version):
-    if version["schema"] is None:
-        pytest.skip("the table has no columns")
     schema = parse_schema(json.dumps(version["schema"]))
     mode = mapping_mode(Protocol.from_json(version["protocol"]), version["properties"])
     expected = {resolve(schema, [name], mode).physical[0] for name in version["partition_columns"]}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaskip.schema.types import DecimalType
-from deltaskip.stats.decode import NUMBER_KIND, _decimal_bound, from_text
+from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
+from deltaskip.stats.decode import NUMBER_KIND, STRING_KIND, _decimal_bound, from_text
 from deltaskip.stats.layout import Side, StatField
 
 _TEXTS = st.one_of(
@@ -52,5 +52,39 @@ def test_a_text_finer_than_the_scale_is_rounded_outwards(text: str) -> None:
     assert low < Decimal(text) < high
 
 
-def _field(type_: DecimalType) -> StatField:
+# 2020-01-02T10:11:12 UTC in microseconds; a maximum on a whole millisecond is widened by 999 more.
+NOON = 1_577_959_872_000_000
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "low", "high"),
+    [
+        (TIMESTAMP, "2020-01-02T10:11:12.000Z", NOON, NOON + 999),
+        (TIMESTAMP, "2020-01-02 10:11:12+01:00", NOON - 3_600_000_000, NOON - 3_600_000_000 + 999),
+        (TIMESTAMP, "2020-01-02T10:11:12.000001UTC", NOON + 1, NOON + 1),
+        # Offsets that do not exist, which Spark does not read.
+        (TIMESTAMP, "2020-01-02T10:11:12+99:99", None, None),
+        (TIMESTAMP, "2020-01-02T10:11:12+01:0000", None, None),
+        # Digits of another script, which int() reads and Spark does not.
+        (TIMESTAMP, "2020-01-02T10:11:1٢Z", None, None),
+        (DATE, "2020-01-0٢", None, None),
+        # Beyond 64 bits.
+        (TIMESTAMP_NTZ, "999999-01-02T10:11:12", None, None),
+        (TIMESTAMP, "999999-01-02T10:11:12Z", None, None),
+        # What Spark would complete may have been cut.
+        (TIMESTAMP, "2020-1-2T10:11:12Z", None, None),
+        (TIMESTAMP_NTZ, "2020-01-02", None, None),
+        (DATE, "2020-01", None, None),
+        (DATE, "2020-01-02", 18263, 18263),
+    ],
+)
+def test_dates_and_timestamps_are_bounds_in_their_full_form_only(
+    type_: DataType, text: str, low: int | None, high: int | None
+) -> None:
+    arrays = pa.array([text, None]), pa.array([STRING_KIND] * 2, pa.uint8())
+    assert from_text(*arrays, _field(type_), "min").to_pylist() == [low, None]
+    assert from_text(*arrays, _field(type_), "max").to_pylist() == [high, None]
+
+
+def _field(type_: DataType) -> StatField:
     return StatField(("x",), type_, "x")

@@ -9,7 +9,9 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.expr.datetimes import (
+from deltaskip.expr.floats import nearest_float
+from deltaskip.expr.nodes import Cast, Literal, Node, Opaque
+from deltaskip.schema.calendar import (
     has_zone,
     is_special_date,
     parse_date,
@@ -17,8 +19,6 @@ from deltaskip.expr.datetimes import (
     parse_timestamp_ntz,
     zone_of,
 )
-from deltaskip.expr.floats import nearest_float
-from deltaskip.expr.nodes import Cast, Literal, Node, Opaque
 from deltaskip.schema.types import (
     BINARY,
     BYTE,

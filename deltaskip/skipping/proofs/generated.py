@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from deltaskip.expr.datetimes import MICROS_PER_DAY, days_from_civil
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import (
     And,
@@ -37,6 +36,7 @@ from deltaskip.expr.nodes import (
     transform,
     walk,
 )
+from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
 from deltaskip.schema.types import BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from deltaskip.skipping.proofs.preimage.value_sets import Domain, Spans, Values, domain_of, following, value_at
 from deltaskip.skipping.proofs.transforms import (

@@ -17,10 +17,10 @@ from deltaskip.errors import PredicateError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
-from deltaskip.expr.datetimes import MICROS_PER_DAY, civil_from_days
 from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk
+from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import (
     DATE,

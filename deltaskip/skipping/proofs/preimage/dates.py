@@ -21,7 +21,9 @@ import numpy as np
 
 from deltaskip.expr import dates
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.datetimes import (
+from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
     MICROS_PER_SECOND,
     days_from_civil,
@@ -30,8 +32,6 @@ from deltaskip.expr.datetimes import (
     local_of,
     zone_of,
 )
-from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.nodes import Call, Literal, Node
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from deltaskip.skipping.proofs.preimage.functions import (
     Clock,
