@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deltaskip.collations.icu import IcuCollation, icu_collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import icu_library
-from deltaskip.collations.registry import evaluator
+from deltaskip.collations.registry import collation
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import and_lanes
 
@@ -40,7 +40,7 @@ def _column(kind: str, rows: int = ROWS) -> pa.Array:
 
 
 def _order(name: str) -> IcuCollation:
-    order = evaluator(f"icu.{name}.77.1")
+    order = collation(f"icu.{name}.77.1")
     assert isinstance(order, IcuCollation)
     return order
 

@@ -11,11 +11,10 @@ from deltaskip.actions import (
     RemoveFile,
     Sidecar,
 )
-from deltaskip.collations.call import collation
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import register_icu
-from deltaskip.collations.registry import AvailableCollations, available_collations
+from deltaskip.collations.registry import AvailableCollations, available_collations, collation
 from deltaskip.errors import (
     ChecksumWarning,
     CollationUnavailable,

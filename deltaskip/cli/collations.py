@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.display import print_table, printable
+from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import refused_icu_files
-from deltaskip.collations.registry import AvailableCollations, available_collations, evaluator
+from deltaskip.collations.registry import AvailableCollations, available_collations
 from deltaskip.collations.write_versions import DOMAIN
 from deltaskip.collations.write_versions import write_versions as listed_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
@@ -154,7 +155,7 @@ def _column(
 def _why_not(collation: CollationId, version: str | None) -> str | None:
     """Why the collation cannot be evaluated here in that version; None if it can."""
     try:
-        evaluator(collation.canonical if version is None else collation.canonical.with_version(version))
+        registry.collation(collation.canonical if version is None else collation.canonical.with_version(version))
     except DeltaSkipError as error:
         return str(error)
     return None

@@ -1,4 +1,4 @@
-"""From a collation's identifier to what evaluates it, by exact version; and which versions are in this process.
+"""Collations by identifier and exact version, and the versions that this process can evaluate.
 
 # COLLATIONS RFC: "an engine must take care to only use column statistics for file skipping from a collation that is
 # identical to the one specified in the filtering operation in all aspects, including the collation version."
@@ -15,24 +15,27 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import icu_libraries, icu_library
 from deltaskip.collations.names import parse_name
 from deltaskip.collations.spark_order import spark_order, spark_order_versions
-from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidCollation
+from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
 
-__all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "evaluator", "find"]
+__all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "collation", "find"]
 
 SPARK_VERSION = "77.1"
-"""The version that Spark 4.1 has, of both providers."""
+"""The collation version of Spark 4.1, the same for both providers."""
 
 _PROVIDERS = ("icu", "spark")
 
 _lock = threading.Lock()
-_evaluators: dict[tuple[str, str], Collation] = {}
+_collations: dict[tuple[str, str], Collation] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class AvailableCollations:
     """Collations of one provider in one exact version that this process can evaluate.
 
-    provider: "icu" or "spark". version: major.minor, such as "77.1". source: "built in", or the path of a library.
+    Attributes:
+        provider: "icu" or "spark".
+        version: major.minor, such as "77.1".
+        source: "built in", or the path of the ICU library.
     """
 
     provider: str
@@ -41,49 +44,67 @@ class AvailableCollations:
 
 
 def available_collations() -> tuple[AvailableCollations, ...]:
-    """Providers and exact versions that are here, the newest version first.
+    """List the providers and exact versions that this process can evaluate, newest version first.
 
-    Loads every ICU library that is found: some milliseconds each, the first time.
+    The first call loads every ICU library that is found, which takes some milliseconds for each.
+
+    Returns:
+        One entry for each provider and version. Every entry with provider "icu" covers all locales of that ICU version.
     """
     icu = [AvailableCollations("icu", version, library.source) for version, library in icu_libraries().items()]
     own = [AvailableCollations("spark", version, "built in") for version in reversed(spark_order_versions())]
     return (*icu, *own)
 
 
-def evaluator(identifier: str | CollationId) -> Collation:
-    """What evaluates the collation, by a library of exactly its version; the same object each time it is asked for.
+def collation(identifier: str | CollationId) -> Collation:
+    """Return the collation with this identifier, evaluated by a library of exactly its version.
 
-    identifier: such as "icu.UNICODE_CI.77.1", in any letter case. Without a version it is that of Spark 4.1, 77.1, if
-    it is here, else the newest that is; look at the answer's `id`.
-    Raises InvalidCollation for an identifier or name that is none, CollationUnavailable where no library of the version
-    is here or knows the locale; it names the versions that are.
+    Equal identifiers return the same object.
+
+    Args:
+        identifier: provider.name[.version], such as "icu.UNICODE_CI.77.1" or "spark.UTF8_LCASE.77.1", in any letter
+            case. Without a version it is Spark 4.1's version, 77.1, if that is available, else the newest available
+            version; the `id` of the result contains it.
+
+    Returns:
+        The collation: `sort_keys`, `compare`, `min_max` and more over Arrow arrays.
+
+    Raises:
+        InvalidCollation: The text is not a collation identifier, or its provider does not have this name.
+        CollationUnavailable: No library of this version is available, or the library does not have the locale. The
+            message names the available versions.
+        InvalidArgumentType: `identifier` is neither text nor a CollationId.
     """
+    if not isinstance(identifier, str | CollationId):
+        raise InvalidArgumentType(
+            f"A collation identifier must be text such as 'icu.UNICODE_CI.77.1', not {type(identifier).__name__}."
+        )
     wanted = CollationId.parse(identifier) if isinstance(identifier, str) else identifier
     provider = wanted.provider.lower()
     if provider not in _PROVIDERS or not wanted.provider.isascii():
         raise CollationUnavailable(
-            f"{wanted} cannot be evaluated: there is no provider {wanted.provider!r} here, only icu and spark."
+            f"{wanted} cannot be evaluated: the provider must be icu or spark, not {wanted.provider!r}."
         )
     belongs = parse_name(wanted.name)
     if belongs.provider != provider:
-        raise InvalidCollation(f"{wanted} does not exist; write {belongs.provider}.{belongs.normalized}.")
+        raise InvalidCollation(f"{wanted} does not exist; use {belongs.provider}.{belongs.normalized}.")
     version = wanted.version or _default_version(provider)
-    # By the text, not by meaning, so that each asker gets the spelling that it came with.
+    # The key is the text, so that the result's id keeps the caller's spelling.
     key = (wanted.text, version)
-    found = _evaluators.get(key)
+    found = _collations.get(key)
     if found is None:
         with _lock:
-            found = _evaluators.setdefault(key, _made(wanted.with_version(version), provider, version))
+            found = _collations.setdefault(key, _made(wanted.with_version(version), provider, version))
     return found
 
 
 def find(identifier: str | CollationId) -> Collation | None:
-    """What evaluates the collation, or None where nothing here does: statistics under it then prove nothing.
+    """The collation, or None if it cannot be evaluated here: statistics under it then prove nothing.
 
-    Raises nothing; without a version it is as in `evaluator`.
+    Raises nothing. An identifier without a version is resolved as `collation` does.
     """
     try:
-        return evaluator(identifier)
+        return collation(identifier)
     except DeltaSkipError:
         return None
 
@@ -95,8 +116,8 @@ def _made(wanted: CollationId, provider: str, version: str) -> Collation:
     if library is None:
         here = ", ".join(icu_libraries()) or "none"
         raise CollationUnavailable(
-            f"{wanted} needs ICU {version}, and the versions here are {here}: install a package that brings it "
-            "(pyicu-wheels 2.15 brings 77.1), or name the folder of its libicui18n in DELTASKIP_ICU_PATH."
+            f"{wanted} needs ICU {version}, and the available versions are {here}: install a package that contains it "
+            "(pyicu-wheels 2.15 contains 77.1), or set DELTASKIP_ICU_PATH to the folder of its libicui18n."
         )
     return icu_collation(wanted, library)
 
@@ -107,6 +128,6 @@ def _default_version(provider: str) -> str:
     newest = next(iter(icu_libraries()), None)
     if newest is None:
         raise CollationUnavailable(
-            "No ICU library is here: install pyicu-wheels, or name the folder of a libicui18n in DELTASKIP_ICU_PATH."
+            "No ICU library is available: install pyicu-wheels, or set DELTASKIP_ICU_PATH to a folder with libicui18n."
         )
     return newest

@@ -120,7 +120,7 @@ def declared_collations(
     """Column name → versioned identifiers of the statistics to write for the collations that the schema declares.
 
     write_versions: as the domain metadata `collations` holds them, unversioned identifier → versions; those that
-    nothing here evaluates are left out. None: the version that `evaluator` takes by itself, Spark 4.1's if it is here.
+    nothing here evaluates are left out. None: the version that `collation` takes by itself, Spark 4.1's if it is here.
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.registry import evaluator
 from deltaskip.errors import SchemaError
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array
@@ -161,5 +161,5 @@ def _by_column(columns: Sequence[StatColumn], wanted: Collations) -> tuple[tuple
         column = paths.get(tuple(map(fold_name, names[0]))) if len(names) == 1 else None
         if column is None or column.type != STRING:
             raise SchemaError(f"There is no string column {name} with statistics, so it can have no collated bounds.")
-        found[column.logical] = tuple(dict.fromkeys(str(evaluator(i).id.canonical) for i in identifiers))
+        found[column.logical] = tuple(dict.fromkeys(str(registry.collation(i).id.canonical) for i in identifiers))
     return tuple(found.get(column.logical, ()) for column in columns)

@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
+from deltaskip.collations import registry
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.registry import evaluator
 from deltaskip.errors import StorageError
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.mapping import MappingMode
@@ -64,7 +64,7 @@ class StatisticsRequest:
     orders: tuple[tuple[Collation, ...], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        orders = tuple(tuple(evaluator(identifier) for identifier in each) for each in self.collations)
+        orders = tuple(tuple(registry.collation(identifier) for identifier in each) for each in self.collations)
         object.__setattr__(self, "orders", orders)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -62,11 +62,11 @@ def test_a_table_lists_every_collated_string_and_what_serves_it(run: Run, table:
     name = columns["na.me"]
     assert (name["collation"], name["write_versions"]) == ("ICU.unicode_ci", ["77.1", "70.1"])
     assert "77.1" in name["evaluated_in"]
-    assert "needs ICU 70.1, and the versions here are" in name["missing"]
+    assert "needs ICU 70.1, and the available versions are" in name["missing"]
     assert (columns["m.key"]["write_versions"], columns["m.key"]["missing"]) == ([], None)
     assert "77.1" in columns["m.value.element.f"]["evaluated_in"]
     assert columns["other"]["evaluated_in"] == columns["broken"]["evaluated_in"] == []
-    assert "there is no provider 'databricks' here" in columns["other"]["missing"]
+    assert "the provider must be icu or spark, not 'databricks'" in columns["other"]["missing"]
     assert "'UNICODE' is no collation identifier" in columns["broken"]["missing"]
     assert columns["old"]["write_versions"] == ["70.1"]
     assert "icu.sv.70.1 needs ICU 70.1" in columns["old"]["missing"]

@@ -11,7 +11,7 @@ import pytest
 
 from deltaskip.collations.icu import IcuCollation
 from deltaskip.collations.libraries import icu_library
-from deltaskip.collations.registry import evaluator
+from deltaskip.collations.registry import collation
 from tests.corpus import SHARED
 
 FOLDER = SHARED / "collation"
@@ -48,6 +48,6 @@ def icu(name: str, version: str) -> IcuCollation:
     """The collation in exactly that version; skips the running test where no library of the version is here."""
     if icu_library(version) is None:
         pytest.skip(f"no ICU library of version {version} is in this environment")
-    found = evaluator(f"icu.{NAMES.get(name, name)}.{version}")
+    found = collation(f"icu.{NAMES.get(name, name)}.{version}")
     assert isinstance(found, IcuCollation)
     return found

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from deltaskip.collations.icu import IcuCollation
 from deltaskip.collations.names import icu_locale
-from deltaskip.collations.registry import evaluator
+from deltaskip.collations.registry import collation
 from deltaskip.kernels.key_column import KeyColumn
 
 VALUES = ["b", None, "A", "Straße", "", "STRASSE", "é", "e\u0301", "日本", "a ", "zz", None]
@@ -34,7 +34,7 @@ LAYOUTS: dict[str, Callable[[pa.Array], pa.Array]] = {
 
 
 def order(name: str = "UNICODE_CI") -> IcuCollation:
-    found = evaluator(f"icu.{name}.77.1")
+    found = collation(f"icu.{name}.77.1")
     assert isinstance(found, IcuCollation)
     return found
 

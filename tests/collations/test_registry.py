@@ -1,4 +1,4 @@
-"""From identifiers to evaluators, the versions that are here, and the package that can be called."""
+"""Collations by identifier, the versions that are available, and the public function."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import pytest
 import deltaskip as ds
 from deltaskip.collations import libraries, registry
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.registry import SPARK_VERSION, available_collations, evaluator, find
-from deltaskip.errors import CollationUnavailable, InvalidCollation
+from deltaskip.collations.registry import SPARK_VERSION, available_collations, collation, find
+from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation
 
 
-def test_the_package_itself_is_the_function() -> None:
-    import deltaskip.collations.identifier as imported_as
-
+def test_the_public_name_is_a_plain_documented_function() -> None:
     order = ds.collation("icu.UNICODE_CI.77.1")
     assert order.compare(pa.array(["STRAẞE", "a", None]), "straße").to_pylist() == [0, -1, None]
-    assert order is evaluator("icu.UNICODE_CI.77.1")
-    assert inspect.ismodule(ds.collation)
-    assert ds.collation.identifier.CollationId is imported_as.CollationId is CollationId
-    assert "icu.UNICODE_CI.77.1" in inspect.getdoc(type(ds.collation).__call__)
+    assert order is collation("icu.UNICODE_CI.77.1")
+    assert inspect.isfunction(ds.collation)
+    assert "icu.UNICODE_CI.77.1" in (inspect.getdoc(ds.collation) or "")
+
+
+@pytest.mark.parametrize("identifier", [None, 77.1, b"icu.UNICODE_CI.77.1", ["icu.UNICODE_CI.77.1"]])
+def test_an_identifier_of_the_wrong_type_is_refused(identifier: object) -> None:
+    with pytest.raises(InvalidArgumentType, match=type(identifier).__name__):
+        ds.collation(identifier)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -39,14 +42,14 @@ def test_the_package_itself_is_the_function() -> None:
         ("spark.UTF8_BINARY_RTRIM.77.1", "spark.UTF8_BINARY_RTRIM.77.1", "a", "a "),
     ],
 )
-def test_an_identifier_in_any_spelling_has_an_evaluator(
+def test_an_identifier_in_any_spelling_has_a_collation(
     identifier: str, text: str | None, left: str, right: str
 ) -> None:
-    order = evaluator(identifier)
+    order = collation(identifier)
     assert str(order.id) == (text or identifier)
     assert order.compare_values(left, right) == 0
-    assert evaluator(order.id) is evaluator(str(order.id))
-    assert evaluator(CollationId.parse(identifier)) is order
+    assert collation(order.id) is collation(str(order.id))
+    assert collation(CollationId.parse(identifier)) is order
     found = find(identifier)
     assert found is order
 
@@ -54,17 +57,17 @@ def test_an_identifier_in_any_spelling_has_an_evaluator(
 @pytest.mark.parametrize(
     ("identifier", "error", "message"),
     [
-        ("icu.UNICODE_CI.71.1", CollationUnavailable, r"CI\.71\.1 needs ICU 71\.1, and .* here are .*77\.1"),
+        ("icu.UNICODE_CI.71.1", CollationUnavailable, r"needs ICU 71\.1, and .* available versions are .*77\.1"),
         ("icu.UNICODE_CI.77", CollationUnavailable, "needs ICU 77, and"),
         ("icu.UNICODE_CI.77.1.0.0", CollationUnavailable, r"needs ICU 77\.1\.0\.0, and"),
         ("ICU.en_US.72", CollationUnavailable, "needs ICU 72, and"),
         ("icu.xx_YY.77.1", CollationUnavailable, "has no collation of the locale"),
         ("icu.und-u-kr-latn-digit.77.1", CollationUnavailable, "otherwise than its sort keys order them"),
         ("spark.UTF8_LCASE.1.0", CollationUnavailable, r"no lower-case table of ICU '1\.0'"),
-        ("databricks.UNICODE.77.1", CollationUnavailable, "there is no provider 'databricks'"),
-        ("spar\u212a.UTF8_LCASE.77.1", CollationUnavailable, "there is no provider"),
-        ("icu.UTF8_LCASE.77.1", InvalidCollation, r"write spark\.UTF8_LCASE"),
-        ("spark.UNICODE.77.1", InvalidCollation, r"write icu\.UNICODE"),
+        ("databricks.UNICODE.77.1", CollationUnavailable, "must be icu or spark, not 'databricks'"),
+        ("spar\u212a.UTF8_LCASE.77.1", CollationUnavailable, "must be icu or spark"),
+        ("icu.UTF8_LCASE.77.1", InvalidCollation, r"use spark\.UTF8_LCASE"),
+        ("spark.UNICODE.77.1", InvalidCollation, r"use icu\.UNICODE"),
         ("icu.no such thing.77.1", InvalidCollation, "no such thing"),
         ("UNICODE", InvalidCollation, "is no collation identifier"),
     ],
@@ -78,13 +81,13 @@ def test_what_nothing_here_evaluates_is_said_and_for_pruning_is_none(
 
 
 def test_without_a_version_it_is_that_of_spark_or_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert evaluator("icu.UNICODE").id.version == SPARK_VERSION
-    assert evaluator("spark.UTF8_LCASE").id.version == SPARK_VERSION
+    assert collation("icu.UNICODE").id.version == SPARK_VERSION
+    assert collation("spark.UTF8_LCASE").id.version == SPARK_VERSION
     monkeypatch.setattr(registry, "SPARK_VERSION", "1.0")
-    assert evaluator("icu.UNICODE").id.version == next(iter(libraries.icu_libraries()))
+    assert collation("icu.UNICODE").id.version == next(iter(libraries.icu_libraries()))
     monkeypatch.setattr(registry, "icu_libraries", dict)
-    with pytest.raises(CollationUnavailable, match="No ICU library is here: install pyicu-wheels"):
-        evaluator("icu.UNICODE")
+    with pytest.raises(CollationUnavailable, match="No ICU library is available: install pyicu-wheels"):
+        collation("icu.UNICODE")
 
 
 def test_every_available_version_can_be_asked_for() -> None:
@@ -94,7 +97,7 @@ def test_every_available_version_can_be_asked_for() -> None:
     assert len({(entry.provider, entry.version) for entry in entries}) == len(entries)
     for entry in entries:
         name = "UNICODE_CI" if entry.provider == "icu" else "UTF8_LCASE"
-        order = evaluator(f"{entry.provider}.{name}.{entry.version}")
+        order = collation(f"{entry.provider}.{name}.{entry.version}")
         assert order.id.version == entry.version
         assert order.source == entry.source
         assert order.compare_values("ABC", "abc") == 0
@@ -104,6 +107,6 @@ def test_every_name_of_spark_is_evaluated_by_its_version() -> None:
     from deltaskip.collations.names import parse_name, spark_names
 
     for name in spark_names()[::7]:
-        order = evaluator(f"{parse_name(name).provider}.{name}.{SPARK_VERSION}")
+        order = collation(f"{parse_name(name).provider}.{name}.{SPARK_VERSION}")
         assert order.compare_values("a", "b") == -1
         assert order.exact_keys == (not name.removesuffix("_RTRIM").endswith("_AI") or "_CI" in name)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.collations.registry import evaluator
+from deltaskip.collations.registry import collation
 from deltaskip.errors import CollationUnavailable, SchemaError
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.stats import compute
@@ -84,7 +84,7 @@ def test_long_bounds_are_whole_or_verified(tmp_path: Path) -> None:
     for length in (COLLATED_LIMIT, COLLATED_LIMIT + 1, 4 * COLLATED_LIMIT):
         text = "x" * length
         bounds = one(tmp_path, [text], {"name": [CI]})["statsWithCollation"][CI]
-        order = evaluator(CI)
+        order = collation(CI)
         assert order.compare_values(bounds["minValues"]["name"], text) <= 0
         assert order.compare_values(bounds["maxValues"]["name"], text) >= 0
         assert len(bounds["maxValues"]["name"]) <= COLLATED_LIMIT + 1
@@ -115,7 +115,7 @@ def test_every_value_lies_between_the_bounds(
 ) -> None:
     layout = {"row_group_size": group, "use_dictionary": dictionary}
     found = one(tmp_path_factory.getbasetemp(), names, {"name": [identifier]}, layout=layout)
-    order = evaluator(identifier)
+    order = collation(identifier)
     there = [name for name in names if name is not None]
     if not there or not all(order.trusts(name) for name in there):
         assert "statsWithCollation" not in found

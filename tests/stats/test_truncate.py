@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.collations.registry import evaluator
+from deltaskip.collations.registry import collation
 from deltaskip.stats.truncate import COLLATED_LIMIT, cut_collated_max, cut_collated_min, cut_max, cut_min
 from tests.stats.rowwise import truncated_max
 
@@ -36,7 +36,7 @@ def test_cut_bounds_bound_and_are_short(text: str) -> None:
 @pytest.mark.parametrize("name", ["icu.UNICODE_CI.77.1", "icu.hu.77.1", "icu.th_AI.77.1", "spark.UTF8_LCASE.77.1"])
 @given(st.text(st.sampled_from("dzsaAbßé￾\uffff\u0e40\u0e01\u0301\xad"), max_size=4), st.integers(0, 2))
 def test_collated_bounds_bound_in_their_own_order(name: str, piece: str, more: int) -> None:
-    order = evaluator(name)
+    order = collation(name)
     text = (piece or "d") * (COLLATED_LIMIT // max(len(piece), 1) + more)
     low, high = cut_collated_min(text, order), cut_collated_max(text, order)
     assert low is None or (order.compare_values(low, text) <= 0 and len(low) <= COLLATED_LIMIT)
@@ -46,7 +46,7 @@ def test_collated_bounds_bound_in_their_own_order(name: str, piece: str, more: i
 
 
 def test_a_beginning_that_is_above_the_whole_is_no_minimum() -> None:
-    order = evaluator("icu.UNICODE.77.1")
+    order = collation("icu.UNICODE.77.1")
     text = "a" * (COLLATED_LIMIT - 1) + "เก"
     assert order.compare_values(text[:COLLATED_LIMIT], text) > 0
     assert cut_collated_min(text, order) is None

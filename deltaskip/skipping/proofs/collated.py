@@ -22,10 +22,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from deltaskip.collations import registry
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.names import LCASE, parse_name
-from deltaskip.collations.registry import evaluator, find
+from deltaskip.collations.registry import find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import (
@@ -90,7 +91,7 @@ class Collations:
         if identifier is None:
             return f"the collation {collation} is not known"
         try:
-            evaluator(identifier)
+            registry.collation(identifier)
         except DeltaSkipError as error:
             return str(error).rstrip(".")
         return f"the collation {identifier} cannot be evaluated here"
