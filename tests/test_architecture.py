@@ -217,6 +217,18 @@ def test_kernels_use_the_limited_api_of_which_wheels_are_built(path: Path) -> No
     assert not macros, f"use the functions, such as PyBytes_AsString, instead of {macros}"
 
 
+def test_only_the_package_expr_imports_its_sql_folder() -> None:
+    folder = PACKAGE / "expr" / "sql"
+    wrong = [
+        f"{ident(path)}:{found.line}"
+        for path in python_modules()
+        if not path.is_relative_to(folder) and path != PACKAGE / "expr" / "__init__.py"
+        for found in imports_of(path)
+        if f"{found.module}.".startswith("deltaskip.expr.sql.")
+    ]
+    assert not wrong, wrong
+
+
 def test_only_the_spark_room_imports_pyspark() -> None:
     wrong = [
         f"{ident(path)}:{found.line}"

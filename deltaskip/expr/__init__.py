@@ -1,4 +1,4 @@
-"""Predicates: nodes, Spark SQL and Python to nodes, binding, normal form, and the evaluator that is the oracle."""
+"""Predicates: nodes, parsing of Spark SQL and Python expressions, binding, normal form, and row-by-row evaluation."""
 
 from deltaskip.expr.bind import bind, bind_expression
 from deltaskip.expr.column import ColumnExpr, col, lit, to_node
@@ -6,6 +6,7 @@ from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Node, columns_of
 from deltaskip.expr.normalize import normalize
+from deltaskip.expr.sql.function_aliases import function_node
 from deltaskip.expr.sql.parse import parse_sql
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "columns_of",
     "deterministic",
     "evaluate",
+    "function_node",
     "lit",
     "normalize",
     "parse_sql",

@@ -14,9 +14,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Column
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.expr import Node, parse_sql, to_node
+from deltaskip.expr import Node, function_node, parse_sql, to_node
 from deltaskip.expr import nodes as n
-from deltaskip.expr.sql.function_aliases import call
 from deltaskip.expr.type_names import type_named
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND
 from deltaskip.schema.json import parse_type
@@ -145,7 +144,7 @@ def _function(name: str, args: tuple[Node, ...]) -> Node:
         case "collate", (child, n.Literal(str() as collation)):
             return n.Collate(child, collation)
         case _:
-            return call(name, args)
+            return function_node(name, args)
 
 
 def _legs(kind: type[n.And] | type[n.Or], node: Node) -> tuple[Node, ...]:

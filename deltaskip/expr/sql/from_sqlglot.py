@@ -31,7 +31,7 @@ from deltaskip.expr.nodes import (
     Opaque,
     Or,
 )
-from deltaskip.expr.sql.function_aliases import call
+from deltaskip.expr.sql.function_aliases import function_node
 from deltaskip.expr.sql.lexer import Source
 from deltaskip.expr.sql.literals import number_literal
 from deltaskip.expr.sql.precedence import (
@@ -337,7 +337,7 @@ def _extract(reader: _Reader, tree: exp.Expression) -> Node:
     field = tree.this
     if not isinstance(field, exp.Var) or field.name.upper() not in _FIELDS:
         raise NoNode
-    return call(field.name.lower(), (reader.inner(tree.expression),))
+    return function_node(field.name.lower(), (reader.inner(tree.expression),))
 
 
 def _call(reader: _Reader, tree: exp.Expression) -> Node:
@@ -354,7 +354,7 @@ def _call(reader: _Reader, tree: exp.Expression) -> Node:
     if len(args) == 3 and name.lower() in _UNIT_FUNCTIONS:
         # The first argument is a unit, such as DAY, and no column.
         raise NoNode
-    return call(name.lower(), tuple([reader.inner(arg) for arg in args]))
+    return function_node(name.lower(), tuple([reader.inner(arg) for arg in args]))
 
 
 _RULES: Mapping[type[exp.Expression], Callable[[_Reader, exp.Expression], Node]] = {

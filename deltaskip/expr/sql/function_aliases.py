@@ -1,4 +1,4 @@
-"""Functions of Spark that are other nodes by another name: `nvl`, `if`, `to_date`, `isnull`, `int(x)` …
+"""Spark functions that are aliases of other nodes: `nvl`, `if`, `to_date`, `isnull`, `int(x)` and more.
 
 # Spark 4.1, FunctionRegistry: aliases and RuntimeReplaceable expressions
 """
@@ -9,7 +9,7 @@ from deltaskip.expr.nodes import Call, Case, Cast, Compare, IsNull, Like, Litera
 from deltaskip.expr.type_names import TYPE_NAMES
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, VOID, DecimalType
 
-__all__ = ["call"]
+__all__ = ["function_node"]
 
 _ALIASES = {
     "nvl": "coalesce",
@@ -36,8 +36,13 @@ _CAST_NAMES = frozenset(
 )
 
 
-def call(name: str, args: tuple[Node, ...]) -> Node:
-    """The node of a function call; `name` in lower case. Calls with a wrong number of arguments stay calls."""
+def function_node(name: str, args: tuple[Node, ...]) -> Node:
+    """Return the node of a function call, with aliases resolved.
+
+    Args:
+        name: The function's name in lower case.
+        args: The arguments. With a wrong number of them the result is a Call of the same name.
+    """
     match name, args:
         case ("startswith", (text, prefix)):
             return StartsWith(text, prefix)
@@ -68,9 +73,9 @@ def call(name: str, args: tuple[Node, ...]) -> Node:
         case ("date_part" | "datepart", (Literal(str() as field, type_), child)) if (
             type_ == STRING and field.upper() in _FIELDS
         ):
-            return call(field.lower(), (child,))
+            return function_node(field.lower(), (child,))
         case ("extract", (child, Literal(str() as field, type_))) if type_ == STRING:
-            return call(field, (child,))
+            return function_node(field, (child,))
         case ("positive", (child,)):
             return Call("positive", (child,))
     return Call(_ALIASES.get(name, name), args)

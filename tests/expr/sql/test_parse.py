@@ -28,7 +28,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     walk,
 )
-from deltaskip.expr.sql.function_aliases import _ALIASES, call
+from deltaskip.expr.sql.function_aliases import _ALIASES, function_node
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -235,14 +235,14 @@ def test_calls_keep_their_names_and_arguments(name: str, count: int) -> None:
     if name in ("dateadd", "datediff", "date_add", "date_diff") and count == 3:
         assert isinstance(node, Opaque)
     else:
-        assert node == call(name, args)
+        assert node == function_node(name, args)
 
 
 @pytest.mark.parametrize("name", ["if", "nullif", "nvl2", "startswith", "isnull", "to_date", "concat_ws", "equal_null"])
 def test_functions_that_are_other_nodes_keep_the_order_of_their_arguments(name: str) -> None:
     for count in range(4):
         args = tuple(Column((part,)) for part in "abc"[:count])
-        assert parse_sql(f"{name.upper()} ({', '.join('abc'[:count])})") == call(name, args)
+        assert parse_sql(f"{name.upper()} ({', '.join('abc'[:count])})") == function_node(name, args)
 
 
 COLUMN_NAMES = """
