@@ -1,7 +1,7 @@
-"""The commands, their options, and the boundary where errors become one sentence and an exit status.
+"""Commands and options of the command line; errors become one sentence on standard error and an exit status.
 
-Every command but `demo`, `checkpoint` and `stats --recompute` only reads. What a command needs beyond click is imported
-when it runs, so `--help` is light.
+Commands other than `demo`, `checkpoint` and `stats --recompute` only read. Modules other than click are imported when a
+command runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import DeltaSkipError
 
 if TYPE_CHECKING:
@@ -32,10 +34,15 @@ Command = Callable[..., None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; gives the exit status: 0, or 2 after one sentence on standard error.
+    """Run the command line.
 
-    `arguments` are those after the program's name (default: the process's own). With `--debug` among them the traceback
-    of an error is printed as well. A closed pipe (`| head`) ends quietly with the status that SIGPIPE would have left.
+    With `--debug`, errors also print their traceback. A closed pipe (`| head`) ends the command without a message.
+
+    Args:
+        arguments: Arguments without the program name. The default is those of the process.
+
+    Returns:
+        The exit status: 0 for success, 2 after an error, 130 after an interrupt, 141 if standard output was closed.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -45,10 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # click makes a SystemExit of a pipe that closes while a command runs
+    except (BrokenPipeError, SystemExit):  # click raises SystemExit if the pipe is closed while a command runs
         _abandon_stdout()
         return PIPE_CLOSED
-    except Exception as error:  # the boundary: nothing may pass it but a sentence
+    except Exception as error:  # every error becomes a sentence here
         if "--debug" in given:
             traceback.print_exc()
         click.echo(f"deltaskip: {_sentence(error)}", err=True)
@@ -64,34 +71,74 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @click.version_option(package_name="deltaskip", message="deltaskip %(version)s")
 @click.pass_context
 def program(context: click.Context) -> None:
-    """Which files of a Delta table can hold rows that match a predicate?
+    """Find the files of a Delta table that can contain rows matching a predicate.
 
-    TABLE is a folder or URI that holds a _delta_log. Only `checkpoint` and `stats --recompute` write to it.
+    TABLE is a path or URI of a folder with a _delta_log. Only `checkpoint` and `stats --recompute` write to it.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-def _reads_table(command: Command) -> Command:
-    """The argument and options of every command that opens a table."""
-    return click.argument("table")(_opens_table(command))
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The table and version that the arguments of a command name."""
+
+    table: str | None
+    version: int | None
+    timestamp: str | None
+    storage_options: dict[str, str]
+
+    def open(self) -> DeltaTable:
+        """Open the table."""
+        if self.version is not None and self.timestamp is not None:
+            raise click.UsageError("Specify either --version or --timestamp, not both.")
+        from deltaskip.cli.spark import session_for_location
+        from deltaskip.table.table import DeltaTable
+
+        if self.table is None:
+            raise click.UsageError("Missing argument 'TABLE'.")
+        session_for_location(self.table)
+        return DeltaTable(self.table, self.version, self.timestamp, self.storage_options or None)
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether neither a version nor a timestamp was given."""
+        return self.version is None and self.timestamp is None
 
 
 def _opens_table(command: Command) -> Command:
-    """The options of a command that opens a table."""
+    """Add the argument and options of a command that opens a table, which gets them as one `source`."""
+    return click.argument("table")(_with_source(command))
+
+
+def _may_open_table(command: Command) -> Command:
+    """Add the same with an optional TABLE."""
+    return click.argument("table", required=False)(_with_source(command))
+
+
+def _with_source(command: Command) -> Command:
+    @wraps(command)
+    def run(
+        table: str | None, version: int | None, timestamp: str | None, storage_options: dict[str, str], **more: Any
+    ) -> None:
+        command(_Source(table, version, timestamp, storage_options), **more)
+
     decorators = [
-        click.option("--version", type=click.IntRange(min=0), metavar="N", help="The table as of this version."),
-        click.option("--timestamp", metavar="T", help="The table as of this time, such as 2026-01-31T12:00:00Z."),
+        click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to read. [default: latest]"),
+        click.option(
+            "--timestamp", metavar="TIME", help="Read the latest version at this time, such as 2026-01-31T12:00:00Z."
+        ),
         click.option(
             "-o", "--option", "storage_options", multiple=True, metavar="KEY=VALUE", callback=_pairs,
-            help="A storage option; may be repeated.",
+            help="Storage option, such as aws_region=eu-west-1. Can be repeated.",
         ),
         _json_option,
         _debug_option,
     ]
+    decorated: Command = run
     for decorate in reversed(decorators):
-        command = decorate(command)
-    return command
+        decorated = decorate(decorated)
+    return decorated
 
 
 def _pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -104,30 +151,51 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[s
     return pairs
 
 
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-_debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of an error.")
+def _deprecated(new: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return the callback of a renamed option: warn if the option is used."""
+
+    def warn(_context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        if value:
+            old = parameter.opts[0]
+            _show_warning(f"{old} is deprecated and will be removed in the next release; use {new} instead.")
+        return value
+
+    return warn
+
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of errors.")
 
 
 def _takes_predicate(command: Command) -> Command:
-    """The options of every command that prunes."""
-    where = click.option("--where", metavar="SQL", help="A predicate in Spark SQL: 'id > 5 AND day IS NULL'.")
-    zone = click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="The session's zone.")
+    """Add the options of a command that prunes."""
+    where = click.option("--where", metavar="SQL", help="Predicate in Spark SQL, such as 'id > 5 AND day IS NULL'.")
+    zone = click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Session time zone.")
     return where(zone(command))
 
 
+def _show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:
+    """Print a result as JSON, through its `to_dict` if it has one, or as text."""
+    if as_json:
+        from deltaskip.cli import display
+
+        display.print_json(found.to_dict() if hasattr(found, "to_dict") else found)
+    else:
+        print_text(found)
+
+
 @program.command("files")
-@_reads_table
+@_opens_table
 @_takes_predicate
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Enough files for N rows, where provable.")
-@click.option("--paths", is_flag=True, help="Print only the paths, one a line, as spark.read.parquet takes them.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="List only as many files as N rows need.")
+@click.option("--paths", is_flag=True, help="Print only paths, one per line, as spark.read.parquet accepts them.")
 def _files(
-    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
-    where: str | None, time_zone: str, limit: int | None, paths: bool,
+    source: _Source, as_json: bool, where: str | None, time_zone: str, limit: int | None, paths: bool
 ) -> None:
-    """List the files that can hold rows that match."""
+    """List the files that can contain matching rows."""
     if paths and as_json:
-        raise click.UsageError("--paths and --json exclude each other")
-    opened = _open(table, version, timestamp, storage_options)
+        raise click.UsageError("Specify either --paths or --json, not both.")
+    opened = source.open()
     if paths:
         scan = opened.scan(where=where, limit=limit, time_zone=time_zone)
         sys.stdout.writelines(f"{path}\n" for path in scan.paths())
@@ -136,189 +204,171 @@ def _files(
 
     columns = listing.JSON_COLUMNS if as_json else listing.TEXT_COLUMNS
     write = listing.write_json if as_json else listing.write_text
-    # Counting reads the whole list of files and planning only some of it, so they run beside each other.
+    # Counting reads the complete list of files, planning only a part of it; they run in parallel.
     with listing.counting(opened, always=as_json) as total_files:
         files = opened.scan(where=where, limit=limit, time_zone=time_zone).files(columns=columns)
         write(sys.stdout, opened.version, total_files(), files)
 
 
-def _picture_file(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+def _plot_file(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and path.suffix.lower() not in (".png", ".svg"):
-        raise click.BadParameter(f"{str(path)!r} ends neither in .png nor in .svg")
+        raise click.BadParameter(f"{str(path)!r} does not end in .png or .svg")
     return path
 
 
+def _picture_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    return _plot_file(context, parameter, _deprecated("--plot")(context, parameter, path))
+
+
 @program.command("explain")
-@_reads_table
+@_opens_table
 @_takes_predicate
 @click.option(
-    "--picture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", callback=_picture_file,
-    help="Draw files × parts of the predicate, kept or skipped, into a .png or .svg file.",
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", callback=_plot_file,
+    help="Draw which files each part of the predicate skips, to a .png or .svg file.",
 )
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), callback=_picture_file, hidden=True)
 def _explain(
-    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
-    where: str | None, time_zone: str, picture: Path | None,
+    source: _Source, as_json: bool, where: str | None, time_zone: str, plot: Path | None, picture: Path | None
 ) -> None:
-    """Show what each part of the predicate could prove, alone and with the others, and why not more."""
-    explained = _open(table, version, timestamp, storage_options).scan(where=where, time_zone=time_zone).explain()
-    if picture is not None:
-        explained.picture(picture)
-    if as_json:
-        from deltaskip.cli import display
+    """Show which files each part of a predicate skips.
 
-        display.print_json(explained.to_dict())
-    else:
-        from deltaskip.cli import explanation
+    For parts that skip no files, or fewer than they could, also show the reason.
+    """
+    explained = source.open().scan(where=where, time_zone=time_zone).explain()
+    for path in filter(None, (plot, picture)):
+        explained.picture(path)
+    from deltaskip.cli import explanation
 
-        explanation.print_explanation(explained)
+    _show(explained, as_json, explanation.print_explanation)
 
 
 @program.command("inspect")
-@_reads_table
-@click.option("--stats", is_flag=True, help="Measure coverage and overlap of the statistics, and say what would help.")
-def _inspect(
-    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool, stats: bool
-) -> None:
-    """Show protocol, features, log shape, size, and which columns have statistics."""
-    from deltaskip.cli import display, inspection
+@_opens_table
+@click.option("--stats", is_flag=True, hidden=True, callback=_deprecated("deltaskip stats TABLE"))
+def _inspect(source: _Source, as_json: bool, stats: bool) -> None:
+    """Show protocol, size, log and properties of a table.
 
-    found = inspection.inspect(_open(table, version, timestamp, storage_options), stats)
-    if as_json:
-        display.print_json(found.to_dict())
-    else:
-        inspection.print_inspection(found)
+    Also shows which columns have statistics.
+    """
+    from deltaskip.cli import inspection
+
+    _show(inspection.inspect(source.open(), stats), as_json, inspection.print_inspection)
 
 
 @program.command("stats")
-@_reads_table
-@click.option("--recompute", is_flag=True, help="Compute statistics by a local Spark job, and commit them.")
-@click.option("--dry-run", is_flag=True, help="With --recompute: only say what would be done.")
-@click.option("--where", metavar="SQL", help="Only files that may hold rows matching this.")
-@click.option("--column", "columns", multiple=True, metavar="NAME", help="Only this column; may be repeated.")
+@_opens_table
+@click.option("--recompute", is_flag=True, help="Compute statistics with a local Spark job and commit them.")
+@click.option("--dry-run", is_flag=True, help="With --recompute: show what would be computed, and change nothing.")
+@click.option("--where", metavar="SQL", help="Recompute only files that can contain rows matching this predicate.")
+@click.option("--column", "columns", multiple=True, metavar="NAME", help="Recompute this column. Can be repeated.")
 @click.option(
-    "--collation-version", "collations", multiple=True, metavar="V",
-    help="Bounds of every collated column in this version, such as 77.1; may be repeated.",
+    "--collation-version", "collation_versions", multiple=True, metavar="V",
+    help="Compute bounds of collated columns in this version, such as 77.1. Can be repeated.",
 )
-@click.option("--mode", type=click.Choice(["auto", "footer", "scan"]), default="auto", show_default=True)
-@click.option("--only-missing", is_flag=True, help="Only files that lack some of it.")
-@click.option("--no-resume", is_flag=True, help="Also read files that an interrupted run already finished.")
-@click.option("--again", is_flag=True, hidden=True, help="The old name of --no-resume.")
+@click.option(
+    "--mode", type=click.Choice(["auto", "footer", "scan"]), default="auto", show_default=True,
+    help="footer: read Parquet footers; scan: read all values; auto: read values where footers do not suffice.",
+)
+@click.option("--only-missing", is_flag=True, help="Recompute only files that lack statistics.")
+@click.option(
+    "--resume/--no-resume", default=True, show_default=True,
+    help="Skip files that an interrupted run already finished.",
+)
+@click.option("--again", is_flag=True, hidden=True, callback=_deprecated("--no-resume"))
 def _stats(
-    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
-    recompute: bool, dry_run: bool, where: str | None, columns: tuple[str, ...], collations: tuple[str, ...],
-    mode: str, only_missing: bool, no_resume: bool, again: bool,
+    source: _Source, as_json: bool, recompute: bool, dry_run: bool, resume: bool, again: bool, **chosen: Any
 ) -> None:
-    """Show which columns have statistics and how well they prune, or recompute them."""
-    from deltaskip.cli import display, inspection, statistics
+    """Report or recompute column statistics.
 
-    if again:
-        warn_renamed("--again", "--no-resume")
-        no_resume = True
-    chosen = {
-        "where": where, "columns": columns or None, "collations": collations or None, "mode": mode,
-        "only_missing": only_missing, "resume": not no_resume,
-    }
+    The report shows how many files have statistics and how well columns prune. All options except those that choose
+    the table and the output need --recompute.
+    """
+    from deltaskip.cli import coverage, statistics
+
     if not recompute:
-        if dry_run or only_missing or no_resume or where or columns or collations or mode != "auto":
-            raise click.UsageError("these options need --recompute")
-        coverage = _open(table, version, timestamp, storage_options).inspect_stats()
-        if as_json:
-            display.print_json(coverage.to_dict())
-        else:
-            inspection.print_statistics(coverage)
+        _check_report_only()
+        _show(source.open().stats(), as_json, coverage.print_coverage)
         return
-    if version is not None or timestamp is not None:
-        raise click.UsageError("--recompute works on the latest version: leave out --version and --timestamp")
-    opened = _open(table, None, None, storage_options)
+    if not source.is_latest:
+        raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
+    opened = source.open()
+    options = statistics.options(resume=resume and not again, **chosen)
     if dry_run:
-        plan = statistics.plan(opened, chosen)
-        display.print_json(plan.to_dict()) if as_json else statistics.print_plan(plan)
+        _show(statistics.plan(opened, options), as_json, statistics.print_plan)
         return
-    done = statistics.recompute(opened, chosen, bar=not as_json and sys.stderr.isatty())
-    display.print_json(done) if as_json else statistics.print_recomputed(done)
+    done = statistics.recompute(opened, options, bar=not as_json and sys.stderr.isatty())
+    _show(done, as_json, statistics.print_recomputed)
+
+
+def _check_report_only() -> None:
+    """Raise UsageError if an option is given that only a recomputation has."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = parameter.name and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        if given and parameter.name not in _REPORT_OPTIONS:
+            raise click.UsageError(f"{parameter.opts[0]} needs --recompute.")
+
+
+_REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "as_json", "debug")
 
 
 @program.command("history")
-@_reads_table
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the N newest commits.")
-def _history(
-    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
-    limit: int | None,
-) -> None:
-    """List the commits, the newest first."""
-    from deltaskip.cli import commits, display
+@_opens_table
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the N newest commits.")
+def _history(source: _Source, as_json: bool, limit: int | None) -> None:
+    """List the commits of a table, newest first."""
+    from deltaskip.cli import commits
 
-    entries = commits.history(_open(table, version, timestamp, storage_options), limit)
-    if as_json:
-        display.print_json(entries)
-    else:
-        commits.print_history(entries)
+    _show(commits.history(source.open(), limit), as_json, commits.print_history)
 
 
 @program.command("collations")
-@click.argument("table", required=False)
-@_opens_table
-def _collations(
-    table: str | None, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool
-) -> None:
-    """Show which collations can be evaluated here, by exact version, and which those of TABLE's columns need."""
-    from deltaskip.cli import collations, display
+@_may_open_table
+def _collations(source: _Source, as_json: bool) -> None:
+    """List available collation versions.
 
-    if table is None and (version is not None or timestamp is not None or storage_options):
-        raise click.UsageError("--version, --timestamp and --option need a TABLE")
-    found = collations.collations(None if table is None else _open(table, version, timestamp, storage_options))
-    if as_json:
-        display.print_json(found.to_dict())
-    else:
-        collations.print_collations(found)
+    With TABLE, also list its collated columns and the versions that they need.
+    """
+    from deltaskip.cli import collations
+
+    if source.table is None and (not source.is_latest or source.storage_options):
+        raise click.UsageError("--version, --timestamp and --option need a TABLE.")
+    found = collations.collations(None if source.table is None else source.open())
+    _show(found, as_json, collations.print_collations)
 
 
 @program.command("checkpoint")
-@_reads_table
-@click.option("--clean-up", is_flag=True, help="Then delete what of the log no retained version needs.")
-def _checkpoint(
-    table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str], as_json: bool,
-    clean_up: bool,
-) -> None:
-    """Write a checkpoint of the table's state, so that opening it reads fewer commits."""
-    from deltaskip.cli import checkpoints, display
+@_opens_table
+@click.option("--clean-up", is_flag=True, help="Also delete expired log files that no retained version needs.")
+def _checkpoint(source: _Source, as_json: bool, clean_up: bool) -> None:
+    """Write a checkpoint of a table.
 
-    found = checkpoints.checkpoint(_open(table, version, timestamp, storage_options), clean_up)
-    if as_json:
-        display.print_json(found)
-    else:
-        checkpoints.print_checkpoint(found)
+    Readers then read the checkpoint instead of the commits before it.
+    """
+    from deltaskip.cli import checkpoints
+
+    _show(checkpoints.checkpoint(source.open(), clean_up), as_json, checkpoints.print_checkpoint)
 
 
 @program.command("demo")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Make the table in DIR and keep it.")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Create the table in DIR and keep it.")
 @_json_option
 @_debug_option
 def _demo(keep: Path | None, as_json: bool) -> None:
-    """Make a table with local Spark, prune it, read it back, and show the time beside a full read.
+    """Create, prune and read a sample table.
 
-    Without Java or PySpark the table is made and read with pyarrow.
+    Uses a local Spark session; without Java or PySpark, pyarrow writes and reads the table. Compares the times of the
+    pruned read and a full read.
     """
     from deltaskip import demo
-    from deltaskip.cli import display
 
     outcome = demo.run(keep, report=(lambda _line: None) if as_json else click.echo)
-    if as_json:
-        display.print_json(outcome.to_dict())
-
-
-def _open(table: str, version: int | None, timestamp: str | None, storage_options: dict[str, str]) -> DeltaTable:
-    if version is not None and timestamp is not None:
-        raise click.UsageError("--version and --timestamp exclude each other")
-    from deltaskip.cli.spark import session_for_location
-    from deltaskip.table.table import DeltaTable
-
-    session_for_location(table)
-    return DeltaTable(table, version=version, timestamp=timestamp, storage_options=storage_options or None)
+    _show(outcome, as_json, lambda _outcome: None)
 
 
 def _sentence(error: Exception) -> str:
-    """One line that says what is wrong; where the error is not one of deltaskip's own, its type as well."""
+    """The error as one line; for unexpected errors with their type."""
     match error:
         case click.UsageError(ctx=click.Context() as context):
             return f"{_one_line(error.format_message())} See '{context.command_path} --help'."
@@ -329,7 +379,7 @@ def _sentence(error: Exception) -> str:
         case OSError():
             return _one_line(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
         case _:
-            return _one_line(f"internal error, {type(error).__name__}: {error}; --debug shows the traceback")
+            return _one_line(f"internal error: {type(error).__name__}: {error} (--debug prints the traceback)")
 
 
 def _one_line(text: str) -> str:
@@ -337,20 +387,19 @@ def _one_line(text: str) -> str:
 
 
 class _NoPandas:
-    """A finder that finds neither pandas nor dateutil."""
+    """A module finder that hides pandas and dateutil."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Refuses these two, and leaves all else to the other finders."""
+        """Raise for the two modules; leave others to the next finder."""
         if name in ("pandas", "dateutil"):
             raise ModuleNotFoundError(name, name=name)
 
 
 @contextmanager
 def _without_pandas(wanted: bool) -> Iterator[None]:
-    """Where `wanted`, pyarrow does without what it would import, if it is there, with the first value that it converts.
-
-    That takes longer than most commands. Only for a process of our own: pyarrow remembers that it was not there.
+    """If `wanted`, keep pyarrow from importing pandas when it converts its first value, which takes longer than most
+    commands. Only in a process of the command line: pyarrow remembers that pandas was not there.
     """
     if not wanted or "pandas" in sys.modules:
         yield
@@ -367,7 +416,7 @@ def _show_warning(message: Warning | str, *_where: object, **_more: object) -> N
 
 
 def _abandon_stdout() -> None:
-    """Points standard output nowhere, so that the interpreter's last flush does not fail again."""
+    """Redirect standard output to the null device, so that the flush at exit does not fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

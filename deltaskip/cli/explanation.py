@@ -1,4 +1,4 @@
-"""An explanation for people: one line a leaf of the predicate, and under the table what stood in its way."""
+"""Output of `deltaskip explain`: one line per leaf of the predicate, then why leaves skip no files or too few."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from deltaskip.skipping.explain.explain import Explain, LeafReport
 
 
 def print_explanation(explained: Explain) -> None:
-    """Prints the summary, the predicate's leaves with what each proved, and the reasons why one proved no more."""
+    """Print the summary, the leaves of the predicate with the files that each skips, and the reasons."""
     files = f"{explained.kept_files:,} of {counted(explained.total_files, 'file')} kept"
     size = f"{human_bytes(explained.kept_bytes)} of {human_bytes(explained.total_bytes)}"
     print(printable(f"{explained.table_root} at version {explained.version}: {files}, {size}"))
     if not explained.leaves:
         return
     print()
-    columns = [("part of the predicate", "left"), ("looked at", "left"), ("drops alone", "right")]
+    columns = [("predicate", "left"), ("statistics used", "left"), ("files skipped", "right")]
     print_table(
-        [*columns, ("needed for", "right"), ("lack statistics", "right")],
+        [*columns, ("only by this", "right"), ("missing statistics", "right")],
         [_row(explained, depth, part) for depth, part in explained.lines()],
     )
     notes = [line for leaf in explained.leaves for line in _notes(leaf)]
@@ -32,12 +32,12 @@ def _row(explained: Explain, depth: int, part: str | int) -> tuple[str, ...]:
         return (indent + part, "", "", "", "")
     leaf = explained.leaves[part]
     counts = (f"{leaf.dropped:,}", f"{leaf.needed_for:,}", f"{leaf.without_statistics:,}")
-    return (indent + leaf.predicate, ", ".join(leaf.used) or "nothing", *counts)
+    return (indent + leaf.predicate, ", ".join(leaf.used) or "none", *counts)
 
 
 def _notes(leaf: LeafReport) -> list[str]:
     lines = [f"{leaf.predicate}: {leaf.reason}."] if leaf.reason else []
     if leaf.without_statistics:
         lacking = ", ".join(f"{name} in {counted(files, 'file')}" for name, files in leaf.lacking.items())
-        lines.append(f"{leaf.predicate}: missing {lacking}, such as {', '.join(leaf.examples)}.")
+        lines.append(f"{leaf.predicate}: missing statistics: {lacking}, for example {', '.join(leaf.examples)}.")
     return lines

@@ -1,4 +1,4 @@
-"""Statistics recomputed, for `deltaskip stats --recompute`."""
+"""Output of `deltaskip stats --recompute`: what a recomputation would do, and what it did."""
 
 from __future__ import annotations
 
@@ -17,25 +17,52 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
     from deltaskip.txn.recompute.plan import RecomputePlan
     from deltaskip.txn.recompute.recomputed import Recomputed
+    from deltaskip.txn.recompute.request import RecomputeRequest
 
 _BATCH_FILES = 20_000
 
 
+def options(
+    where: str | None,
+    columns: tuple[str, ...],
+    collation_versions: tuple[str, ...],
+    mode: str,
+    only_missing: bool,
+    resume: bool,
+) -> dict[str, Any]:
+    """Return the arguments of `DeltaTable.recompute_stats` for the options of the command."""
+    return {
+        "where": where,
+        "columns": columns or None,
+        "collation_versions": collation_versions or None,
+        "mode": mode,
+        "only_missing": only_missing,
+        "resume": resume,
+    }
+
+
 def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
-    """What the recomputation would do, from the log alone. chosen: arguments of recompute_request."""
+    """Return what a recomputation would do, from the log alone."""
     from deltaskip.txn.recompute.plan import recompute_plan
+
+    return recompute_plan(table.snapshot, _request(table, chosen))
+
+
+def _request(table: DeltaTable, chosen: dict[str, Any]) -> RecomputeRequest:
     from deltaskip.txn.recompute.request import recompute_request
 
-    return recompute_plan(table.snapshot, recompute_request(table.snapshot, **chosen))
+    versions = {"collations": chosen["collation_versions"]}
+    others = {name: value for name, value in chosen.items() if name != "collation_versions"}
+    return recompute_request(table.snapshot, **others, **versions)
 
 
 def print_plan(found: RecomputePlan) -> None:
-    """Prints the plan for people."""
-    click.echo(f"would read {counted(found.files, 'file')}, {human_bytes(found.bytes)}, and commit their statistics")
+    """Print a plan as text."""
+    click.echo(f"would read {counted(found.files, 'file')} ({human_bytes(found.bytes)}) and commit their statistics")
     if found.done:
-        click.echo(_done_before(found.done))
+        click.echo(_resumed(found.done))
     if found.wide:
-        click.echo(f"bounds of {counted(found.wide, 'file')} would become tight: rows of them were deleted")
+        click.echo(f"bounds of {counted(found.wide, 'file')} with deleted rows would become tight")
     if found.collations:
         click.echo(f"collated bounds: {', '.join(found.collations)}")
     rows = [
@@ -44,58 +71,54 @@ def print_plan(found: RecomputePlan) -> None:
     ]
     if rows:
         click.echo()
-        headings = ["files without statistics", "point meets", "then, about"]
+        headings = ["files without statistics", "files per value", "afterwards (estimate)"]
         print_table([("column", "left"), *((heading, "right") for heading in headings)], rows)
-        click.echo("\nA point predicate (x = 5) meets so many files of the table on average.")
+        click.echo("\nfiles per value: average number of files that an equality filter (column = value) reads.")
 
 
-def _done_before(files: int) -> str:
+def _resumed(files: int) -> str:
     return f"{counted(files, 'file')} were finished by an earlier run; --no-resume reads them again"
 
 
 def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
-    """Recompute by a local Spark session, or the one that is active; what was done, as JSON can hold it."""
+    """Recompute statistics with the active Spark session or a local one; return the result for JSON."""
     from deltaskip.txn.recompute.plan import recompute_work
-    from deltaskip.txn.recompute.request import recompute_request
 
-    todo = recompute_work(table.snapshot, recompute_request(table.snapshot, **chosen))
-    versions = chosen.pop("collations")
+    todo = recompute_work(table.snapshot, _request(table, chosen))
     start = perf_counter()
     with session(_act(table)) as spark, _progress(todo.files, bar) as advance:
-        done = table.recompute_stats(
-            spark, **chosen, collation_versions=versions, batch_files=_BATCH_FILES, progress=advance
-        )
+        done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)
     return {**asdict(done), "done_before": todo.done, "seconds": perf_counter() - start, "version": table.version}
 
 
 def print_recomputed(done: dict[str, Any]) -> None:
-    """Prints for people what was done."""
+    """Print the result of a recomputation as text."""
     rate = human_bytes(int(done["bytes"] / max(done["seconds"], 1e-9)))
     click.echo(
-        f"version {done['version']}: statistics of {counted(done['files'], 'file')} committed, "
-        f"{done['unchanged']:,} had them already"
+        f"version {done['version']}: committed statistics of {counted(done['files'], 'file')}, "
+        f"{done['unchanged']:,} unchanged"
     )
     if done["done_before"]:
-        click.echo(_done_before(done["done_before"]))
-    click.echo(f"{done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s, {rate} a second")
+        click.echo(_resumed(done["done_before"]))
+    click.echo(f"read {done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s ({rate}/s)")
     if done["left_out"]:
-        click.echo(f"{counted(len(done['left_out']), 'file')} changed meanwhile and left out; run it again for them")
+        click.echo(f"{counted(len(done['left_out']), 'file')} changed during the run and skipped; run again for these")
 
 
 @contextmanager
 def _progress(total: int, shown: bool) -> Iterator[Any]:
-    """A bar of files on standard error, with rows and bytes a second."""
+    """Show a progress bar on standard error: files, rows and bytes per second."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("files, {task.fields[said]}"), TimeRemainingColumn())
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("files, {task.fields[rate]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task, start = bar.add_task("", total=total, said=""), perf_counter()
+        task, start = bar.add_task("", total=total, rate=""), perf_counter()
 
         def advance(done: Recomputed) -> None:
             seconds = max(perf_counter() - start, 1e-9)
-            said = f"{done.rows:,} rows, {human_bytes(int(done.bytes / seconds))}/s"
-            bar.update(task, completed=done.files + done.unchanged + len(done.left_out), said=said)
+            rate = f"{done.rows:,} rows, {human_bytes(int(done.bytes / seconds))}/s"
+            bar.update(task, completed=done.files + done.unchanged + len(done.left_out), rate=rate)
 
         yield advance
 

@@ -1,4 +1,4 @@
-"""The statistics of every file of a snapshot, gathered column by column for `DeltaTable.inspect_stats`."""
+"""The statistics of every file of a snapshot, gathered column by column for `DeltaTable.stats`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
 from deltaskip.stats.layout import StatField, StatLeaf, widened_types
 
-__all__ = ["table_coverage"]
+__all__ = ["clustering_columns", "table_coverage"]
 
 _GROUP_BYTES = 256 << 20
 _BYTES_PER_FILE = 64
@@ -58,7 +58,7 @@ def table_coverage(snapshot: Snapshot, depth: bool = True) -> TableCoverage:
         rows=rows,
         files_without_count=sum(batch.records.null_count for batch in batches),
         columns=ordered,
-        advice=advise(ordered, files, snapshot.properties, _clustered_by(snapshot)) if depth else (),
+        advice=advise(ordered, files, snapshot.properties, clustering_columns(snapshot)) if depth else (),
     )
 
 
@@ -220,8 +220,8 @@ def _partition_coverage(
     )
 
 
-def _clustered_by(snapshot: Snapshot) -> list[str]:
-    """Clustering columns of the domain delta.clustering, by the names that the coverage gives them."""
+def clustering_columns(snapshot: Snapshot) -> list[str]:
+    """Return the names of the columns that the table is clustered by, from the domain `delta.clustering`."""
     domain = snapshot.domains.get("delta.clustering")
     if domain is None:
         return []

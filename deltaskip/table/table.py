@@ -1,26 +1,30 @@
-"""DeltaTable: one table at one version, and what can be asked of it."""
+"""DeltaTable: a table at one version, and the operations on it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, VersionNotFound
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
 from deltaskip.log.history import history as log_history
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
+from deltaskip.table import arguments
+from deltaskip.table.collations import CollatedColumn, collated_columns
+from deltaskip.table.detail import TableDetail, html_table, table_detail
 
 if TYPE_CHECKING:
     from deltaskip.log.checkpoint.written import WrittenCheckpoint
@@ -29,13 +33,28 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaTable"]
 
+_SHOWN_COLUMNS = 20
+
 
 class DeltaTable:
-    """A Delta table at one version: the latest, `version`, or the last one not younger than `timestamp`.
+    """A Delta table at one version.
 
-    table: a local path, or a URI (`file:`, `s3://`, `gs://`, `abfss://`, …). timestamp: a datetime (naive: UTC) or ISO
-    8601 text. storage_options: credentials and endpoints for object stores.
-    Raises TableNotFound, VersionNotFound, CorruptLog, UnsupportedFeature or StorageError, each naming the table.
+    Args:
+        table: A local path, or a URI (`file:`, `s3://`, `gs://`, `abfss://`, `hdfs://`, …).
+        version: Version to open. The default is the latest version.
+        timestamp: Open the latest version that was committed at or before this time: a datetime or ISO 8601 text.
+            Without a time zone it is in UTC.
+        storage_options: Credentials and endpoints of object stores, named as in obstore (`aws_region`,
+            `azure_storage_account_key`, …).
+
+    Raises:
+        TableNotFound: There is no Delta log at the path.
+        VersionNotFound: The version does not exist, its log files were deleted, or no version is that old or new.
+        CorruptLog: The log violates the Delta protocol.
+        UnsupportedFeature: The table requires a reader feature that deltaskip does not support.
+        StorageError: Storage cannot be accessed.
+        InvalidArgument: An argument has a wrong value, or both version and timestamp are given.
+        InvalidArgumentType: An argument has a wrong type.
     """
 
     def __init__(
@@ -45,38 +64,38 @@ class DeltaTable:
         timestamp: datetime | str | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        storage, root = open_storage(table, storage_options)
+        storage, root = open_storage(arguments.path_or_uri(table), arguments.options(storage_options))
+        version = arguments.non_negative("version", version, root)
         if timestamp is not None:
+            milliseconds = arguments.milliseconds(timestamp, root)
             if version is not None:
-                raise VersionNotFound(
-                    f"Of {root} either a version or a timestamp can be opened, not both: leave one out."
-                )
-            version = version_at_timestamp(storage, root, _milliseconds(timestamp))
+                raise InvalidArgument(f"Specify either version or timestamp, not both (table {root}).")
+            version = version_at_timestamp(storage, root, milliseconds)
         self.snapshot: Snapshot = load_snapshot(storage, root, version)
 
     @property
     def uri(self) -> str:
-        """Where the table is."""
+        """URI of the table."""
         return self.snapshot.table_root
 
     @property
     def version(self) -> int:
-        """Version that is open."""
+        """Version of the snapshot."""
         return self.snapshot.version
 
     @property
     def schema(self) -> StructType:
-        """Columns, in Delta's types."""
+        """Schema of the table, in Delta's data types."""
         return self.snapshot.schema
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol action."""
+        """Protocol action of the snapshot."""
         return self.snapshot.protocol
 
     @property
     def metadata(self) -> Metadata:
-        """The metaData action."""
+        """Metadata action (`metaData`) of the snapshot."""
         return self.snapshot.metadata
 
     @property
@@ -86,22 +105,28 @@ class DeltaTable:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Table properties (metaData.configuration)."""
+        """Table properties (`metaData.configuration`)."""
         return self.snapshot.properties
 
     @property
-    def txns(self) -> Mapping[str, int]:
-        """Version that each application has committed, by its id (txn actions)."""
+    def app_versions(self) -> Mapping[str, int]:
+        """Last committed version of each application by its id (`txn` actions)."""
         return {app_id: txn.version for app_id, txn in self.snapshot.txns.items()}
 
     @property
+    def txns(self) -> Mapping[str, int]:
+        """Deprecated name of `app_versions`."""
+        warn_renamed("DeltaTable.txns", "DeltaTable.app_versions")
+        return self.app_versions
+
+    @property
     def domains(self) -> Mapping[str, str]:
-        """Configuration of each metadata domain that is not removed, as logged."""
+        """Configuration of each metadata domain by its name, as logged."""
         return {name: domain.configuration for name, domain in self.snapshot.domains.items()}
 
     @property
     def in_commit_timestamp(self) -> int | None:
-        """The version's commit time in milliseconds since the epoch, where the table keeps in-commit timestamps."""
+        """In-commit timestamp of the version in milliseconds since the epoch; None if they are not enabled."""
         return self.snapshot.in_commit_timestamp
 
     def scan(
@@ -112,38 +137,87 @@ class DeltaTable:
         time_zone: str | None = "UTC",
         collation_version: str = SPARK_VERSION,
     ) -> Scan:
-        """The files, and through Spark the rows, that match `where`; see Scan."""
+        """Return a scan: the files that can contain rows matching a predicate, and through Spark those rows.
+
+        Args:
+            where: Predicate as Spark SQL text, an expression of `deltaskip.col`, or a PySpark Column. The default
+                matches every row.
+            columns: Top-level columns that `Scan.to_spark` reads. The default is all columns.
+            limit: Maximum number of rows to read; which rows is not defined.
+            time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
+                that the time zone of partition values is not known; files for which it matters are kept.
+            collation_version: Version of the collations that the rows will be compared with. The default is the
+                version of Spark 4.1. Statistics of other versions are not used.
+
+        Raises:
+            PredicateError: The predicate does not parse, or does not match the schema.
+        """
         return Scan(self.snapshot, where, columns, limit, time_zone, collation_version)
 
+    def detail(self) -> TableDetail:
+        """Return facts about the table as Delta's DESCRIBE DETAIL does, with row counts and the state of the log.
+
+        Reads sizes, row counts and deletion vectors of all active files.
+        """
+        return table_detail(self.snapshot)
+
     def history(self, limit: int | None = None) -> list[HistoryEntry]:
-        """Commits that are still in the log, newest first."""
-        return log_history(self.snapshot.storage, self.snapshot.root, limit)
+        """Return the commits that the log still contains, newest first.
+
+        Args:
+            limit: Maximum number of commits. The default is all.
+        """
+        checked = arguments.non_negative("limit", limit, self.uri)
+        return log_history(self.snapshot.storage, self.snapshot.root, checked)
+
+    def stats(self, overlap: bool = True) -> TableCoverage:
+        """Return how many files and rows have statistics, how far their bounds overlap, and recommendations.
+
+        Reads the statistics of all active files.
+
+        Args:
+            overlap: If False, do not measure overlap and make no recommendations, which is faster.
+        """
+        return table_coverage(self.snapshot, depth=overlap)
 
     def inspect_stats(self) -> TableCoverage:
-        """Share of files and rows with statistics, overlap of bounds, and what would help most; reads them all."""
-        return table_coverage(self.snapshot)
+        """Deprecated name of `stats`."""
+        warn_renamed("DeltaTable.inspect_stats", "DeltaTable.stats")
+        return self.stats()
+
+    def collations(self) -> tuple[CollatedColumn, ...]:
+        """Return the collated columns, and which collation versions this process can evaluate for each of them."""
+        return collated_columns(self.snapshot)
 
     def transaction(
         self, read: object = None, operation: str = "WRITE", parameters: Mapping[str, object] | None = None
     ) -> Transaction:
-        """A transaction on this version: add and remove files, set metadata, then `commit()`; see Transaction.
+        """Begin a transaction on this version: add and remove files, change metadata, then `commit()`.
 
-        read: a predicate (`"true"` for every row) whose files the transaction depends on; None where it depends on
-        none. operation, parameters: what the history says of the commit.
+        Args:
+            read: Predicate of the rows that the transaction depends on, `"true"` for all rows. The default is that it
+                depends on none.
+            operation: Name of the operation in the table's history.
+            parameters: Parameters of the operation in the table's history.
         """
-        # Reading a table must not cost what writing to it needs.
+        # Reading a table must not import the code that writes.
         from deltaskip.txn.after_commit import after_commit
         from deltaskip.txn.transaction import Transaction
 
-        transaction = Transaction(self.snapshot, operation, parameters, after_commit)
+        if parameters is not None and not isinstance(parameters, Mapping):
+            raise InvalidArgumentType.of("parameters", "a mapping", parameters)
+        transaction = Transaction(self.snapshot, arguments.text("operation", operation), parameters, after_commit)
         if read is not None:
             transaction.read(read)
         return transaction
 
     def checkpoint(self) -> WrittenCheckpoint:
-        """Write the checkpoint of this version, unless it is there: what is in it, and where.
+        """Write a checkpoint of this version, unless it has one, with `_last_checkpoint` and the version checksum.
 
-        Classic, or V2 with sidecars where the table asks for it; `_last_checkpoint` and the version checksum with it.
+        The checkpoint is classic, or V2 with sidecars if `delta.checkpointPolicy` is `v2`.
+
+        Raises:
+            UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
         """
         from deltaskip.log.checkpoint.write import write_checkpoint
 
@@ -234,42 +308,65 @@ class DeltaTable:
         return done
 
     def retire_collation_version(self, collation: str, version: str) -> int:
-        """Let the table's writers keep no statistics of that version any more; the table's new version.
+        """Stop keeping statistics of a collation version for new files.
 
-        Statistics that are there stay, and are pruned on by readers of that version.
+        Existing statistics of that version stay in the log, and readers that use the version still prune on them.
+
+        Args:
+            collation: Collation without a version, such as `icu.UNICODE_CI` or `UNICODE_CI`.
+            version: Collation version, such as `77.1`.
+
+        Returns:
+            The version that was committed. The table moves to it.
+
+        Raises:
+            InvalidCollation: `collation` is not a collation identifier.
+            InvalidCommit: The table does not list the version.
+            CommitConflict: Another writer committed a conflicting change.
         """
         from deltaskip.txn.collation_versions import retire
 
-        transaction = self.transaction(operation="RETIRE COLLATION VERSION", parameters={collation: version})
+        parameters = {arguments.text("collation", collation): arguments.text("version", version)}
+        transaction = self.transaction(operation="RETIRE COLLATION VERSION", parameters=parameters)
         retire(transaction, collation, version)
         committed = transaction.commit()
         self.refresh()
         return committed
 
     def clean_up_log(self) -> list[str]:
-        """Delete what of the log no retained version needs, by `delta.logRetentionDuration`; names of deleted files."""
+        """Delete log files older than `delta.logRetentionDuration` that no retained version needs.
+
+        Returns:
+            Names of the deleted files.
+
+        Raises:
+            UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
+        """
         from deltaskip.log.cleanup import clean_up_log
 
         return clean_up_log(refresh(self.snapshot))
 
     def refresh(self) -> DeltaTable:
-        """Move to the latest version, reading only what is new in the log; returns the table itself."""
+        """Move to the latest version; reads only log files that are newer than the snapshot.
+
+        Returns:
+            The table itself.
+        """
         self.snapshot = refresh(self.snapshot)
         return self
 
     def __repr__(self) -> str:
         return f"DeltaTable({self.uri!r}, version={self.version})"
 
-
-def _milliseconds(timestamp: datetime | str) -> int:
-    """Milliseconds since the epoch; without a zone, UTC is meant."""
-    if isinstance(timestamp, str):
-        try:
-            timestamp = datetime.fromisoformat(timestamp.strip())
-        except ValueError as error:
-            raise VersionNotFound(
-                f"{timestamp!r} is not a timestamp: write it as 2026-01-31, 2026-01-31T12:00:00 or "
-                "2026-01-31T12:00:00+01:00."
-            ) from error
-    moment = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    def _repr_html_(self) -> str:
+        fields = [f"{field.name} {simple_string(field.type, field)}" for field in self.schema.fields]
+        more = [f"… {len(fields) - _SHOWN_COLUMNS} more"] if len(fields) > _SHOWN_COLUMNS else []
+        return html_table(
+            [
+                ("location", self.uri),
+                ("version", str(self.version)),
+                ("files", f"{self.snapshot.num_files:,}"),
+                ("partition columns", ", ".join(self.partition_columns)),
+                ("columns", ", ".join([*fields[:_SHOWN_COLUMNS], *more])),
+            ]
+        )

@@ -208,7 +208,7 @@ def test_a_fault_of_the_program_is_told_from_bad_input(
     monkeypatch.setattr("deltaskip.table.table.DeltaTable.scan", fail)
     ran = run("files", customers)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == "deltaskip: internal error, ZeroDivisionError: by zero; --debug shows the traceback\n"
+    assert ran.err == "deltaskip: internal error: ZeroDivisionError: by zero (--debug prints the traceback)\n"
 
 
 def test_control_characters_of_a_table_do_not_reach_the_terminal(run: Run, own_customers: Path) -> None:

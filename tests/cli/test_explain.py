@@ -1,4 +1,4 @@
-"""`deltaskip explain` and `deltaskip inspect --stats`."""
+"""`deltaskip explain` and the report of `deltaskip stats`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_explain_shows_every_part_with_its_counts(run: Run, customers: Path) -> 
     assert (ran.status, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0].startswith(f"{customers.as_uri()} at version 0: 7 of 200 files kept, ")
-    headings = "PART OF THE PREDICATE LOOKED AT DROPS ALONE NEEDED FOR LACK STATISTICS"
+    headings = "PREDICATE STATISTICS USED FILES SKIPPED ONLY BY THIS MISSING STATISTICS"
     assert " ".join(lines[2].split()) == headings
     assert lines[3].strip() == "AND"
     assert lines[4].startswith("  day >= DATE'2026-01-04'")
@@ -47,21 +47,21 @@ def test_explain_without_a_predicate_says_that_everything_is_kept(run: Run, cust
 
 
 @pytest.mark.parametrize(("name", "begins"), [("p.png", b"\x89PNG"), ("p.svg", b"<svg "), ("p.PNG", b"\x89PNG")])
-def test_a_picture_is_drawn_beside_the_text_or_the_json(
+def test_a_plot_is_drawn_beside_the_text_or_the_json(
     run: Run, customers: Path, tmp_path: Path, name: str, begins: bytes
 ) -> None:
-    picture = tmp_path / name
-    ran = run("explain", customers, "--where", demo.PREDICATE, "--picture", picture, "--json")
+    plot = tmp_path / name
+    ran = run("explain", customers, "--where", demo.PREDICATE, "--plot", plot, "--json")
     assert (ran.status, ran.err) == (0, "")
     assert json.loads(ran.out)["kept_files"] == 7
-    assert picture.read_bytes().startswith(begins)
+    assert plot.read_bytes().startswith(begins)
 
 
 @pytest.mark.parametrize("name", ["p.jpg", "png", "missing/p.png"])
-def test_a_picture_that_cannot_be_written_is_refused(
+def test_a_plot_that_cannot_be_written_is_refused(
     run: Run, customers: Path, tmp_path: Path, name: str
 ) -> None:
-    ran = run("explain", customers, "--where", "id = 5", "--picture", tmp_path / name)
+    ran = run("explain", customers, "--where", "id = 5", "--plot", tmp_path / name)
     assert (ran.status, ran.out) == (2, "")
     assert name in ran.err
     assert "internal error" not in ran.err
@@ -83,11 +83,11 @@ def patchy(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def test_inspect_stats_measures_coverage_and_overlap(run: Run, patchy: Path) -> None:
-    ran = run("inspect", patchy, "--stats", "--json")
+def test_stats_measures_coverage_and_overlap(run: Run, patchy: Path) -> None:
+    ran = run("stats", patchy, "--json")
     assert (ran.status, ran.err) == (0, "")
     found = json.loads(ran.out)
-    columns = {column["name"]: column for column in found["statistics"]["columns"]}
+    columns = {column["name"]: column for column in found["columns"]}
     assert list(columns) == ["clustered", "mixed", "patchy", "text"]
     assert (columns["clustered"]["files_with_bounds"], columns["clustered"]["overlap_depth"]) == (10, 1.0)
     # Point i of the minima lies in files 0 … i, point 1000 + i of the maxima in files i … 9.
@@ -97,32 +97,51 @@ def test_inspect_stats_measures_coverage_and_overlap(run: Run, patchy: Path) -> 
     assert (patchy_column["files_with_null_count"], patchy_column["rows_with_null_count"]) == (6, 210)
     assert (patchy_column["overlap_depth"], patchy_column["files_met"]) == (1.0, 5.0)
     assert (columns["text"]["partition"], columns["text"]["overlap_depth"]) == (True, 5.0)
-    assert found["statistics"]["rows"] == 550
-    advice = [(one["action"], one["column"]) for one in found["statistics"]["advice"]]
+    assert found["rows"] == 550
+    advice = [(one["action"], one["column"]) for one in found["advice"]]
     assert advice == [("cluster", "mixed"), ("recompute", "patchy")]
-    assert "statistics" not in json.loads(run("inspect", patchy, "--json").out)
 
 
-def test_inspect_stats_is_the_public_method(run: Run, patchy: Path) -> None:
-    found = json.loads(run("inspect", patchy, "--stats", "--json").out)
-    assert found["statistics"] == json.loads(json.dumps(DeltaTable(str(patchy)).inspect_stats().to_dict()))
+def test_stats_is_the_public_method(run: Run, patchy: Path) -> None:
+    found = json.loads(run("stats", patchy, "--json").out)
+    assert found == json.loads(json.dumps(DeltaTable(str(patchy)).stats().to_dict()))
 
 
-def test_inspect_stats_for_people_says_what_would_help(run: Run, patchy: Path) -> None:
-    ran = run("inspect", patchy, "--stats")
+def test_stats_as_text_shows_shares_and_recommendations(run: Run, patchy: Path) -> None:
+    ran = run("stats", patchy)
     assert (ran.status, ran.err) == (0, "")
     lines = [line.split() for line in ran.out.splitlines()]
     assert ["patchy", "bigint", "60", "%", "38.2", "%", "60", "%", "38.2", "%", "5.0", "50", "%"] in lines
-    assert "would help most  cluster by mixed: a value of it meets 5.5 of 10 files, and could meet 1" in ran.out
-    assert "recompute statistics of patchy: 4 of 10 files lack them" in ran.out
+    advice = DeltaTable(str(patchy)).stats().advice
+    assert ran.out.endswith("".join(f"recommendation: {one.sentence}\n" for one in advice))
 
 
-def test_statistics_of_a_table_without_files_are_none(run: Run, tmp_path: Path) -> None:
+def test_stats_of_a_table_without_files_are_none(run: Run, tmp_path: Path) -> None:
     TableBuilder(tmp_path / "t", {"c": LONG, "p": STRING}, ["p"]).commit()
-    found = json.loads(run("inspect", tmp_path / "t", "--stats", "--json").out)["statistics"]
+    found = json.loads(run("stats", tmp_path / "t", "--json").out)
     assert [column["overlap_depth"] for column in found["columns"]] == [None, None]
     assert found["advice"] == []
-    assert run("inspect", tmp_path / "t", "--stats").status == 0
+    assert run("stats", tmp_path / "t").status == 0
+
+
+def test_the_old_spelling_of_stats_warns_and_works(run: Run, patchy: Path) -> None:
+    ran = run("inspect", patchy, "--stats", "--json")
+    assert ran.status == 0
+    assert ran.err == (
+        "deltaskip: warning: --stats is deprecated and will be removed in the next release; "
+        "use deltaskip stats TABLE instead.\n"
+    )
+    assert json.loads(ran.out)["statistics"] == json.loads(run("stats", patchy, "--json").out)
+    assert "statistics" not in json.loads(run("inspect", patchy, "--json").out)
+    assert run("stats", patchy).out in run("inspect", patchy, "--stats").out
+
+
+def test_the_old_spelling_of_plot_warns_and_works(run: Run, customers: Path, tmp_path: Path) -> None:
+    ran = run("explain", customers, "--where", demo.PREDICATE, "--picture", tmp_path / "p.png")
+    assert ran.status == 0
+    assert ran.err.startswith("deltaskip: warning: --picture is deprecated")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert "--picture" not in run("explain", "--help").out
 
 
 def test_the_commands_of_a_process_do_without_pandas(customers: Path) -> None:

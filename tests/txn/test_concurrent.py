@@ -42,5 +42,5 @@ def test_every_commit_of_eight_processes_is_there_once_and_in_order(tmp_path: Pa
     times = [lines(folder, version)[0]["commitInfo"]["inCommitTimestamp"] for version in range(total + 1)]
     assert all(earlier < later for earlier, later in pairwise(times))
     assert paths(folder) == sorted(f"{name}-{number}" for name in names for number in range(COMMITS))
-    assert ds.DeltaTable(folder).txns == dict.fromkeys(names, COMMITS - 1)
+    assert ds.DeltaTable(folder).app_versions == dict.fromkeys(names, COMMITS - 1)
     assert not [name for name in os.listdir(folder / "_delta_log") if name.endswith(".tmp")]
