@@ -1,4 +1,4 @@
-"""What follows a commit: its version checksum, and at `delta.checkpointInterval` a checkpoint and a clean-up."""
+"""Maintenance after a commit: the version checksum, and by `delta.checkpointInterval` a checkpoint and log cleanup."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["after_commit"]
 
 
 def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> None:
-    """Write the checksum of version `version`, its checkpoint if its turn has come, and clean the log up with that.
+    """Write the version checksum of `version`; if a checkpoint is due, also write it and clean up the log.
 
-    latest: a snapshot not younger than the version; text: of the commit, where it is that which follows `latest`.
-    Warns instead of raising: the commit stands whatever happens here.
+    latest: the newest known snapshot of the table. text: the text of the commit, if the commit directly follows it.
+    Issues a MaintenanceWarning instead of raising an error, since the commit itself has succeeded.
     """
     what = "version checksum"
     try:
@@ -35,9 +35,9 @@ def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> N
         write_checkpoint(snapshot)
         if flag(snapshot.properties, "delta.enableExpiredLogCleanup", True):
             clean_up_log(snapshot)
-    except Exception as error:  # whatever it is, an error of `commit` would say that nothing was committed
+    except Exception as error:  # an error from `commit` would mean that nothing was committed
         warnings.warn(
-            f"Version {version} of {latest.root} is committed, but its {what} failed: {error}",
+            f"Version {version} of {latest.root} was committed, but its {what} failed: {error}",
             MaintenanceWarning,
             stacklevel=4,
         )

@@ -1,4 +1,4 @@
-"""Which versions of a table's collations its writers keep statistics for: the metadata domain `collations`.
+"""The collation versions that a table's writers write statistics for: the metadata domain `collations`.
 
 # COLLATIONS RFC, Collation versions: {"writeVersions": {"icu.UNICODE_CI": ["77.1"]}}
 """
@@ -24,15 +24,15 @@ _WRITER_VERSION = 7
 
 
 def write_versions(snapshot: Snapshot) -> dict[str, list[str]]:
-    """The versions that the domain asks for, by collation as it is written there; damaged entries are left out."""
+    """The versions that the domain lists, by collation in the domain's spelling; malformed entries are left out."""
     found = listed_versions(_configuration(snapshot))
     return {name: [str(version) for version in listed] for name, listed in found.items()}
 
 
 def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
-    """Let the commit say that statistics under these collations, each with its version, are written.
+    """Add versioned collation identifiers, for which the commit writes statistics, to the domain.
 
-    The table gets the features `collations` and `domainMetadata` where it lacks them, and so writer version 7.
+    The table gets the features `collations` and `domainMetadata` if it lacks them, and with them writer version 7.
     # COLLATIONS RFC, Writer Requirements: "the writer should also update the domainMetadata"
     """
     snapshot = transaction.snapshot
@@ -54,24 +54,25 @@ def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
 
 
 def retire(transaction: Transaction, collation: str, version: str) -> None:
-    """Let the commit say that no statistics of `version` are to be written any more; those that are there stay.
+    """Remove a collation version from the domain, so that writers stop writing its statistics; existing ones stay.
 
-    collation: `icu.UNICODE_CI`, in any letter case, or a bare name. Raises InvalidCollation for a name that is none,
-    InvalidCommit where the domain does not list the version.
+    collation: `icu.UNICODE_CI`, in any letter case, or a name without provider. Raises InvalidCollation for an unknown
+    name, InvalidCommit if the domain does not list the version.
     """
     versions = write_versions(transaction.snapshot)
     name = _spelling(versions, CollationId.named(collation).without_version.canonical)
     if version not in versions.get(name, []):
         listed = ", ".join(f"{each} {', '.join(found)}" for each, found in versions.items()) or "none"
         raise InvalidCommit(
-            f"{transaction.snapshot.root} does not list version {version} of {collation}: its writers keep {listed}."
+            f"{transaction.snapshot.root} does not list version {version} of {collation}; its writers write statistics "
+            f"for: {listed}."
         )
     versions[name] = [each for each in versions[name] if each != version]
     _set(transaction, {each: found for each, found in versions.items() if found})
 
 
 def _set(transaction: Transaction, versions: Mapping[str, list[str]]) -> None:
-    """Other members of the configuration are another writer's and stay."""
+    """Set the listed versions; other members of the configuration, which other writers set, stay."""
     others = domain_members(_configuration(transaction.snapshot))
     transaction.set_domain(DOMAIN, json.dumps({**others, WRITE_VERSIONS: dict(versions)}))
 
@@ -82,7 +83,7 @@ def _configuration(snapshot: Snapshot) -> str | None:
 
 
 def _spelling(versions: Mapping[str, list[str]], identifier: CollationId) -> str:
-    """The key of the collation in the domain, or Spark's spelling where it has none."""
+    """The key of the collation in the domain, or Spark's spelling if the domain does not list it."""
     wanted = identifier.without_version.canonical
     for name in versions:
         try:
@@ -101,7 +102,7 @@ def _with_features(protocol: Protocol) -> Protocol:
             return protocol
         writer = (*listed, *missing)
     else:
-        # PROTOCOL, Table Features: what the plain version implies is listed from version 7 on.
+        # PROTOCOL, Table Features: from writer version 7 on, features that older versions imply must be listed.
         implied = [name for name in FEATURES if has_feature(protocol, name)]
         writer = (*implied, *(name for name in _FEATURES if name not in implied))
     return Protocol(protocol.min_reader_version, _WRITER_VERSION, protocol.reader_features, writer)

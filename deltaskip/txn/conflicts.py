@@ -1,21 +1,22 @@
-"""Whether what other writers committed leaves a transaction valid.
+"""Conflict detection: whether a transaction is still valid after the commits of other writers.
 
 A transaction that read version r and would become version w is valid if it would have done the same after every commit
-between, the winners. Each rule says which winner it cannot stand:
+in between, the winners. Each rule lists the winners that it conflicts with:
 
-* protocol, metaData: any; the transaction was prepared under the old one.
-* append/read: rows that it would have read. Under Serializable of every winner, under WriteSerializable of those that
-  are no blind appends, since a blind append may be ordered after it; not so where the transaction changes the metadata,
-  under which the rows were not written. What changes no data brings no rows; and for a transaction that only rearranges
-  rows the order does not matter. One that records something of what it read (a domain, an application's version) is no
-  such.
-* metaData that holds only for the files which the transaction knows (a new constraint, partitioning or type): any add.
-* delete/read: a file that it read is gone.
-* delete/delete, add/add, delete/add: a file that it removes or adds again is not the one that it knew.
-* txn: the same application, whose version it read or writes. domainMetadata: the same domain, but for
+* protocol, metaData: every winner that changes one of them; the transaction was prepared under the old one.
+* append/read: rows that the transaction would have read. Under Serializable this applies to every winner, under
+  WriteSerializable only to winners that are not blind appends, since a blind append may be ordered after the
+  transaction; except if the transaction changes the metadata, under which the rows were not written. A winner without
+  data change adds no rows, and for a transaction that only rearranges rows the order does not matter. A transaction
+  that records something about what it read (a domain, the version of an application) does more than rearrange rows.
+* metaData that is valid only for the files that the transaction knows (a new constraint, partitioning or type): every
+  add.
+* delete/read: a file that the transaction read was removed.
+* delete/delete, add/add, delete/add: a file that the transaction removes or adds again is not the one that it knew.
+* txn: the same application, whose version the transaction read or writes. domainMetadata: the same domain, except
   `delta.rowTracking`, whose high-water mark every attempt takes from the latest version.
 
-What may match a predicate is asked of skipping's own program: it never drops a file with a matching row.
+Whether added files may match a predicate is decided by data skipping, which never skips a file with a matching row.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _SHOWN_PATHS = 3
 
 
 def check_conflicts(intent: Intent, isolation: str, winners: Winners, every_file: bool = False) -> None:
-    """Returns where the transaction is still valid after the winners; raises CommitConflict where it is not.
+    """Return if the transaction is still valid after the winners, otherwise raise CommitConflict.
 
-    every_file: whether it holds only for the files that its snapshot has.
+    every_file: whether the transaction is valid only for the files of its snapshot, so that every new file conflicts.
     """
     _check_state(intent, winners)
     if not winners.commits.actions.num_rows:
@@ -62,7 +63,7 @@ def _check_state(intent: Intent, winners: Winners) -> None:
     apps = intent.apps | set(intent.txns)
     for version, members in winners.others("txn"):
         if members.get("appId") in apps:
-            raise _conflict(intent, version, "transaction", f"is of the same application, {members.get('appId')}")
+            raise _conflict(intent, version, "transaction", f"set a version of the application {members.get('appId')}")
     for version, members in winners.others("domainMetadata"):
         domain = members.get("domain")
         if domain in intent.domains and domain != ROW_TRACKING_DOMAIN:
@@ -73,18 +74,18 @@ def _check_removes(intent: Intent, winners: Winners) -> None:
     canonical, raw, versions = winners.paths(is_remove=True)
     if not len(raw):
         return
-    _refuse(intent, "delete-delete", "ended", "touches", intent.touched, canonical, raw, versions)
-    _refuse(intent, "delete-read", "ended", "read", intent.files, canonical, raw, versions)
+    _refuse(intent, "delete-delete", "removed", "removes or adds", intent.touched, canonical, raw, versions)
+    _refuse(intent, "delete-read", "removed", "read", intent.files, canonical, raw, versions)
     uris = absolute_uris(intent.base.table_root, raw)
     for scan in intent.scans:
         read = _uris_read(scan)
         gone = pc.is_in(uris, value_set=read)
         if pc.any(gone).as_py():
-            raise _files_conflict(intent, "delete-read", "ended", "read", raw.filter(gone), versions.filter(gone))
+            raise _files_conflict(intent, "delete-read", "removed", "read", raw.filter(gone), versions.filter(gone))
 
 
 def _check_adds_again(intent: Intent, winners: Winners) -> None:
-    """An add of a path that the transaction adds, too, would be lost."""
+    """A winner's add of a path that the transaction also adds would be overwritten."""
     canonical, raw, versions = winners.paths(is_remove=False)
     added = {key: action.path for key, action in intent.adds.items()}
     _refuse(intent, "add-add", "added again", "adds", added, canonical, raw, versions)
@@ -93,7 +94,7 @@ def _check_adds_again(intent: Intent, winners: Winners) -> None:
 def _check_no_adds(intent: Intent, winners: Winners) -> None:
     _, raw, versions = winners.paths(is_remove=False)
     if len(raw):
-        raise _files_conflict(intent, "append", "added", "has new metadata for", raw, versions)
+        raise _files_conflict(intent, "append", "added", "sets new metadata for", raw, versions)
 
 
 def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
@@ -141,14 +142,14 @@ def _files_conflict(
     intent: Intent, kind: str, did: str, does: str, paths: pa.Array, versions: pa.Array
 ) -> CommitConflict:
     unique = tuple(dict.fromkeys(paths.to_pylist()))
-    return _conflict(intent, versions[0].as_py(), kind, f"{did} {_named(unique)}, which this one {does}", unique)
+    return _conflict(intent, versions[0].as_py(), kind, f"{did} {_named(unique)}, which this commit {does}", unique)
 
 
 def _conflict(intent: Intent, version: int, kind: str, what: str, paths: tuple[str, ...] = ()) -> CommitConflict:
     base = intent.base
     return CommitConflict(
-        f"Another writer's version {version} of {base.root} {what}, after version {base.version} was read for "
-        f"{intent.operation}: read the table again and repeat the operation.",
+        f"Another writer committed version {version} of {base.root} and {what}, after version {base.version} was read "
+        f"for {intent.operation}: read the table again and repeat the operation.",
         kind,
         paths,
     )
@@ -156,5 +157,5 @@ def _conflict(intent: Intent, version: int, kind: str, what: str, paths: tuple[s
 
 def _named(paths: Iterable[str]) -> str:
     listed = list(paths)
-    shown = ", ".join(listed[:_SHOWN_PATHS])
-    return shown if len(listed) <= _SHOWN_PATHS else f"{shown} and {len(listed) - _SHOWN_PATHS} more files"
+    shown, more = ", ".join(listed[:_SHOWN_PATHS]), len(listed) - _SHOWN_PATHS
+    return shown if more <= 0 else f"{shown} and {more} more file{'s' if more > 1 else ''}"

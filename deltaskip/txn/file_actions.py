@@ -1,4 +1,4 @@
-"""Whether a table can take a transaction's adds and removes: what the protocol asks of each, checked one by one.
+"""Checks of a transaction's file actions against the protocol and the table: adds, removes and CDC files.
 
 # PROTOCOL, Add File and Remove File, Per-file Statistics, Partition Value Serialization
 """
@@ -28,8 +28,8 @@ from deltaskip.txn.known_files import Known
 
 __all__ = ["FileRules", "check_changes", "check_files", "is_uri", "num_records", "parsed_stats"]
 
-# PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which takes characters
-# beyond ASCII but for blanks and control characters.
+# PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
+# beyond ASCII except blanks and control characters.
 _URI_TEXT = re.compile(
     r"(?:[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff\"<>\\^`{|}\[\]#?%]|%[0-9A-Fa-f]{2})+"
 )
@@ -38,7 +38,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 
 @dataclass(frozen=True, slots=True)
 class FileRules:
-    """What the adds of one commit must obey: the table's partition columns by physical name, and what is NOT NULL."""
+    """Rules for the adds of one commit: the table's partition columns and NOT NULL columns, by physical name."""
 
     root: str
     version: int
@@ -57,47 +57,47 @@ class FileRules:
 
 
 def check_files(intent: Intent, known: Mapping[str, Known], rules: FileRules) -> None:
-    """Raises InvalidCommit naming the first file that the table cannot take, or does not have."""
+    """Raise InvalidCommit for the first add that is not allowed, or remove of a file that is not active."""
     rearranged = any(not remove.data_change for remove in intent.removes.values())
     for key, remove in intent.removes.items():
         _check_remove(remove, known.get(key), rules)
     for key, add in intent.adds.items():
         old = known.get(key)
         if old is None and not is_uri(add.path):
-            _refuse(add, rules, "it is no URI; percent-encode it")
+            _refuse(add, rules, "it is not a URI; percent-encode it")
         stats = parsed_stats(add)
         if add.stats is not None and stats is None:
-            _refuse(add, rules, "its statistics are no JSON object; leave them out or write them anew")
+            _refuse(add, rules, "its statistics are not a JSON object; correct them or leave them out")
         _check_partition_values(add, rules)
         _check_nulls(add, stats or {}, rules)
         if old is None and not add.data_change and not rearranged:
-            # PROTOCOL, Add File, dataChange: false only for files that are there, or whose rows the commit removes.
-            _refuse(add, rules, f"{add.path} is no active file of version {rules.version}, so dataChange must be true")
+            # PROTOCOL, Add File, dataChange: false only for files that are active, or whose rows the commit removes.
+            _refuse(add, rules, f"it is not an active file of version {rules.version}, so dataChange must be true")
         _check_vector(add, old, intent.removes.get(key), stats or {}, rules)
 
 
 def check_changes(intent: Intent, rules: FileRules, kept: bool) -> None:
-    """Raises InvalidCommit naming the first change file that cannot be. kept: whether the table keeps a change feed."""
+    """Raise InvalidCommit for the first CDC file that is not allowed. kept: whether the change data feed is enabled."""
     for change in intent.changes.values():
         if not kept:
-            _refuse(change, rules, "the table keeps no change data feed; leave it out")
+            _refuse(change, rules, "the table has no change data feed enabled; leave it out")
         if not is_uri(change.path):
-            _refuse(change, rules, "it is no URI; percent-encode it")
+            _refuse(change, rules, "it is not a URI; percent-encode it")
         if change.data_change:
             # PROTOCOL, Add CDC File
-            _refuse(change, rules, "dataChange of a change file must be false")
+            _refuse(change, rules, "dataChange of a CDC file must be false")
         _check_partition_values(change, rules)
 
 
 def is_uri(path: str) -> bool:
-    """Whether the path may stand in the log as it is."""
+    """Whether the path is a URI, so that it can be logged unchanged."""
     if _URI_TEXT.fullmatch(path) is None:
         return False
     return ":" not in path.partition("/")[0] or _SCHEME.match(path) is not None
 
 
 def parsed_stats(add: AddFile) -> dict[str, Any] | None:
-    """The statistics, None where there are none or they are no JSON object."""
+    """The statistics; None if there are none or they are not a JSON object."""
     if not add.stats:
         return None
     try:
@@ -108,7 +108,7 @@ def parsed_stats(add: AddFile) -> dict[str, Any] | None:
 
 
 def num_records(stats: Mapping[str, Any] | None) -> int | None:
-    """Number of rows in the data file, those that a deletion vector deletes included; None where it is not said."""
+    """Row count of the data file, including rows that a deletion vector deletes; None if it is missing."""
     rows = None if stats is None else stats.get("numRecords")
     return rows if isinstance(rows, int) and not isinstance(rows, bool) and rows >= 0 else None
 
@@ -116,32 +116,32 @@ def num_records(stats: Mapping[str, Any] | None) -> int | None:
 def _check_remove(remove: RemoveFile, old: Known | None, rules: FileRules) -> None:
     if old is None:
         raise InvalidCommit(
-            f"{remove.path} cannot be removed from {rules.root}: it is no active file of version {rules.version}; "
-            f"remove what a scan of the transaction's snapshot lists."
+            f"{remove.path} cannot be removed from {rules.root}: it is not an active file of version {rules.version}; "
+            f"remove files that a scan of the transaction's snapshot returns."
         )
     if dv_id(remove) != old.dv_id:
         raise InvalidCommit(
-            f"{remove.path} cannot be removed from {rules.root} with another deletion vector than it has at version "
-            f"{rules.version}: remove it as it is listed there."
+            f"{remove.path} cannot be removed from {rules.root} with a different deletion vector than at version "
+            f"{rules.version}: remove it with the one that a scan returns."
         )
 
 
 def _check_partition_values(add: AddFile | AddCdcFile, rules: FileRules) -> None:
     if set(add.partition_values) != set(rules.partitions):
         names = ", ".join(sorted(rules.partitions)) or "none"
-        _refuse(add, rules, f"its partition values must name just: {names}")
+        _refuse(add, rules, f"its partition values must be of exactly these columns: {names}")
     for name, column in rules.partitions.items():
         text = add.partition_values[name]
         is_null = rules.parsed.get((name, text))
         if is_null is None:
             try:
-                # The protocol says that "" is null, whatever the type.
+                # PROTOCOL, Partition Value Serialization: "" is null, whatever the type.
                 is_null = not text or parse_partition_value(text, column.type) is None
             except PartitionValueError as error:
-                _refuse(add, rules, f"the partition value of {column.name} is wrong: {error}")
+                _refuse(add, rules, f"the partition value of {column.name} is not valid: {error}")
             rules.parsed[name, text] = is_null
         if is_null and not column.nullable:
-            _refuse(add, rules, f"{column.name} is NOT NULL, and its partition value is null")
+            _refuse(add, rules, f"{column.name} is NOT NULL, but its partition value is null")
 
 
 def _check_nulls(add: AddFile, stats: Mapping[str, Any], rules: FileRules) -> None:
@@ -151,14 +151,14 @@ def _check_nulls(add: AddFile, stats: Mapping[str, Any], rules: FileRules) -> No
     for name, column in rules.not_null.items():
         count = counts.get(name)
         if isinstance(count, int) and count > 0:
-            _refuse(add, rules, f"{column.name} is NOT NULL, and its statistics count {count} nulls")
+            _refuse(add, rules, f"{column.name} is NOT NULL, but the statistics have a null count of {count}")
 
 
 def _check_vector(
     add: AddFile, old: Known | None, removed: RemoveFile | None, stats: Mapping[str, Any], rules: FileRules
 ) -> None:
     if add.deletion_vector is not None and num_records(stats) is None:
-        # PROTOCOL, Per-file Statistics: required where there is a deletion vector.
+        # PROTOCOL, Per-file Statistics: required if there is a deletion vector.
         _refuse(add, rules, "a file with a deletion vector needs numRecords in its statistics")
     if old is None or old.dv_id == dv_id(add):
         return
@@ -166,12 +166,12 @@ def _check_vector(
         _refuse(
             add,
             rules,
-            f"it has another deletion vector than it has at version {rules.version}; remove it with the old one in "
-            f"the same transaction",
+            f"it has a different deletion vector than at version {rules.version}; also remove the file with the old "
+            f"one in this transaction",
         )
     deleted = 0 if add.deletion_vector is None else add.deletion_vector.cardinality
     if not add.data_change and deleted != old.deleted:
-        _refuse(add, rules, "it deletes other rows than before, so dataChange must be true")
+        _refuse(add, rules, "its deletion vector deletes a different number of rows, so dataChange must be true")
 
 
 def _refuse(add: AddFile | AddCdcFile, rules: FileRules, why: str) -> NoReturn:
@@ -179,4 +179,4 @@ def _refuse(add: AddFile | AddCdcFile, rules: FileRules, why: str) -> NoReturn:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")

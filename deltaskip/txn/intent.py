@@ -1,4 +1,4 @@
-"""What a transaction has read and is about to write: all that conflict detection and preparation need of it."""
+"""The reads and actions of a transaction, as conflict detection and preparation need them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LEVELS = {level.lower(): level for level in ("Serializable", "WriteSerializable
 class Intent:
     """The reads and actions of a transaction on `base`. adds and removes are keyed by canonical path.
 
-    scans: predicates that were read; files: canonical paths of files that were read by name; apps: application ids
-    whose version was read. unchanged: what the log says of files that are added again, where whoever adds them has it
-    from the snapshot.
+    scans: predicates that were read. files: paths of files that were read by name, by canonical path. apps: application
+    ids whose version was read. unchanged: what the log contains for files that are added again, where the caller read
+    them from the snapshot.
     """
 
     base: Snapshot
@@ -45,35 +45,35 @@ class Intent:
 
     @property
     def actions(self) -> int:
-        """Number of actions but for commitInfo."""
+        """Number of actions without commitInfo."""
         state = sum(action is not None for action in (self.metadata, self.protocol))
         files = len(self.adds) + len(self.removes) + len(self.changes)
         return files + len(self.domains) + len(self.txns) + state
 
     @property
     def changes_data(self) -> bool:
-        """Whether some file action has dataChange."""
+        """Whether some file action has dataChange true."""
         return any(a.data_change for a in self.adds.values()) or any(r.data_change for r in self.removes.values())
 
     @property
     def rearranges(self) -> bool:
-        """Whether nothing that it writes could have come out otherwise with other rows: file actions without change."""
+        """Whether it contains only file actions without data change, so that nothing it writes depends on the rows."""
         state = self.metadata or self.protocol or self.domains or self.txns
         return not self.changes_data and not state
 
     @property
     def is_blind_append(self) -> bool:
-        """Whether it only adds files, and nothing that it read could have made it add others."""
+        """Whether it only adds files, and read nothing that could have changed which ones."""
         return bool(self.adds) and not self.removes and not self.scans and not self.files and self.changes_data
 
     @property
     def touched(self) -> dict[str, str]:
-        """Every path that it adds or removes: raw by canonical."""
+        """Every path that it adds or removes: path as logged by canonical path."""
         adds = {key: action.path for key, action in self.adds.items()}
         return adds | {key: action.path for key, action in self.removes.items()}
 
     def put_add(self, action: AddFile) -> str:
-        """Its canonical path.
+        """Add the action and return its canonical path.
 
         # PROTOCOL, Add File and Remove File: at most one add, and one remove, of a path in one commit
         """
@@ -87,14 +87,14 @@ class Intent:
         return key
 
     def put_unchanged(self, action: AddFile) -> None:
-        """An active file again, all but its statistics and tags as the snapshot lists it."""
+        """Add an active file again as the snapshot lists it, with different statistics or tags."""
         key = self.put_add(action)
         vector = action.deletion_vector
         deleted = 0 if vector is None else vector.cardinality
         self.unchanged[key] = Known(dv_id(action), deleted, action.base_row_id, action.default_row_commit_version)
 
     def put_remove(self, action: RemoveFile) -> None:
-        """See put_add."""
+        """Add a remove action; see put_add."""
         key = self._key(action.path)
         if key in self.removes:
             raise InvalidCommit(
@@ -106,18 +106,18 @@ class Intent:
         self.removes[key] = action
 
     def put_change(self, action: AddCdcFile) -> None:
-        """A file of row-level changes; see put_add."""
+        """Add a CDC file; see put_add."""
         key = self._key(action.path)
         if key in self.changes:
             raise InvalidCommit(f"{action.path} was added twice in one transaction on {self.base.root}: add it once.")
         self.changes[key] = action
 
     def without(self, paths: tuple[str, ...]) -> Intent:
-        """The same but for the file actions on these paths (raw). InvalidCommit where change files tell of them."""
+        """A copy without the file actions on these paths, as logged. Raises InvalidCommit if there are CDC files."""
         if self.changes:
             raise InvalidCommit(
-                f"No file can be left out of a transaction on {self.base.root} that brings change files, which tell of "
-                f"all: begin another one."
+                f"No file can be left out of a transaction on {self.base.root} that contains CDC files, which cover "
+                f"the changes of all its files: begin another transaction."
             )
         gone = {self._key(path) for path in paths}
         return replace(
@@ -133,22 +133,24 @@ class Intent:
             path.encode()
             return canonical_path(path)
         except ValueError as error:
-            raise InvalidCommit(f"A path of a commit to {self.base.root} is damaged: {error}.") from error
+            raise InvalidCommit(
+                f"A path in a commit to {self.base.root} is malformed: {error}; percent-encode it."
+            ) from error
 
     def _both(self, path: str) -> str:
         return (
-            f"{path} is both added and removed, with the same deletion vector, in one transaction on {self.base.root}: "
-            f"an add alone replaces the one before it."
+            f"{path} is both added and removed with the same deletion vector in one transaction on {self.base.root}: "
+            f"leave out the remove, since an add replaces the earlier add of the path."
         )
 
 
 def dv_id(action: AddFile | RemoveFile) -> str | None:
-    """What tells the action's deletion vector from others; None where it has none."""
+    """The unique id of the action's deletion vector; None if it has none."""
     return None if action.deletion_vector is None else action.deletion_vector.unique_id
 
 
 def isolation_level(properties: Mapping[str, str]) -> str:
-    """The table's isolation level; Serializable where it has none, as in delta-spark. Raises InvalidCommit."""
+    """The table's isolation level; Serializable by default, as in delta-spark. Raises InvalidCommit if unknown."""
     text = properties.get(ISOLATION_PROPERTY, "Serializable").strip()
     level = _LEVELS.get(text.lower())
     if level is None:

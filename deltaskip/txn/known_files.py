@@ -1,4 +1,4 @@
-"""What a snapshot says of the files that a transaction removes or adds again."""
+"""What a snapshot contains for the files that a transaction removes or adds again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = ("path", "deletion_vector", "base_row_id", "default_row_commit_versio
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the snapshot says of an active file. deleted: number of rows that its deletion vector deletes."""
+    """What the snapshot contains for an active file. deleted: number of rows that its deletion vector deletes."""
 
     dv_id: str | None
     deleted: int
@@ -32,10 +32,10 @@ class Known:
 
 
 def known_files(base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] = ()) -> Mapping[str, Known]:
-    """By canonical path, those of the paths that are active files of the snapshot.
+    """Look up canonical paths in the snapshot; the result has an entry for each path that is an active file.
 
-    perhaps_new: canonical paths of which only those are told that have a deletion vector, so that an append need not
-    look through a table that has none.
+    perhaps_new: canonical paths that are included only if their active file has a deletion vector, so that an append
+    to a table without deletion vectors does not read its files.
     """
     wanted, new = list(keys), list(perhaps_new)
     if not wanted and not (new and has_feature(base.protocol, "deletionVectors")):
@@ -60,9 +60,9 @@ def known_files(base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] 
 
 @dataclass(frozen=True, slots=True)
 class _Holding:
-    """Whether a row group may hold one of the paths, told by the column of paths alone: most hold none.
+    """Whether a row group may contain one of the paths, by the path column alone: most row groups contain none.
 
-    any_file: False where only files with deletion vectors are asked for, which a footer may rule out.
+    any_file: False if only files with deletion vectors are wanted, which a footer may rule out.
     """
 
     paths: pa.Array

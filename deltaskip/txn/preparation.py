@@ -1,4 +1,4 @@
-"""One attempt of a transaction: checked against the table's rules, and written out as the text of a commit."""
+"""One attempt of a transaction: check it against the rules of the table, and serialize it as the text of a commit."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ _ICT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A transaction whose every action is allowed on the table as it was read.
+    """A transaction all of whose actions are allowed on its snapshot.
 
-    known: what the snapshot says of the files that are removed or added again. protocol, metadata: those after the
-    commit. every_file: whether it holds only for the files that are in the table as it was read.
+    known: what the snapshot contains for the files that are removed or added again. protocol, metadata: those after the
+    commit. every_file: whether the transaction is valid only for the files of its snapshot, so that every new file
+    conflicts.
     """
 
     intent: Intent
@@ -51,9 +52,10 @@ class Prepared:
 
 
 def prepare(intent: Intent) -> Prepared:
-    """Check the transaction against its snapshot; nothing is written.
+    """Check the transaction against its snapshot, without writing anything.
 
-    Raises UnsupportedFeature naming every feature in the way, and InvalidCommit for actions that the protocol forbids.
+    Raises UnsupportedFeature with every feature that prevents the commit, and InvalidCommit for actions that the
+    protocol does not allow.
     """
     known = _known(intent)
     state = _check_state(intent, _change(intent, known))
@@ -69,15 +71,15 @@ def prepare(intent: Intent) -> Prepared:
 
 
 def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
-    """The commit that follows `latest`, as JSON lines: commitInfo first, as in-commit timestamps ask.
+    """The commit that follows `latest`, as JSON lines; commitInfo comes first, as in-commit timestamps require.
 
-    Row ids, row commit versions and the in-commit timestamp are those of this version.
+    Row ids, row commit versions and the in-commit timestamp are assigned for this version.
     """
     intent, version = prepared.intent, latest.version + 1
     now = time.time_ns() // 1_000_000
     enabled = is_true(prepared.metadata.configuration, ICT_ENABLED)
     previous = _previous_timestamp(latest) if enabled else None
-    # PROTOCOL, In-Commit Timestamps: later than that of the version before, whatever the clock says.
+    # PROTOCOL, In-Commit Timestamps: later than that of the previous version, whatever the clock shows.
     timestamp = now if previous is None else max(now, previous + 1)
     metadata = _with_enablement(intent, latest, version, timestamp) if enabled else intent.metadata
     adds, mark = list(intent.adds.values()), None
@@ -92,14 +94,14 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
         return "".join(f"{to_line(action)}\n" for action in actions).encode()
     except UnicodeEncodeError as error:
         raise InvalidCommit(
-            f"A commit to {intent.base.root} holds the text {error.object[error.start : error.end]!r}, which is half a "
-            f"character and cannot be written: correct it."
+            f"A commit to {intent.base.root} contains the unpaired surrogate "
+            f"{error.object[error.start : error.end]!r}, which cannot be encoded as UTF-8: correct the text."
         ) from error
 
 
 @cache
 def engine_info() -> str:
-    """What this package calls itself in commits: `deltaskip/0.2.0`."""
+    """The name and version of this package as commits record it: `deltaskip/0.2.0`."""
     try:
         return f"deltaskip/{installed_version('deltaskip')}"
     except PackageNotFoundError:
@@ -107,7 +109,7 @@ def engine_info() -> str:
 
 
 def _completed(remove: RemoveFile, known: Known, now: int) -> RemoveFile:
-    """The remove with the row ids of its path's last add, and a time: without one it would count as long expired.
+    """The remove with the row ids of the path's last add, and a deletion timestamp, without which it would be expired.
 
     # PROTOCOL, Row Tracking; Action Reconciliation
     """
@@ -135,7 +137,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "tags": None,
     }
     if tracks_rows(prepared.protocol, prepared.metadata):
-        # PROTOCOL, Row Tracking: rows that were copied into new files keep no ids here, as nothing materializes them.
+        # PROTOCOL, Row Tracking: rows copied into new files lose their ids, since nothing here materializes them.
         copied = bool(intent.removes) and any(key not in prepared.known for key in intent.adds)
         members["tags"] = {"delta.rowTracking.preserved": "false" if copied else "true"}
     return CommitInfo(members)
@@ -146,7 +148,7 @@ def _parameter(value: Any) -> str:
 
 
 def _with_enablement(intent: Intent, latest: Snapshot, version: int, timestamp: int) -> Metadata | None:
-    """PROTOCOL, In-Commit Timestamps: a commit that enables them says from which version and time on."""
+    """PROTOCOL, In-Commit Timestamps: a commit that enables them records the version and time of enablement."""
     metadata = intent.metadata
     if metadata is None:
         return None
@@ -158,9 +160,9 @@ def _with_enablement(intent: Intent, latest: Snapshot, version: int, timestamp: 
 
 
 def _previous_timestamp(latest: Snapshot) -> int | None:
-    """When the version before was committed: its in-commit timestamp, before there were some its file's time.
+    """Commit time of the previous version: its in-commit timestamp if they are enabled, otherwise its file's time.
 
-    Raises CorruptLog where the table keeps in-commit timestamps and that commit has none.
+    Raises CorruptLog if in-commit timestamps are enabled but that commit has none.
     """
     own = latest.segment.own_commit
     if not is_true(latest.properties, ICT_ENABLED):
@@ -168,14 +170,14 @@ def _previous_timestamp(latest: Snapshot) -> int | None:
     timestamp = latest.in_commit_timestamp
     if timestamp is None:
         raise CorruptLog(
-            f"Version {latest.version} of {latest.root} has no inCommitTimestamp although the table keeps in-commit "
-            f"timestamps, so the next cannot be told: restore its commit, or disable {ICT_ENABLED} with Spark."
+            f"Version {latest.version} of {latest.root} has no inCommitTimestamp although {ICT_ENABLED} is true, so "
+            f"the next one cannot be computed: restore the commit, or disable {ICT_ENABLED} with Spark."
         )
     return timestamp
 
 
 def _known(intent: Intent) -> Mapping[str, Known]:
-    """Of every file that is removed, or whose add says or shows that it is not new."""
+    """What is known of every file that is removed, or whose add is not certainly of a new file."""
     new = {
         key
         for key, add in intent.adds.items()
@@ -203,7 +205,7 @@ def _change(intent: Intent, known: Mapping[str, Known]) -> Change:
 
 
 def _check_state(intent: Intent, change: Change) -> NewState:
-    """The table after the commit, its protocol and metadata checked."""
+    """The state of the table after the commit, with its protocol and metadata checked."""
     base = intent.base
     protocol, metadata = intent.protocol or base.protocol, intent.metadata or base.metadata
     where = f"Version {base.version} of {base.root}"
@@ -222,14 +224,14 @@ def _check_state(intent: Intent, change: Change) -> NewState:
 
 
 def _check_files_of(intent: Intent, state: NewState) -> bool:
-    """Whether the commit holds only for the files that its snapshot has, so that other writers must add none."""
+    """Whether the commit is valid only for the files of its snapshot, so that other writers must not add any."""
     base, metadata = state.base, state.metadata
     dependence = None if intent.metadata is None else file_dependence(state)
     ended = sum(key not in intent.adds for key in intent.removes)
     if dependence is not None and base.num_files > ended:
         raise InvalidCommit(
-            f"The metaData of a commit to {base.root} {dependence}, which files of version {base.version} may not "
-            f"obey: remove them in the same transaction, or make the change with Spark."
+            f"The metaData of a commit to {base.root} {dependence}, which files of version {base.version} may violate: "
+            f"remove them in the same transaction, or make the change with Spark."
         )
     enables = is_true(metadata.configuration, _ROW_TRACKING) and not is_true(base.properties, _ROW_TRACKING)
     if enables:
@@ -240,7 +242,7 @@ def _check_files_of(intent: Intent, state: NewState) -> bool:
 
 
 def _check_clustering(intent: Intent, state: NewState) -> None:
-    """PROTOCOL, Clustered Table: the domain names columns by their physical paths."""
+    """PROTOCOL, Clustered Table: the domain lists columns by their physical paths."""
     domain = intent.domains.get(CLUSTERING)
     if domain is None or domain.removed:
         return
@@ -251,7 +253,7 @@ def _check_clustering(intent: Intent, state: NewState) -> None:
             f"cannot be set: enable it first."
         )
     if state.metadata.partition_columns:
-        raise InvalidCommit(f"{root} is partitioned, so {CLUSTERING} cannot be set: cluster an unpartitioned table.")
+        raise InvalidCommit(f"{CLUSTERING} of {root} cannot be set: only unpartitioned tables can be clustered.")
     known = set(_paths_of(physical_schema(state.schema, state.mode)))
     try:
         named = {tuple(path) for path in json.loads(domain.configuration)["clusteringColumns"]}
@@ -260,7 +262,7 @@ def _check_clustering(intent: Intent, state: NewState) -> None:
     if not named <= known:
         raise InvalidCommit(
             f"The domain {CLUSTERING} of a commit to {root} must list clusteringColumns by the physical paths of "
-            f"columns that are there: {domain.configuration}."
+            f"existing columns, but is {domain.configuration}."
         )
 
 

@@ -1,6 +1,6 @@
-"""Row tracking: fresh row ids above the table's high-water mark, and the ids that files keep.
+"""Row tracking: new row ids above the table's high-water mark, and the ids that files keep.
 
-# PROTOCOL, Row Tracking; today's protocol: the mark is the domain `delta.rowTracking`.
+# PROTOCOL, Row Tracking: the mark is in the domain `delta.rowTracking`.
 """
 
 from __future__ import annotations
@@ -33,28 +33,30 @@ _BATCH_ROWS = 1 << 16
 
 
 def tracks_rows(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether writers must assign row ids: also where they are not enabled for readers, but not while suspended."""
+    """Whether writers must assign row ids: also if they are not enabled for readers, but not while suspended."""
     return has_feature(protocol, "rowTracking") and not is_true(metadata.configuration, _SUSPENDED)
 
 
 def check_enabling(base: Snapshot, metadata: Metadata, columns: Iterable[str], again: Collection[str]) -> None:
-    """Raises InvalidCommit where `delta.enableRowTracking` may not become true.
+    """Raise InvalidCommit if `delta.enableRowTracking` must not become true.
 
-    columns: logical and physical names of the table's columns; again: canonical paths of files that the commit adds,
-    which gives them row ids. Other writers must not add files meanwhile unless row ids were asked for before.
+    columns: logical and physical names of the table's columns. again: canonical paths of files that the commit adds,
+    which gives them row ids. Other writers must not add files in the meantime unless writers already had to assign row
+    ids.
     # PROTOCOL, Row Tracking, Writer Requirements
     """
     if is_true(metadata.configuration, _SUSPENDED):
         raise InvalidCommit(
-            f"The metaData of a commit to {base.root} enables row tracking and has {_SUSPENDED}: unset one of them."
+            f"The metaData of a commit to {base.root} enables row tracking although {_SUSPENDED} is true: unset one of "
+            f"them."
         )
     taken = {name.lower() for name in columns}
     for name in _MATERIALIZED:
         column = metadata.configuration.get(name, "").lower()
         if not column or column in taken:
             raise InvalidCommit(
-                f"The metaData of a commit to {base.root} enables row tracking, so {name} must name a column that the "
-                f"table does not have: set it in the same transaction."
+                f"The metaData of a commit to {base.root} enables row tracking, so {name} must be set to a column "
+                f"name that the table does not have: set it in the same transaction."
             )
         taken.add(column)
     for adds in live_adds(base, _BATCH_ROWS, ["path", "base_row_id", "default_row_commit_version"]):
@@ -68,7 +70,7 @@ def check_enabling(base: Snapshot, metadata: Metadata, columns: Iterable[str], a
 
 
 def check_given_ids(base: Snapshot, adds: Iterable[AddFile]) -> None:
-    """Raises InvalidCommit where an add brings row ids that the table has not given out: other writers may by now."""
+    """Raise InvalidCommit if an add has row ids above the high-water mark, which other writers may have assigned."""
     given = [add for add in adds if add.base_row_id is not None]
     if not given:
         return
@@ -78,18 +80,17 @@ def check_given_ids(base: Snapshot, adds: Iterable[AddFile]) -> None:
         last = first + max(num_records(parsed_stats(add)) or 1, 1) - 1
         if last > mark:
             raise InvalidCommit(
-                f"{add.path} cannot be added to {base.root} with the row ids {first} to {last}: only ids up to {mark} "
-                f"are given out; leave baseRowId out and the commit assigns it."
+                f"{add.path} cannot be added to {base.root} with the row ids {first} to {last}, since only ids up to "
+                f"{mark} are assigned: leave out baseRowId, and the commit assigns it."
             )
 
 
 def assign_row_ids(
     adds: Iterable[AddFile], known: Mapping[str, Known], keys: Iterable[str], latest: Snapshot, version: int
 ) -> tuple[list[AddFile], DomainMetadata | None]:
-    """The adds with a base row id and a default row commit version each, and the new high-water mark if it has moved.
+    """The adds with base row ids and default row commit versions, and the new high-water mark if it has changed.
 
-    A file that is added again keeps the ids it had. Raises InvalidCommit where an add needs fresh ids and does not say
-    how many rows it has.
+    A file that is added again keeps its ids. Raises InvalidCommit if an add needs new ids but has no row count.
     """
     mark = before = _high_water_mark(latest)
     assigned = []
@@ -102,8 +103,8 @@ def assign_row_ids(
             rows = num_records(parsed_stats(add))
             if rows is None:
                 raise InvalidCommit(
-                    f"{add.path} cannot be added to {latest.root}: the table tracks rows, so the statistics of every "
-                    f"new file must have numRecords."
+                    f"{add.path} cannot be added to {latest.root}: the table has row tracking, so the statistics of "
+                    f"every new file must have numRecords."
                 )
             base_row_id = mark + 1
             mark += rows
@@ -122,11 +123,11 @@ def assign_row_ids(
 def _high_water_mark(latest: Snapshot) -> int:
     domain = latest.domains.get(ROW_TRACKING_DOMAIN)
     if domain is None:
-        # Tables of the draft keep the mark in an action of its own, which is gone from today's protocol.
+        # Tables of the draft protocol keep the mark in a separate action, which the protocol no longer has.
         if pc.max(latest.adds(["base_row_id"])["base_row_id"]).as_py() is not None:
             raise InvalidCommit(
                 f"Files of {latest.root} have row ids, but version {latest.version} has no domain "
-                f"{ROW_TRACKING_DOMAIN} with their high-water mark: set it before adding files."
+                f"{ROW_TRACKING_DOMAIN} with their high-water mark: set it before you add files."
             )
         return -1
     try:

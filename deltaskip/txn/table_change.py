@@ -1,4 +1,4 @@
-"""Whether a transaction may set its protocol and metadata: every feature kept and listed, and old files not broken.
+"""Checks of a transaction's protocol and metadata: no feature is lost or unlisted, and existing files stay valid.
 
 # PROTOCOL, Table Features, Column Mapping, Row Tracking, CHECK Constraints, Clustered Table
 """
@@ -23,14 +23,14 @@ __all__ = ["NewState", "check_metadata", "check_protocol", "check_uses", "file_d
 
 _MAX_ID = "delta.columnMapping.maxColumnId"
 _RULE_KEYS = ("delta.invariants", "delta.generationExpression", "delta.identity.")
-# It moves with the values that writers give out.
+# Writers change it whenever they assign identity values.
 _IDENTITY_MARK = "delta.identity.highWaterMark"
 _NEEDS = {"rowTracking": "domainMetadata", "clustering": "domainMetadata"}
 
 
 @dataclass(frozen=True, slots=True)
 class NewState:
-    """The table as it is after the commit, beside the snapshot that the transaction read."""
+    """The state of the table after the commit, and the snapshot that the transaction read."""
 
     base: Snapshot
     protocol: Protocol
@@ -39,17 +39,17 @@ class NewState:
 
     @property
     def mode(self) -> MappingMode:
-        """How its files name the columns."""
+        """The column mapping mode after the commit."""
         return mapping_mode(self.protocol, self.metadata.configuration)
 
 
 def check_protocol(base: Snapshot, protocol: Protocol) -> None:
-    """Raises UnsupportedFeature where a feature is dropped, InvalidCommit where the protocol contradicts itself.
+    """Raise UnsupportedFeature if a feature is dropped, InvalidCommit if the protocol is inconsistent.
 
-    A feature cannot be dropped by a protocol action alone: what it left in the table must go first.
+    A protocol action alone cannot drop a feature: its traces in the table have to be removed first.
     """
     if protocol.min_writer_version == 7 and protocol.writer_features is None:
-        _refuse_protocol(base, "has writer version 7 and lists no writerFeatures")
+        _refuse_protocol(base, "has writer version 7 but lists no writerFeatures")
     old = base.protocol
     lost = sorted(_features(old) - _features(protocol))
     lower = (
@@ -58,11 +58,11 @@ def check_protocol(base: Snapshot, protocol: Protocol) -> None:
     if lost or lower:
         what = f"drop the table feature {', '.join(lost)}" if lost else "lower the protocol version"
         raise UnsupportedFeature(
-            f"A transaction cannot {what} of {base.root}: use ALTER TABLE … DROP FEATURE with a client that has it, "
-            f"and list every feature that the plain version implied."
+            f"A transaction cannot {what} of {base.root}: use ALTER TABLE … DROP FEATURE in a client that supports it, "
+            f"and list every feature that the old protocol version implied."
         )
     listed, read = set(protocol.writer_features or ()), set(protocol.reader_features or ())
-    # What the table has had in a wrong shape is not this commit's doing.
+    # Inconsistencies that the table already had are not caused by this commit.
     had = {*(old.writer_features or ()), *(old.reader_features or ())}
     for name in sorted(read - listed - had):
         _refuse_protocol(base, f"lists {name} in its readerFeatures but not in its writerFeatures")
@@ -79,20 +79,20 @@ def check_protocol(base: Snapshot, protocol: Protocol) -> None:
 
 
 def check_uses(state: NewState) -> None:
-    """Raises InvalidCommit where the metadata begins to use a feature that the protocol does not have."""
+    """Raise InvalidCommit if the metadata starts to use a feature that the protocol does not have."""
     base = state.base
     before = uses_of(base.properties, base.schema)
     for names, what in uses_of(state.metadata.configuration, state.schema).items():
         if names not in before and not any(has_feature(state.protocol, name) for name in names):
-            _refuse(state, f"uses {what}, which needs the table feature {names[0]}; set a protocol that lists it, too")
+            _refuse(state, f"uses {what}, which needs the table feature {names[0]}; also set a protocol that lists it")
 
 
 def check_metadata(state: NewState) -> None:
-    """Raises InvalidCommit where the metadata contradicts itself, or is another table's."""
+    """Raise InvalidCommit if the metadata is inconsistent or belongs to another table."""
     base, metadata = state.base, state.metadata
     unknown = [name for name in metadata.partition_columns if name not in state.schema.names]
     if unknown:
-        raise InvalidCommit(f"The metaData of a commit to {base.root} partitions by {unknown[0]}, which is no column.")
+        raise InvalidCommit(f"The metaData of a commit to {base.root} partitions by the unknown column {unknown[0]}.")
     if metadata.id != base.metadata.id:
         raise InvalidCommit(f"The metaData of a commit to {base.root} must keep the table's id, {base.metadata.id}.")
     if state.mode != "none":
@@ -100,9 +100,9 @@ def check_metadata(state: NewState) -> None:
 
 
 def file_dependence(state: NewState) -> str | None:
-    """What of the metadata files that are in the table may not obey; None where they do.
+    """The part of the new metadata that existing files may violate; None if there is none.
 
-    It is allowed only where the commit removes every file, and no other writer adds one meanwhile.
+    Such metadata is allowed only if the commit removes every file, and no other writer adds one in the meantime.
     """
     base, metadata = state.base, state.metadata
     for name, text in metadata.configuration.items():
@@ -153,7 +153,7 @@ def _changed_types(state: NewState, old: DataType, field: StructField, new: Data
 
 
 def _check_mapping(state: NewState) -> None:
-    """PROTOCOL, Column Mapping: unique ids, unique physical names, and a highest id that never goes down."""
+    """PROTOCOL, Column Mapping: unique ids, unique physical names, and a maximum id that never decreases."""
     ids: set[int] = set()
     for fields in _structs(state.schema):
         names: set[str] = set()
@@ -169,7 +169,7 @@ def _check_mapping(state: NewState) -> None:
             ids.add(number)
     highest = _number(state.metadata.configuration.get(_MAX_ID))
     if highest is None or highest < max(ids, default=0) or highest < (_number(state.base.properties.get(_MAX_ID)) or 0):
-        _refuse(state, f"must set {_MAX_ID} to at least every column id, and to no less than before")
+        _refuse(state, f"must set {_MAX_ID} to at least the highest column id and at least its previous value")
 
 
 def _structs(type_: DataType) -> Iterator[Iterable[StructField]]:
@@ -199,4 +199,4 @@ def _refuse(state: NewState, why: str) -> NoReturn:
 
 
 def _refuse_protocol(base: Snapshot, why: str) -> NoReturn:
-    raise InvalidCommit(f"The protocol of a commit to {base.root} {why}; write it as the protocol asks.")
+    raise InvalidCommit(f"The protocol action of a commit to {base.root} {why}; correct the action.")

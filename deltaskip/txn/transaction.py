@@ -1,4 +1,4 @@
-"""Transaction: reads and actions on one snapshot, committed as the next version or not at all."""
+"""Transaction: reads and actions on one snapshot, committed atomically as the next version of the table."""
 
 from __future__ import annotations
 
@@ -27,19 +27,30 @@ __all__ = ["Transaction"]
 MAX_ATTEMPTS = 1000
 _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0
-# Domains that belong to the protocol and that this package understands.
+# Domains that the protocol reserves and that this package supports.
 _OWN_DOMAINS = frozenset((CLUSTERING,))
 
 
 class Transaction:
-    """Reads and actions on `snapshot`; `commit` makes them one version of the table.
+    """Reads and actions on one snapshot, which `commit` writes as one version of the table.
 
-    Made by DeltaTable.transaction. Other writers' commits meanwhile are no obstacle unless they touch what was read or
-    is written; then `commit` raises CommitConflict and nothing of this transaction is in the table.
+    Created by `DeltaTable.transaction`. As a context manager it commits when the block ends, unless the block has
+    committed or added no action, and discards its actions if the block raises:
 
-    operation, parameters: what the table's history says of the commit. after_commit: called once the commit is in the
-    log, with the last snapshot known before it, its version and its text (None where an earlier attempt, whose outcome
-    was not known, turns out to have made it).
+        with table.transaction(read="day = '2026-01-05'") as txn:
+            txn.remove(*old)
+            txn.add(*new)
+        txn.version
+
+    Commits that other writers make in the meantime are allowed unless they conflict with what this transaction reads or
+    writes; then `commit` raises CommitConflict. Commits are atomic, even if the process is killed.
+
+    Args:
+        snapshot: The version of the table that the transaction reads.
+        operation: Name of the operation in the table's history, such as "WRITE".
+        parameters: Parameters of the operation in the table's history.
+        after_commit: Called after the commit with the latest snapshot before it, its version and its text (None if an
+            earlier attempt, whose outcome was unknown, turns out to have succeeded).
     """
 
     def __init__(
@@ -75,13 +86,22 @@ class Transaction:
 
     @property
     def version(self) -> int | None:
-        """The version that it became; None before that."""
+        """Version that the transaction was committed as; None before that."""
         return self._committed
 
     def read(self, where: object, time_zone: str | None = "UTC") -> Scan:
-        """The files that may hold rows matching `where` (None: every file), as of the snapshot.
+        """Return a scan of the snapshot and make the transaction depend on the files that it keeps.
 
-        The transaction depends on them: it conflicts with a commit that ends one of them or adds rows that may match.
+        The transaction conflicts with a commit that removes one of these files or adds rows that may match.
+
+        Args:
+            where: A predicate, as in `DeltaTable.scan`; "true" to depend on every row.
+            time_zone: Time zone of the session, as in `DeltaTable.scan`.
+
+        Raises:
+            InvalidArgumentType: `where` is None.
+            PredicateError: The predicate does not parse or does not match the schema.
+            InvalidCommit: The transaction was already committed or discarded.
         """
         if where is None:
             raise InvalidArgumentType(
@@ -93,90 +113,169 @@ class Transaction:
         return scan
 
     def read_files(self, paths: Iterable[str]) -> None:
-        """Depend on these files, paths as logged: the transaction conflicts with a commit that ends one of them."""
+        """Make the transaction depend on single files: it conflicts with a commit that removes one of them.
+
+        Args:
+            paths: Paths of active files, as logged.
+        """
         self._pending.files.update((canonical_path(path), path) for path in paths)
 
     def read_app(self, app_id: str) -> int | None:
-        """The version that an application has committed last; the transaction depends on it."""
+        """Return the version that an application committed last, and make the transaction depend on it.
+
+        Args:
+            app_id: Identifier of the application, as in `set_app_version`.
+
+        Returns:
+            The version, or None if the application has not committed any.
+        """
         self._pending.apps.add(app_id)
         found = self.snapshot.txns.get(app_id)
         return None if found is None else found.version
 
     def add(self, *files: AddFile) -> None:
-        """Add files, or add active ones again with other statistics, tags or deletion vectors.
+        """Add files, or add active files again with different statistics, tags or deletion vectors.
 
-        Row ids are assigned where the table tracks rows. An add of an active path with the same deletion vector
-        replaces it; with another one the file must be removed with the old one, too.
-        Raises InvalidCommit where a path was added before in this transaction.
+        If the table has row tracking, the commit assigns row ids. An add of an active path with the same deletion
+        vector replaces the file's add action. To change the deletion vector, also remove the file with the old one.
+
+        Args:
+            files: Add actions. Paths must be percent-encoded, and a new file needs `data_change=True`.
+
+        Raises:
+            InvalidCommit: A path was already added, or removed with the same deletion vector, in this transaction.
         """
         for file in files:
             self._pending.put_add(file)
 
     def add_again(self, *files: AddFile) -> None:
-        """Add active files as the snapshot lists them, dataChange false, but for their statistics and tags.
+        """Add active files again with different statistics or tags, without looking them up in the snapshot.
 
-        As `add`, without looking them up: for who has read them from this snapshot, of a table that may have millions.
+        Use it for bulk updates of statistics. Everything but statistics and tags must be as in this snapshot, and
+        `data_change` must be False; this is not checked.
+
+        Args:
+            files: Add actions of files that were read from this snapshot.
+
+        Raises:
+            InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
             self._pending.put_unchanged(file)
 
     def remove(self, *files: RemoveFile) -> None:
-        """Remove active files. Raises InvalidCommit where a path was removed before in this transaction."""
+        """Remove active files.
+
+        Args:
+            files: Remove actions with the deletion vector that the file has in the snapshot.
+
+        Raises:
+            InvalidCommit: A path was already removed, or added with the same deletion vector, in this transaction.
+        """
         for file in files:
             self._pending.put_remove(file)
 
     def add_cdc(self, *files: AddCdcFile) -> None:
-        """Add files that say which rows this commit changes and how, for the table's change data feed.
+        """Add CDC files, which list the rows that this commit changes.
 
-        A table that keeps one needs them where a commit both adds and removes rows; with them it must tell of every
-        change (PROTOCOL, Add CDC File). Raises InvalidCommit where a path was added before in this transaction.
+        Required if the table has the change data feed enabled and the commit both adds and removes rows. If a commit
+        contains CDC files, they must cover every change (PROTOCOL, Add CDC File).
+
+        Args:
+            files: Actions of CDC files that are already written.
+
+        Raises:
+            InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
             self._pending.put_change(file)
 
     def set_metadata(self, metadata: Metadata) -> None:
-        """Replace schema, partitioning and properties."""
+        """Replace the metaData action: schema, partition columns and table properties.
+
+        Args:
+            metadata: The new action, with the id of the table.
+        """
         self._pending.metadata = metadata
 
     def set_protocol(self, protocol: Protocol) -> None:
-        """Replace the protocol; it must keep every feature that the table has."""
+        """Replace the protocol action.
+
+        Args:
+            protocol: The new action. It must keep every table feature that the table has.
+        """
         self._pending.protocol = protocol
 
     def set_domain(self, domain: str, configuration: str) -> None:
-        """Set a metadata domain. Raises InvalidCommit for one that belongs to the protocol and is not known here."""
+        """Set the configuration of a metadata domain.
+
+        Args:
+            domain: Name of the domain.
+            configuration: Its configuration, usually JSON text.
+
+        Raises:
+            InvalidCommit: The protocol reserves the domain, and this package does not support it.
+        """
         self._pending.domains[self._own(domain)] = DomainMetadata(domain, configuration)
 
     def remove_domain(self, domain: str) -> None:
-        """Remove a metadata domain; it keeps its last configuration as a tombstone."""
+        """Remove a metadata domain; its tombstone keeps the last configuration.
+
+        Args:
+            domain: Name of the domain.
+
+        Raises:
+            InvalidCommit: The protocol reserves the domain, and this package does not support it.
+        """
         known = self.snapshot.domains.get(domain)
         configuration = "" if known is None else known.configuration
         self._pending.domains[self._own(domain)] = DomainMetadata(domain, configuration, removed=True)
 
     def set_app_version(self, app_id: str, version: int) -> None:
-        """Record how far an application has got; conflicts with any other commit of the same application."""
+        """Record the version of an application, so that it can skip what it already committed (txn action).
+
+        The transaction conflicts with every commit that sets a version of the same application.
+
+        Args:
+            app_id: Identifier of the application, such as that of a streaming query.
+            version: The application's own version, such as the number of a micro-batch.
+        """
         self._pending.txns[app_id] = Txn(app_id, version, time.time_ns() // 1_000_000)
 
     def set_metrics(self, metrics: Mapping[str, object]) -> None:
-        """What the table's history tells about the commit (operationMetrics), as text."""
+        """Set metrics of the operation in the table's history (operationMetrics).
+
+        Args:
+            metrics: Values by name; they are written as text.
+        """
         self._pending.metrics.update((name, str(value)) for name, value in metrics.items())
 
     def leave_out(self, *paths: str) -> None:
-        """Forget the file actions on these paths, as logged: after a conflict over them the rest may be committed.
+        """Drop the file actions on these paths, so that the others can be committed after a conflict.
 
-        Raises InvalidCommit where change files were added, which tell of all.
+        Args:
+            paths: Paths as logged, such as `CommitConflict.paths`.
+
+        Raises:
+            InvalidCommit: The transaction contains CDC files, which cover the changes of all its files.
         """
         self._intent = self._pending.without(paths)
 
     def commit(self) -> int:
-        """The version that the actions have become.
+        """Write the actions as the next version of the table, and return that version.
 
-        Raises UnsupportedFeature and InvalidCommit before anything is written, CommitConflict where another writer got
-        in the way, StorageError where storage failed. After an error nothing of the transaction is in the table, and
-        it may be committed again.
+        If other writers commit first without a conflict, the commit is retried on top of their versions. After an error
+        the table contains nothing of the transaction, which can be committed again.
+
+        Raises:
+            UnsupportedFeature: The table or the actions need a table feature that this package cannot write.
+            InvalidCommit: The protocol does not allow the actions, there are none, or the transaction has ended.
+            CommitConflict: Another writer committed something that this transaction depends on.
+            StorageError: Storage failed.
         """
         self._check_open()
         if not self._intent.actions:
-            raise InvalidCommit(f"This transaction on {self.snapshot.root} has nothing to commit: add an action first.")
+            raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
             return self._commit()
         except CorruptLog as error:
@@ -184,8 +283,8 @@ class Transaction:
                 raise
             base = self.snapshot
             raise CommitConflict(
-                f"The checkpoint that version {base.version} of {base.root} was read from has been cleaned up, so a "
-                f"transaction on that version cannot be checked: open the table again and repeat the operation.",
+                f"The checkpoint of version {base.version} of {base.root} was deleted by log cleanup, so a transaction "
+                f"on that version cannot be checked for conflicts: open the table again and repeat the operation.",
                 "cleaned up",
             ) from error
 
@@ -216,7 +315,7 @@ class Transaction:
                 winners = read_winners(self.snapshot, latest, checked)
                 landed = winners.version_of(self._txn_id)
                 if landed is not None:
-                    # An attempt whose outcome was not known has succeeded after all.
+                    # An earlier attempt, whose outcome was unknown, has succeeded.
                     return self._finish(latest, landed)
                 check_conflicts(self._intent, prepared.isolation, winners, prepared.every_file)
                 checked = latest.version
@@ -225,18 +324,19 @@ class Transaction:
                 return self._finish(latest, latest.version + 1, text)
             _pause(attempt, self.snapshot.storage.remote)
         raise CommitConflict(
-            f"Other writers of {self.snapshot.root} were faster {MAX_ATTEMPTS} times: commit again when fewer write.",
+            f"Other writers of {self.snapshot.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again "
+            f"when fewer writers are active.",
             "busy",
         )
 
     def _try(self, text: bytes, latest: Snapshot) -> bool:
-        """Whether the text has become the version after `latest`."""
+        """Whether the text is now the version after `latest`."""
         storage = latest.storage
         path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
         try:
             storage.put_if_absent(path, text)
         except FileExistsError:
-            # A request that was repeated after its answer got lost meets its own work.
+            # A request that was retried after its response was lost finds its own file.
             return self._is_ours(path, text)
         except StorageError:
             if self._is_ours(path, text):
@@ -245,7 +345,7 @@ class Transaction:
         return True
 
     def _is_cleaned_up(self) -> bool:
-        """Whether files that the snapshot begins with are gone: a newer checkpoint serves the table by now."""
+        """Whether files of the snapshot's checkpoint were deleted, which happens after a newer checkpoint."""
         segment, checkpoint = self.snapshot.segment.checkpoint, self.snapshot.checkpoint
         if segment is None or checkpoint is None:
             return False
@@ -268,13 +368,13 @@ class Transaction:
     def _own(self, domain: str) -> str:
         if domain == ROW_TRACKING_DOMAIN or (domain.startswith("delta.") and domain not in _OWN_DOMAINS):
             raise InvalidCommit(
-                f"The metadata domain {domain} of {self.snapshot.root} belongs to the protocol and cannot be set: use "
-                f"a name that does not begin with 'delta.'."
+                f"The metadata domain {domain} of {self.snapshot.root} is reserved by the protocol and cannot be set: "
+                f"use a name that does not start with 'delta.'."
             )
         return domain
 
 
 def _pause(attempt: int, remote: bool) -> None:
-    """Longer after each attempt, and never as long as another writer's."""
+    """Sleep for a random time that grows with the attempts, so that competing writers do not stay in step."""
     longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS[remote] * 2.0 ** min(attempt, 20))
     time.sleep(random.uniform(0, longest))

@@ -1,4 +1,4 @@
-"""Commits that other writers made after a transaction read its snapshot."""
+"""The winners: commits that other writers made after a transaction read its snapshot."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ __all__ = ["Winners", "read_winners"]
 
 @dataclass(frozen=True)
 class Winners:
-    """Parsed commits, oldest first. `commits.actions` holds their adds and removes."""
+    """Parsed commits after the snapshot `base`, oldest first. `commits.actions` contains their adds and removes."""
 
     base: Snapshot
     commits: Commits
 
     @property
     def versions(self) -> Sequence[int]:
-        """Their versions."""
+        """Versions of the commits."""
         return [file.version for file in self.commits.files]
 
     def others(self, name: str) -> list[tuple[int, Mapping[str, object]]]:
-        """Version and members of every action of that name but adds and removes."""
+        """Version and members of every action with this name; adds and removes are not included."""
         found: list[OtherAction] = [action for action in self.commits.others if action.name == name]
         return [(self.commits.files[a.commit].version, members_of(self.commits, a)) for a in found]
 
     @cached_property
     def infos(self) -> list[CommitInfo | None]:
-        """The provenance of each commit."""
+        """The commitInfo of each commit; None if it has none."""
         return commit_infos(self.commits)
 
     def version_of(self, txn_id: str) -> int | None:
-        """The version that a transaction has become; None where none of them is its commit."""
+        """The version that a transaction was committed as; None if it is none of these commits."""
         for version, info in zip(self.versions, self.infos, strict=True):
             if info is not None and info.txn_id == txn_id:
                 return version
         return None
 
     def paths(self, is_remove: bool) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Of the removes, or the adds: canonical paths, raw paths, versions."""
+        """Canonical paths, paths as logged, and versions of the removes or of the adds."""
         actions = self.commits.actions
         wanted = actions["is_remove"] if is_remove else pc.invert(actions["is_remove"])
         rows = actions.filter(wanted)
@@ -62,15 +62,15 @@ class Winners:
             canonical = canonical_paths(raw)
         except ValueError as error:
             raise CorruptLog(
-                f"The log of {self.base.root} is damaged: {error}; rewrite the commit that holds it."
+                f"The log of {self.base.root} is damaged: {error}; rewrite the commit that contains it."
             ) from error
         ordinals = numpy_values(rows["commit"]) if len(rows) else np.zeros(0, np.int32)
         return canonical, raw, arrow_array(np.array(self.versions, np.int64)[ordinals])
 
     def new_rows(self, blind_appends: bool) -> Snapshot | None:
-        """The adds that bring rows as a table of their own, to be scanned; None where there are none.
+        """The adds with data change as a snapshot of their own, to be scanned; None if there are none.
 
-        blind_appends: also those of commits that say of themselves that nothing was read for them.
+        blind_appends: whether to include the adds of commits whose commitInfo marks them as blind appends.
         """
         actions = self.commits.actions
         brings = pc.and_(pc.invert(actions["is_remove"]), pc.fill_null(actions["data_change"], TRUE))
@@ -87,13 +87,13 @@ class Winners:
 
 
 def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
-    """The commits after version `after` up to `latest`, both of the table that `base` is a snapshot of.
+    """Read the commits after version `after` up to `latest`, in the table of the snapshot `base`.
 
-    Raises CommitConflict where some are gone, and where another table lies at the path by now.
+    Raises CommitConflict if some of them were deleted, or if there is a different table at the path now.
     """
     if latest.metadata.id != base.metadata.id:
         raise CommitConflict(
-            f"{base.root} holds another table at version {latest.version} than it did when version {base.version} was "
+            f"{base.root} is a different table at version {latest.version} than it was when version {base.version} was "
             f"read: open it again and repeat the operation.",
             "metadata",
         )
@@ -103,13 +103,13 @@ def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
     wanted = range(after + 1, latest.version + 1)
     missing = [version for version in wanted if version not in files]
     if missing:
-        # A newer checkpoint has made them needless for the snapshot itself.
+        # The snapshot itself does not need them, since there is a newer checkpoint.
         files.update((file.version, file) for file in list_commits(latest.storage, latest.root, missing[0]))
         missing = [version for version in wanted if version not in files]
     if missing:
         raise CommitConflict(
-            f"The commit of version {missing[0]} of {base.root} is gone, so it cannot be checked against a transaction "
-            f"on version {base.version}: open the table again and repeat the operation.",
+            f"The commit of version {missing[0]} of {base.root} was deleted, so a transaction on version "
+            f"{base.version} cannot be checked for conflicts: open the table again and repeat the operation.",
             "cleaned up",
         )
     return Winners(base, read_commits(base.storage, base.root, [files[version] for version in wanted], None))

@@ -116,7 +116,7 @@ def test_a_checksum_that_fails_leaves_the_commit(tmp_path: Path, monkeypatch: py
         raise StorageError("the disk is full")
 
     monkeypatch.setattr(module, "write_checksum_after", fail)
-    with pytest.warns(MaintenanceWarning, match="is committed, but its version checksum failed: the disk is full"):
+    with pytest.warns(MaintenanceWarning, match="was committed, but its version checksum failed: the disk is full"):
         assert append(table, file("a")) == 1
     assert paths(tmp_path / "t") == ["a"]
 
@@ -131,7 +131,7 @@ def test_a_checkpoint_that_fails_leaves_the_commit(
         raise error
 
     monkeypatch.setattr(module, "write_checkpoint", fail)
-    with pytest.warns(MaintenanceWarning, match="is committed, but its checkpoint failed: the disk is full"):
+    with pytest.warns(MaintenanceWarning, match="was committed, but its checkpoint failed: the disk is full"):
         assert append(table, file("a")) == 1
     assert paths(tmp_path / "t") == ["a"]
 
@@ -163,7 +163,7 @@ def test_a_transaction_older_than_the_log_is_a_conflict(tmp_path: Path) -> None:
         append(table, file(f"f{number}", 10, 19))
     for version in range(4):
         (folder / "_delta_log" / f"{version:020d}.json").unlink()
-    with pytest.raises(CommitConflict, match=r"The commit of version 1 of .* is gone") as raised:
+    with pytest.raises(CommitConflict, match=r"The commit of version 1 of .* was deleted") as raised:
         old.commit()
     assert raised.value.kind == "cleaned up"
     assert ds.DeltaTable(folder).version == 5

@@ -243,8 +243,8 @@ def test_the_message_names_the_table_the_version_the_file_and_the_cure(tmp_path:
     with pytest.raises(CommitConflict) as raised:
         txn.commit()
     assert str(raised.value) == (
-        f"Another writer's version 2 of {tmp_path}/t ended a, b, c and 1 more files, which this one touches, after "
-        f"version 1 was read for DELETE: read the table again and repeat the operation."
+        f"Another writer committed version 2 of {tmp_path}/t and removed a, b, c and 1 more file, which this commit "
+        f"removes or adds, after version 1 was read for DELETE: read the table again and repeat the operation."
     )
     assert (raised.value.kind, raised.value.paths) == ("delete-delete", ("a", "b", "c", "d"))
 
@@ -316,7 +316,7 @@ def test_a_checkpoint_that_was_cleaned_up_is_a_conflict_and_no_damage(tmp_path: 
         if old.is_file():
             os.utime(old, (1_000_000_000, 1_000_000_000))
     table.clean_up_log()
-    with pytest.raises(CommitConflict, match="has been cleaned up") as raised:
+    with pytest.raises(CommitConflict, match="was deleted by log cleanup") as raised:
         late.commit()
     assert raised.value.kind == "cleaned up"
     assert paths(tmp_path / "t") == ["a", "b"]
@@ -333,7 +333,7 @@ def test_another_table_at_the_path_is_a_conflict(tmp_path: Path) -> None:
     (log / f"{0:020d}.json").write_text(text)
     commit = log / f"{1:020d}.json"
     commit.write_text(commit.read_text() + "\n")
-    with pytest.raises(CommitConflict, match="holds another table at version 1"):
+    with pytest.raises(CommitConflict, match="is a different table at version 1"):
         txn.commit()
 
 

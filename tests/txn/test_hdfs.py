@@ -53,7 +53,7 @@ def test_conflicts_are_found_and_nothing_is_written(cluster: Cluster, served: st
     mine.remove(gone("a"))
     other.remove(gone("a"))
     other.commit()
-    with pytest.raises(CommitConflict, match="ended a"):
+    with pytest.raises(CommitConflict, match="removed a"):
         mine.commit()
     assert table.refresh().version == 2
 

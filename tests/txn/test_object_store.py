@@ -46,7 +46,7 @@ def test_conflicts_are_found_and_nothing_is_written(uri: str, s3_options: dict[s
     mine.remove(gone("a"))
     other.remove(gone("a"))
     other.commit()
-    with pytest.raises(CommitConflict, match="ended a"):
+    with pytest.raises(CommitConflict, match="removed a"):
         mine.commit()
     assert table.refresh().version == 2
     assert table.clean_up_log() == []
