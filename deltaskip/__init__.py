@@ -41,10 +41,21 @@ from deltaskip.errors import (
 from deltaskip.expr.column import ColumnExpr, col, lit
 from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.history import HistoryEntry
-from deltaskip.schema.types import StructField, StructType
-from deltaskip.skipping.explain.explain import Explain, LeafReport
+from deltaskip.schema.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    PrimitiveType,
+    StructField,
+    StructType,
+    UnknownType,
+)
+from deltaskip.skipping.explain.explain import Branch, Explain, LeafReport
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import Advice, ColumnCoverage, TableCoverage
+from deltaskip.table.collations import CollatedColumn
+from deltaskip.table.detail import LogDetail, TableDetail
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.recompute.recomputed import Recomputed
 
@@ -54,8 +65,11 @@ __all__ = [
     "AddCdcFile",
     "AddFile",
     "Advice",
+    "ArrayType",
     "AvailableCollations",
+    "Branch",
     "ChecksumWarning",
+    "CollatedColumn",
     "Collation",
     "CollationId",
     "CollationUnavailable",
@@ -66,6 +80,8 @@ __all__ = [
     "CorruptDeletionVector",
     "CorruptLog",
     "DataFileMissing",
+    "DataType",
+    "DecimalType",
     "DeletionVectorDescriptor",
     "DeltaSkipError",
     "DeltaTable",
@@ -77,10 +93,13 @@ __all__ = [
     "InvalidCollation",
     "InvalidCommit",
     "LeafReport",
+    "LogDetail",
     "MaintenanceWarning",
+    "MapType",
     "Metadata",
     "NotProvable",
     "PredicateError",
+    "PrimitiveType",
     "Protocol",
     "Recomputed",
     "RemoveFile",
@@ -93,7 +112,9 @@ __all__ = [
     "StructField",
     "StructType",
     "TableCoverage",
+    "TableDetail",
     "TableNotFound",
+    "UnknownType",
     "UnsupportedFeature",
     "VersionNotFound",
     "WrittenCheckpoint",

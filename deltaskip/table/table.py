@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import engine
-from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import HistoryEntry, version_at_timestamp
 from deltaskip.log.history import history as log_history
@@ -22,7 +23,6 @@ from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
-from deltaskip.table import arguments
 from deltaskip.table.collations import CollatedColumn, collated_columns
 from deltaskip.table.detail import TableDetail, html_table, table_detail
 
@@ -64,8 +64,8 @@ class DeltaTable:
         timestamp: datetime | str | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        storage, root = open_storage(arguments.path_or_uri(table), arguments.options(storage_options))
-        version = arguments.non_negative("version", version, root)
+        storage, root = open_storage(arguments.path_or_uri(table), arguments.storage_settings(storage_options))
+        version = arguments.non_negative("version", version)
         if timestamp is not None:
             milliseconds = arguments.milliseconds(timestamp, root)
             if version is not None:
@@ -167,8 +167,7 @@ class DeltaTable:
         Args:
             limit: Maximum number of commits. The default is all.
         """
-        checked = arguments.non_negative("limit", limit, self.uri)
-        return log_history(self.snapshot.storage, self.snapshot.root, checked)
+        return log_history(self.snapshot.storage, self.snapshot.root, arguments.non_negative("limit", limit))
 
     def stats(self, overlap: bool = True) -> TableCoverage:
         """Return how many files and rows have statistics, how far their bounds overlap, and recommendations.
@@ -204,8 +203,8 @@ class DeltaTable:
         from deltaskip.txn.after_commit import after_commit
         from deltaskip.txn.transaction import Transaction
 
-        if parameters is not None and not isinstance(parameters, Mapping):
-            raise InvalidArgumentType.of("parameters", "a mapping", parameters)
+        if parameters is not None:
+            arguments.mapping("parameters", parameters)
         transaction = Transaction(self.snapshot, arguments.text("operation", operation), parameters, after_commit)
         if read is not None:
             transaction.read(read)

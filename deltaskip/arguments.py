@@ -1,0 +1,110 @@
+"""Checks of arguments: a wrong type raises InvalidArgumentType, a wrong value InvalidArgument.
+
+Each function returns the argument in the form that the caller works with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from operator import index
+from typing import Any, TypeVar
+
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
+
+__all__ = ["instance", "mapping", "milliseconds", "non_negative", "path_or_uri", "storage_settings", "text", "texts"]
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def instance(argument: str, value: object, kind: type[T], expected: str) -> T:
+    """Return the value if it is an instance of `kind`.
+
+    Args:
+        argument: Name of the argument, for the error.
+        value: The value that was passed.
+        kind: The accepted type.
+        expected: The accepted type in words, with its article, such as `an AddFile`.
+    """
+    if not isinstance(value, kind):
+        raise InvalidArgumentType.of(argument, expected, value)
+    return value
+
+
+def text(argument: str, value: object) -> str:
+    """Return the value if it is a string."""
+    return instance(argument, value, str, "a str")
+
+
+def texts(argument: str, value: object) -> tuple[str, ...]:
+    """Return the values if they are strings. One string is not a list of its characters."""
+    if isinstance(value, str):
+        raise InvalidArgumentType(f"{argument} must be a list of str, not a str: use [{value!r}].")
+    if not isinstance(value, Iterable):
+        raise InvalidArgumentType.of(argument, "a list of str", value)
+    return tuple(text(f"Each of {argument}", each) for each in value)
+
+
+def mapping(argument: str, value: object) -> Mapping[Any, Any]:
+    """Return the value if it is a mapping."""
+    if not isinstance(value, Mapping):
+        raise InvalidArgumentType.of(argument, "a mapping", value)
+    return value
+
+
+def non_negative(argument: str, value: object) -> int | None:
+    """Return an integer of 0 or more, such as a version or a limit; None stays None.
+
+    Any type with `__index__` is an integer, except bool.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidArgumentType.of(argument, "an int", value)
+    number = index(value)
+    if number < 0:
+        raise InvalidArgument(f"{argument} must be 0 or greater, not {number}.")
+    return number
+
+
+def path_or_uri(table: object) -> str:
+    """Return the path or URI of a table as text."""
+    location = os.fspath(table) if isinstance(table, os.PathLike) else table
+    if not isinstance(location, str):
+        raise InvalidArgumentType.of("table", "a path or URI (str or os.PathLike)", table)
+    if "\0" in location:
+        raise InvalidArgument(f"table must not contain a null character: {location!r}.")
+    return location
+
+
+def storage_settings(storage_options: object) -> Mapping[str, str] | None:
+    """Return storage options if keys and values are strings. Errors never show values, which may be credentials."""
+    if storage_options is None:
+        return None
+    options = mapping("storage_options", storage_options)
+    for key, value in options.items():
+        text("Each key of storage_options", key)
+        text(f"storage_options[{key!r}]", value)
+    return options
+
+
+def milliseconds(timestamp: object, table: str) -> int:
+    """Return milliseconds since the epoch. A timestamp without a time zone is in UTC.
+
+    Args:
+        timestamp: A datetime, or ISO 8601 text.
+        table: Location of the table, for the error.
+    """
+    if isinstance(timestamp, str):
+        try:
+            timestamp = datetime.fromisoformat(timestamp.strip())
+        except ValueError as error:
+            raise InvalidArgument(
+                "timestamp must be ISO 8601 text such as 2026-01-31, 2026-01-31T12:00:00 or "
+                f"2026-01-31T12:00:00+01:00, not {timestamp!r} (table {table})."
+            ) from error
+    moment = instance("timestamp", timestamp, datetime, "a datetime or a str")
+    return ((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,186 @@
+"""The public surface: what `deltaskip` exports, what importing it loads, and how it refuses wrong arguments."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip import errors
+from deltaskip.txn.transaction import Transaction
+from tests.txn.tables import append, file, make_table
+
+# Classes that public annotations name and that are not exported, with the reason.
+NOT_EXPORTED = {
+    "Transaction": "importing deltaskip does not import the code that writes",
+    "Node": "predicates are written as SQL or with deltaskip.col; the tree is for deltaskip.expr",
+    "Lane": "the kernels' own",
+    "Matrix": "the data of a plot",
+    "Tree": "an alias of Branch, int and bool",
+}
+FOREIGN = {"Any", "Mapping", "Sequence", "Iterator", "Callable", "Literal", "Self", "None", "True", "False", "datetime"}
+
+
+def members() -> Iterator[tuple[str, str]]:
+    """Each public function, method, property and field, with its return annotation as text."""
+    for name in ds.__all__:
+        found = getattr(ds, name)
+        if inspect.isfunction(found):
+            yield name, str(inspect.get_annotations(found).get("return"))
+        elif inspect.isclass(found) and not issubclass(found, BaseException):
+            for attribute, member in vars(found).items():
+                function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+                function = function.func if isinstance(function, cached_property) else function
+                if inspect.isfunction(function) and not attribute.startswith("_"):
+                    yield f"{name}.{attribute}", str(inspect.get_annotations(function).get("return"))
+            if dataclasses.is_dataclass(found):
+                yield from ((f"{name}.{each.name}", str(each.type)) for each in dataclasses.fields(found))
+
+
+def test_exports_are_sorted_and_exist() -> None:
+    assert len(set(ds.__all__)) == len(ds.__all__)
+    for name in ds.__all__:
+        assert hasattr(ds, name)
+
+
+def test_every_class_that_a_public_method_returns_is_exported() -> None:
+    missing = {
+        (member, name)
+        for member, annotation in members()
+        for name in re.findall(r"(?<![\w.'\"])([A-Z]\w+)", re.sub(r"Literal\[[^]]*\]", "", annotation))
+        if name not in ds.__all__ and name not in FOREIGN | set(NOT_EXPORTED)
+    }
+    assert not missing
+
+
+def test_every_error_and_warning_is_exported_with_one_builtin_base() -> None:
+    for name in errors.__all__:
+        error = getattr(errors, name)
+        assert getattr(ds, name) is error
+        if error is ds.DeltaSkipError:
+            continue
+        own = [base for base in error.__bases__ if hasattr(builtins, base.__name__)]
+        above = [base for base in error.__bases__ if base not in own]
+        if issubclass(error, Warning):
+            assert (own, above) == ([UserWarning], [])
+        else:
+            assert issubclass(error, ds.DeltaSkipError)
+            # A subclass of another error inherits its builtin base.
+            assert len(above) == 1 and len(own) == (above[0] is ds.DeltaSkipError), name
+
+
+def test_importing_the_package_loads_neither_pandas_nor_what_writes() -> None:
+    code = "import sys, deltaskip; print(*sorted(sys.modules), sep='\\n')"
+    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
+    unwanted = {
+        "click", "deltaskip.log.checkpoint.write", "deltaskip.spark", "deltaskip.stats.footer",
+        "deltaskip.txn.transaction", "icu", "obstore", "pandas", "pyspark", "rich",
+    }
+    assert "deltaskip.table.table" in loaded
+    assert not loaded & unwanted
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with one file; tests only read it."""
+    root = tmp_path_factory.mktemp("public") / "t"
+    append(make_table(root), file("a"))
+    return root
+
+
+OPENING: dict[str, tuple[Callable[[Path], Any], type[Exception]]] = {
+    "table=None": (lambda _: ds.DeltaTable(None), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "table=5": (lambda _: ds.DeltaTable(5), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "table=b''": (lambda path: ds.DeltaTable(bytes(path)), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "table=null character": (lambda path: ds.DeltaTable(f"{path}\0"), ds.InvalidArgument),
+    "version='3'": (lambda path: ds.DeltaTable(path, version="3"), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "version=1.5": (lambda path: ds.DeltaTable(path, version=1.5), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "version=True": (lambda path: ds.DeltaTable(path, version=True), ds.InvalidArgumentType),
+    "version=-1": (lambda path: ds.DeltaTable(path, version=-1), ds.InvalidArgument),
+    "version=10**30": (lambda path: ds.DeltaTable(path, version=10**30), ds.VersionNotFound),
+    "timestamp=5": (lambda path: ds.DeltaTable(path, timestamp=5), ds.InvalidArgumentType),  # type: ignore[arg-type]
+    "timestamp=date": (
+        lambda path: ds.DeltaTable(path, timestamp=date(2026, 1, 1)), ds.InvalidArgumentType,  # type: ignore[arg-type]
+    ),
+    "timestamp='yesterday'": (lambda path: ds.DeltaTable(path, timestamp="yesterday"), ds.InvalidArgument),
+    "timestamp=1999": (lambda path: ds.DeltaTable(path, timestamp=datetime(1999, 1, 1)), ds.VersionNotFound),
+    "both": (lambda path: ds.DeltaTable(path, 0, datetime(2026, 1, 1, tzinfo=UTC)), ds.InvalidArgument),
+    "storage_options=[]": (
+        lambda path: ds.DeltaTable(path, storage_options=["a"]), ds.InvalidArgumentType,  # type: ignore[arg-type]
+    ),
+    "storage_options={1: 'a'}": (
+        lambda path: ds.DeltaTable(path, storage_options={1: "a"}), ds.InvalidArgumentType,  # type: ignore[dict-item]
+    ),
+    "storage_options={'a': 1}": (
+        lambda path: ds.DeltaTable(path, storage_options={"a": 1}), ds.InvalidArgumentType,  # type: ignore[dict-item]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPENING)
+def test_wrong_arguments_of_a_table_are_refused(folder: Path, name: str) -> None:
+    call, error = OPENING[name]
+    with pytest.raises(error) as caught:
+        call(folder)
+    assert type(caught.value) is error
+    assert str(caught.value)[-1] == "."
+
+
+def test_both_a_version_and_a_timestamp_name_the_table(folder: Path) -> None:
+    with pytest.raises(ds.InvalidArgument) as caught:
+        ds.DeltaTable(folder, version=0, timestamp="2026-01-01")
+    assert str(caught.value) == f"Specify either version or timestamp, not both (table {folder})."
+
+
+def test_credentials_of_the_wrong_type_are_not_shown(folder: Path) -> None:
+    with pytest.raises(ds.InvalidArgumentType) as caught:
+        ds.DeltaTable(folder, storage_options={"key": b"secret"})  # type: ignore[dict-item]
+    assert "secret" not in str(caught.value)
+
+
+class Odd:
+    """A value that no function accepts."""
+
+
+WRONG: tuple[Any, ...] = (Odd(), 5, 1.5, True, "no such thing", b"x", [1], {"a": 1}, -1, datetime(2026, 1, 1))
+
+METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
+    "DeltaTable.scan(collation_version)": lambda t, x: t.scan(where="id = 1", collation_version=x).files(),
+    "DeltaTable.history(limit)": lambda t, x: t.history(limit=x),
+    "DeltaTable.transaction(operation)": lambda t, x: t.transaction(operation=x),
+    "DeltaTable.transaction(parameters)": lambda t, x: t.transaction(parameters=x),
+    "DeltaTable.retire_collation_version(collation)": lambda t, x: t.retire_collation_version(x, "77.1"),
+    "DeltaTable.retire_collation_version(version)": lambda t, x: t.retire_collation_version("icu.UNICODE_CI", x),
+    "Scan.files(columns=[x])": lambda t, x: t.scan().files(columns=[x]),
+    "Transaction.set_metadata(metadata)": lambda t, x: begun(t).set_metadata(x),
+    "Transaction.set_protocol(protocol)": lambda t, x: begun(t).set_protocol(x),
+    "Transaction.set_domain(configuration)": lambda t, x: begun(t).set_domain("d", x),
+    "Transaction.set_app_version(version)": lambda t, x: begun(t).set_app_version("app", x),
+    "ColumnExpr.collate(collation)": lambda _, x: ds.col("name").collate(x),
+    "collation(identifier)": lambda _, x: ds.collation(x),
+}
+
+
+def begun(table: ds.DeltaTable) -> Transaction:
+    """A transaction that is never committed."""
+    return table.transaction()
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__ + repr(value)[:8].strip("<"))
+def test_wrong_arguments_raise_only_deltaskip_errors(folder: Path, name: str, value: Any) -> None:
+    try:
+        METHODS[name](ds.DeltaTable(folder), value)
+    except ds.DeltaSkipError as error:
+        assert str(error)
