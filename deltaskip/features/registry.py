@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal, Protocol
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
-from deltaskip.schema.mapping import MODE_PROPERTY
+from deltaskip.schema.properties import TableProperties
 
 __all__ = [
     "FEATURES",
@@ -201,11 +201,12 @@ def _check_reader_version(protocol: TableProtocol, where: str) -> None:
 
 
 def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str], where: str) -> None:
-    mode = properties.get(MODE_PROPERTY, "none").lower()
+    name = TableProperties.mapping_mode.name
+    mode = properties.get(name, "none").lower()
     if mode != "none" and protocol.min_reader_version != 2 and "columnMapping" not in (protocol.reader_features or ()):
         # Whether the files use logical or physical names cannot be known; guessing wrong reads nulls.
         raise CorruptLog(
-            f"{where} has {MODE_PROPERTY}={mode}, but its protocol action does not have the feature columnMapping."
+            f"{where} has {name}={mode}, but its protocol action does not have the feature columnMapping."
         )
 
 

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.registry import FEATURES, TableProtocol, has_feature
 from deltaskip.schema.json import simple_string
+from deltaskip.schema.properties import TableProperties, TableProperty
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
     TIMESTAMP_NTZ,
@@ -23,7 +25,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["WRITER_VERSION", "Change", "check_maintainable", "check_writable", "is_true", "uses_of"]
+__all__ = ["WRITER_VERSION", "Change", "check_maintainable", "check_writable", "uses_of"]
 
 WRITER_VERSION = 7
 
@@ -47,12 +49,13 @@ class Change:
 
 
 def check_writable(
-    protocol: TableProtocol, properties: Mapping[str, str], schema: StructType, where: str, change: Change
+    protocol: TableProtocol, properties: TableProperties, schema: StructType, where: str, change: Change
 ) -> None:
     """Returns where a commit that does `change` may be written to the table; raises where it may not.
 
     where: begins the message: "Version 7 of /data/events".
-    Raises UnsupportedFeature, which lists every writer feature that is in the way.
+    Raises UnsupportedFeature, which lists every writer feature that is in the way, and SchemaError for a malformed
+    property.
     """
     if protocol.min_writer_version > WRITER_VERSION:
         raise UnsupportedFeature(
@@ -98,14 +101,14 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
         )
 
 
-def uses_of(properties: Mapping[str, str], schema: StructType) -> dict[tuple[str, ...], str]:
+def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, ...], str]:
     """Features that properties and columns use, each with its other names, and what uses it."""
     uses: dict[tuple[str, ...], str] = {}
-    for name, value in properties.items():
-        if name in _USING_PROPERTIES and value.strip().lower() not in ("false", "none", "classic", ""):
-            uses[_USING_PROPERTIES[name]] = f"the property {name}"
-        elif name.startswith("delta.constraints."):
-            uses["checkConstraints",] = f"the constraint {name.removeprefix('delta.constraints.')}"
+    for definition, names in _USING_PROPERTIES:
+        if properties.uses(definition):
+            uses[names] = f"the property {definition.name}"
+    for name in properties.constraints:
+        uses["checkConstraints",] = f"the constraint {name}"
     for field in _fields(schema):
         for key in field.metadata:
             found = next((names for prefix, names in _USING_KEYS.items() if key.startswith(prefix)), None)
@@ -117,18 +120,13 @@ def uses_of(properties: Mapping[str, str], schema: StructType) -> dict[tuple[str
     return uses
 
 
-def is_true(properties: Mapping[str, str], name: str) -> bool:
-    """Whether a boolean table property is set to true."""
-    return properties.get(name, "false").strip().lower() == "true"
-
-
 def _check_rules(
-    protocol: TableProtocol, properties: Mapping[str, str], active: list[str], where: str, change: Change
+    protocol: TableProtocol, properties: TableProperties, active: list[str], where: str, change: Change
 ) -> None:
     if "appendOnly" in active and change.removes_rows:
         raise UnsupportedFeature(
-            f"{where} is append-only (table feature appendOnly), so no rows can be removed; set delta.appendOnly to "
-            f"false first."
+            f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
+            f"{TableProperties.append_only.name} to false first."
         )
     # PROTOCOL, Add CDC File: readers infer the changes of a commit that only adds or only removes files.
     inferred = not (change.adds_rows and change.removes_rows)
@@ -139,11 +137,11 @@ def _check_rules(
         )
     # PROTOCOL, Deletion Vectors: the feature must be supported and the property set for new ones to be written.
     if change.sets_deletion_vectors and not (
-        has_feature(protocol, "deletionVectors") and is_true(properties, "delta.enableDeletionVectors")
+        has_feature(protocol, "deletionVectors") and properties.deletion_vectors
     ):
         raise UnsupportedFeature(
             f"{where} does not take deletion vectors: enable the table feature deletionVectors by setting "
-            f"delta.enableDeletionVectors to true."
+            f"{TableProperties.deletion_vectors.name} to true."
         )
     if change.sets_domains and not has_feature(protocol, "domainMetadata"):
         raise UnsupportedFeature(
@@ -157,44 +155,35 @@ def _features(protocol: TableProtocol) -> list[str]:
     return sorted(listed | {name for name in FEATURES if has_feature(protocol, name)})
 
 
-def _is_active(name: str, properties: Mapping[str, str], schema: StructType) -> bool:
+def _is_active(name: str, properties: TableProperties, schema: StructType) -> bool:
     """Whether the table uses a feature that it has; True for features whose use shows nowhere."""
     if name in _PROPERTY:
-        return is_true(properties, _PROPERTY[name])
+        return properties.uses(_PROPERTY[name])
     if name in _FIELD_KEY:
         return any(key.startswith(_FIELD_KEY[name]) for field in _fields(schema) for key in field.metadata)
-    return _OTHERWISE.get(name, _always)(properties)
+    return name != "checkConstraints" or bool(properties.constraints)
 
 
-def _always(_properties: Mapping[str, str]) -> bool:
-    return True
-
-
-def _has_constraint(properties: Mapping[str, str]) -> bool:
-    return any(key.startswith("delta.constraints.") for key in properties)
-
-
-_OTHERWISE: Mapping[str, Callable[[Mapping[str, str]], bool]] = {"checkConstraints": _has_constraint}
-_PROPERTY = {
-    "appendOnly": "delta.appendOnly",
-    "changeDataFeed": "delta.enableChangeDataFeed",
-    "icebergCompatV1": "delta.enableIcebergCompatV1",
-    "icebergCompatV2": "delta.enableIcebergCompatV2",
-    "icebergCompatV3": "delta.enableIcebergCompatV3",
+_PROPERTY: Mapping[str, TableProperty[bool]] = {
+    "appendOnly": TableProperties.append_only,
+    "changeDataFeed": TableProperties.change_data_feed,
+    "icebergCompatV1": TableProperties.iceberg_compat_v1,
+    "icebergCompatV2": TableProperties.iceberg_compat_v2,
+    "icebergCompatV3": TableProperties.iceberg_compat_v3,
 }
 # What they ask of a file does not depend on whether its rows are new.
 _RULES_OF_FILES = frozenset(("materializePartitionColumns",))
 _WIDENING = ("typeWidening", "typeWidening-preview")
-_USING_PROPERTIES: Mapping[str, tuple[str, ...]] = {
-    **{name: (feature,) for feature, name in _PROPERTY.items()},
-    "delta.enableDeletionVectors": ("deletionVectors",),
-    "delta.enableRowTracking": ("rowTracking",),
-    "delta.enableInCommitTimestamps": ("inCommitTimestamp",),
-    "delta.enableTypeWidening": _WIDENING,
-    "delta.checkpointPolicy": ("v2Checkpoint",),
-    "delta.columnMapping.mode": ("columnMapping",),
-    "delta.requireCheckpointProtectionBeforeVersion": ("checkpointProtection",),
-}
+_USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
+    *((definition, (feature,)) for feature, definition in _PROPERTY.items()),
+    (TableProperties.deletion_vectors, ("deletionVectors",)),
+    (TableProperties.row_tracking, ("rowTracking",)),
+    (TableProperties.in_commit_timestamps, ("inCommitTimestamp",)),
+    (TableProperties.type_widening, _WIDENING),
+    (TableProperties.checkpoint_policy, ("v2Checkpoint",)),
+    (TableProperties.mapping_mode, ("columnMapping",)),
+    (TableProperties.checkpoint_protection_version, ("checkpointProtection",)),
+)
 _USING_KEYS: Mapping[str, tuple[str, ...]] = {
     "delta.invariants": ("invariants", "columnInvariants"),
     "delta.generationExpression": ("generatedColumns",),

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from deltaskip.actions import CommitInfo
 from deltaskip.log.commit import last_commit_info, read_commits
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, commit_name, version_prefix
-from deltaskip.log.snapshot import ICT_ENABLED, Snapshot
-from deltaskip.log.table_properties import flag
+from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import parse_tail
+from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = ["write_checksum", "write_checksum_after"]
@@ -53,7 +53,7 @@ def write_checksum_after(latest: Snapshot, commit: bytes) -> bool:
     added = tail.files.adds["size"]
     size = (pc.sum(sizes).as_py() or 0) + (pc.sum(added).as_py() or 0)
     timestamp = None
-    if state.metadata is not None and flag(state.metadata.configuration, ICT_ENABLED, False):
+    if state.metadata is not None and TableProperties(state.metadata.configuration, latest.root).in_commit_timestamps:
         timestamp = None if tail.info is None else tail.info.in_commit_timestamp
     _write(latest.storage, latest.root, version, state, tail.info, timestamp, len(sizes) + len(added), size)
     return True

@@ -20,15 +20,12 @@ from deltaskip.log.history import commit_time
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.table_properties import duration_ms, version_of
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.kill_points import step
 
 __all__ = ["clean_up_log"]
 
 _DAY = 86_400_000
-# PROTOCOL, checkpointProtection: history before this version is not to be cut off piece by piece.
-_PROTECTED = "delta.requireCheckpointProtectionBeforeVersion"
 _TEMPORARY = re.compile(r"\.\d{20}\..*\.tmp|\._last_checkpoint\..*\.tmp")
 
 
@@ -42,7 +39,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
     """
     check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    kept_for = duration_ms(snapshot.properties, "delta.logRetentionDuration", "interval 30 days")
+    kept_for = snapshot.table_properties.log_retention_ms
     listing = list_log(snapshot.storage, snapshot.root)
     first = _first_kept(snapshot, listing, _midnight(now - kept_for))
     if first is None:
@@ -67,7 +64,7 @@ def _first_kept(snapshot: Snapshot, listing: LogListing, cutoff_ms: int) -> int 
     candidates = [version for version in listing.checkpoints if version <= versions[position - 1]]
     usable = (version for version in sorted(candidates, reverse=True) if _opens(snapshot, listing, version))
     first = next(usable, None)
-    return None if first is None or first < version_of(snapshot.properties, _PROTECTED, 0) else first
+    return None if first is None or first < snapshot.table_properties.checkpoint_protection_version else first
 
 
 def _opens(snapshot: Snapshot, listing: LogListing, version: int) -> bool:

@@ -12,12 +12,9 @@ from deltaskip.log.commit import commit_infos, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.loading import list_log, load_snapshot
 from deltaskip.log.segment import LogListing, earliest_rebuildable
-from deltaskip.log.snapshot import ICT_ENABLED
 from deltaskip.storage import Storage
 
 __all__ = ["HistoryEntry", "commit_time", "history", "version_at_timestamp"]
-
-_ICT_VERSION = "delta.inCommitTimestampEnablementVersion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +125,8 @@ def _file_times(listing: LogListing, versions: Sequence[int]) -> dict[int, int]:
 
 def _ict_from(storage: Storage, root: str) -> int | None:
     """The first version whose time is its in-commit timestamp; None where the table has none."""
-    properties = load_snapshot(storage, root).properties
-    if properties.get(ICT_ENABLED, "false").lower() != "true":
-        return None
-    text = properties.get(_ICT_VERSION, "0")
-    if not (text.isascii() and text.isdigit()):
-        raise CorruptLog(f"The property {_ICT_VERSION} of {root} is {text!r}, which is no version.")
-    return int(text)
+    properties = load_snapshot(storage, root).table_properties
+    return (properties.in_commit_timestamps_version or 0) if properties.in_commit_timestamps else None
 
 
 def _read_infos(storage: Storage, root: str, files: Sequence[LogFile]) -> list[CommitInfo | None]:

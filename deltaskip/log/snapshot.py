@@ -24,13 +24,12 @@ from deltaskip.log.struct_stats import instant_bounds
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
 from deltaskip.schema import MappingMode, StructType, mapping_mode, parse_schema
+from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import Storage, uri_of
 
-__all__ = ["ICT_ENABLED", "Snapshot"]
+__all__ = ["Snapshot"]
 
 _T = TypeVar("_T")
-
-ICT_ENABLED = "delta.enableInCommitTimestamps"
 
 
 class Snapshot:
@@ -87,8 +86,13 @@ class Snapshot:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The table's properties (metaData.configuration)."""
+        """The table's properties (metaData.configuration), as logged."""
         return self.metadata.configuration
+
+    @cached_property
+    def table_properties(self) -> TableProperties:
+        """The table's properties by typed attribute; one that is malformed raises SchemaError when it is read."""
+        return TableProperties.from_configuration(self.properties, self.root)
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -104,12 +108,12 @@ class Snapshot:
     @cached_property
     def mapping_mode(self) -> MappingMode:
         """How data files, statistics and partition values name the columns."""
-        return mapping_mode(self.protocol, self.properties)
+        return mapping_mode(self.protocol, self.table_properties)
 
     @cached_property
     def in_commit_timestamp(self) -> int | None:
         """The version's commit time in milliseconds since the epoch, where the table keeps in-commit timestamps."""
-        if self.properties.get(ICT_ENABLED, "false").lower() != "true":
+        if not self.table_properties.in_commit_timestamps:
             return None
         info = self.tail.info
         if info is None and self.segment.own_commit is not None:

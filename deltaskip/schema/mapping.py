@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Literal, Protocol
+from collections.abc import Collection
+from typing import Protocol
 
 from deltaskip.errors import SchemaError
 from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
 
 __all__ = [
     "ID_KEY",
-    "MODE_PROPERTY",
     "PHYSICAL_NAME_KEY",
     "MappingMode",
     "ReaderProtocol",
@@ -24,9 +24,6 @@ __all__ = [
     "physical_schema",
 ]
 
-MappingMode = Literal["none", "name", "id"]
-
-MODE_PROPERTY = "delta.columnMapping.mode"
 PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 ID_KEY = "delta.columnMapping.id"
 
@@ -43,24 +40,14 @@ class ReaderProtocol(Protocol):
         """The table's reader features, None where it lists none."""
 
 
-def mapping_mode(protocol: ReaderProtocol, properties: Mapping[str, str]) -> MappingMode:
+def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> MappingMode:
     """How data files name the table's columns.
 
     # PROTOCOL, Column Mapping: "The table property should only be honored if the table's protocol has reader and
     # writer versions and/or table features that support the columnMapping table feature."
-    Raises SchemaError for a mode that the protocol does not know.
+    Raises SchemaError for a mode that the protocol does not define.
     """
-    if not _supports_mapping(protocol):
-        return "none"
-    match properties.get(MODE_PROPERTY, "none").lower():
-        case "none":
-            return "none"
-        case "name":
-            return "name"
-        case "id":
-            return "id"
-        case other:
-            raise SchemaError(f"The table property {MODE_PROPERTY} is {other!r}; it must be none, name or id.")
+    return properties.mapping_mode if _supports_mapping(protocol) else "none"
 
 
 def physical_name(field: StructField, mode: MappingMode) -> str:

@@ -15,6 +15,7 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import find
 from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import (
     BYTE,
@@ -36,10 +37,9 @@ from deltaskip.schema.types import (
 
 __all__ = ["INDEXED_COLUMNS", "STATS_COLUMNS", "StatColumn", "declared_collations", "indexed_columns", "parse_names"]
 
-STATS_COLUMNS = "delta.dataSkippingStatsColumns"
-INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
+STATS_COLUMNS = TableProperties.stats_columns.name
+INDEXED_COLUMNS = TableProperties.num_indexed_columns.name
 
-_DEFAULT_INDEXED = 32
 _BOUNDED = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING))
 _NAME_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^\s`.,]+))\s*([.,]|$)")
 
@@ -82,12 +82,12 @@ def indexed_columns(
     partitions = {fold_name(name) for name in partition_columns}
     fields = tuple(each for each in schema.fields if fold_name(each.name) not in partitions)
     found = tuple(_leaves(fields, mapping_mode, (), (), ()))
-    settings = properties or {}
+    settings = TableProperties.from_configuration(properties)
     if columns is not None:
         return _named(found, [name for text in columns for name in parse_names(text, "columns")], strict=True)
-    if STATS_COLUMNS in settings:
-        return _named(found, parse_names(settings[STATS_COLUMNS], STATS_COLUMNS), strict=False)
-    limit = _limit(settings)
+    if settings.stats_columns is not None:
+        return _named(found, parse_names(settings.stats_columns, STATS_COLUMNS), strict=False)
+    limit = settings.num_indexed_columns
     return found if limit < 0 else found[:limit]
 
 
@@ -167,16 +167,6 @@ def _is_binary(collation: str) -> bool:
         return CollationId.parse(collation).is_binary
     except InvalidCollation:
         return False
-
-
-def _limit(properties: Mapping[str, str]) -> int:
-    text = properties.get(INDEXED_COLUMNS)
-    if text is None:
-        return _DEFAULT_INDEXED
-    try:
-        return int(text)
-    except ValueError as error:
-        raise SchemaError(f"The table property {INDEXED_COLUMNS} is {text!r}; it must be an integer.") from error
 
 
 def _named(found: Sequence[StatColumn], names: Sequence[tuple[str, ...]], strict: bool) -> tuple[StatColumn, ...]:

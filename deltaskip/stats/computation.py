@@ -15,6 +15,7 @@ from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import STRING, StructType
 from deltaskip.stats.columns import StatColumn, indexed_columns, parse_names
@@ -37,8 +38,6 @@ RESULT_SCHEMA = pa.schema(
         pa.field("stats", pa.string(), nullable=False),
     ]
 )
-
-_DV_PROPERTY = "delta.enableDeletionVectors"
 
 
 def compute(
@@ -87,7 +86,7 @@ def compute(
         columns=columns,
     )
     if tight_bounds is None:
-        tight_bounds = deletion_vectors is not None or settings.get(_DV_PROPERTY, "").lower() == "true"
+        tight_bounds = deletion_vectors is not None or TableProperties(settings).deletion_vectors
     request = statistics_request(
         chosen,
         collations,

@@ -11,10 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.schema.properties import TableProperties
+
 __all__ = ["Advice", "ColumnCoverage", "TableCoverage", "advise", "overlap", "value_overlap"]
 
-STATS_COLUMNS = "delta.dataSkippingStatsColumns"
-INDEXED_COLUMNS = "delta.dataSkippingNumIndexedCols"
+STATS_COLUMNS = TableProperties.stats_columns.name
+INDEXED_COLUMNS = TableProperties.num_indexed_columns.name
 
 _DEFAULT_INDEXED = 32
 _MOST_ADVICE = 3

@@ -9,7 +9,6 @@ from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
 from deltaskip.log.cleanup import clean_up_log
-from deltaskip.log.table_properties import checkpoint_interval, flag
 from deltaskip.storage.kill_points import step
 
 __all__ = ["after_commit"]
@@ -27,13 +26,13 @@ def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> N
             write_checksum_after(latest, text)
             step("checksum written")
         what = "checkpoint"
-        if version == 0 or version % checkpoint_interval(latest.properties):
+        if version == 0 or version % latest.table_properties.checkpoint_interval:
             return
         snapshot = refresh(latest)
         if snapshot.version != version:
             snapshot = load_snapshot(latest.storage, latest.root, version)
         write_checkpoint(snapshot)
-        if flag(snapshot.properties, "delta.enableExpiredLogCleanup", True):
+        if snapshot.table_properties.expired_log_cleanup:
             clean_up_log(snapshot)
     except Exception as error:  # an error from `commit` would mean that nothing was committed
         warnings.warn(

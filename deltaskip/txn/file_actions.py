@@ -23,6 +23,7 @@ from deltaskip.actions import (
 from deltaskip.errors import InvalidCommit
 from deltaskip.schema import StructField, StructType, physical_name
 from deltaskip.schema.mapping import MappingMode, mapping_mode
+from deltaskip.schema.properties import TableProperties
 from deltaskip.txn.intent import Intent, dv_id
 from deltaskip.txn.known_files import Known
 
@@ -49,7 +50,7 @@ class FileRules:
     @classmethod
     def of(cls, intent: Intent, protocol: Protocol, metadata: Metadata, schema: StructType) -> FileRules:
         """The rules of the table as it is after the commit."""
-        mode: MappingMode = mapping_mode(protocol, metadata.configuration)
+        mode: MappingMode = mapping_mode(protocol, TableProperties(metadata.configuration, intent.base.root))
         by_name = {each.name: each for each in schema.fields}
         partitions = {physical_name(by_name[name], mode): by_name[name] for name in metadata.partition_columns}
         not_null = {physical_name(each, mode): each for each in schema.fields if not each.nullable}

@@ -12,10 +12,7 @@ from deltaskip.log import Snapshot
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.known_files import Known
 
-__all__ = ["ISOLATION_PROPERTY", "Intent", "dv_id", "isolation_level"]
-
-ISOLATION_PROPERTY = "delta.isolationLevel"
-_LEVELS = {level.lower(): level for level in ("Serializable", "WriteSerializable", "SnapshotIsolation")}
+__all__ = ["Intent", "dv_id"]
 
 
 @dataclass(slots=True)
@@ -147,14 +144,3 @@ class Intent:
 def dv_id(action: AddFile | RemoveFile) -> str | None:
     """The unique id of the action's deletion vector; None if it has none."""
     return None if action.deletion_vector is None else action.deletion_vector.unique_id
-
-
-def isolation_level(properties: Mapping[str, str]) -> str:
-    """The table's isolation level; Serializable by default, as in delta-spark. Raises InvalidCommit if unknown."""
-    text = properties.get(ISOLATION_PROPERTY, "Serializable").strip()
-    level = _LEVELS.get(text.lower())
-    if level is None:
-        raise InvalidCommit(
-            f"The table property {ISOLATION_PROPERTY} is {text!r}: set it to one of {', '.join(_LEVELS.values())}."
-        )
-    return level

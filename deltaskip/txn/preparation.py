@@ -15,12 +15,11 @@ from deltaskip.actions import Action, CommitInfo, DomainMetadata, Metadata, Prot
 from deltaskip.errors import CorruptLog, InvalidCommit, UnsupportedFeature
 from deltaskip.features import Change, check_readable, check_writable
 from deltaskip.features.registry import has_feature
-from deltaskip.features.writing import is_true
 from deltaskip.log import Snapshot
-from deltaskip.log.snapshot import ICT_ENABLED
 from deltaskip.schema import StructType, parse_schema, physical_name, physical_schema
+from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.txn.file_actions import FileRules, check_changes, check_files, is_uri
-from deltaskip.txn.intent import Intent, isolation_level
+from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.row_ids import assign_row_ids, check_enabling, check_given_ids, tracks_rows
 from deltaskip.txn.table_change import NewState, check_metadata, check_protocol, check_uses, file_dependence
@@ -28,10 +27,8 @@ from deltaskip.txn.table_change import NewState, check_metadata, check_protocol,
 __all__ = ["CLUSTERING", "Prepared", "commit_text", "engine_info", "prepare"]
 
 CLUSTERING = "delta.clustering"
-_CHANGE_FEED = "delta.enableChangeDataFeed"
-_ROW_TRACKING = "delta.enableRowTracking"
-_ICT_VERSION = "delta.inCommitTimestampEnablementVersion"
-_ICT_TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+_ICT_VERSION = TableProperties.in_commit_timestamps_version.name
+_ICT_TIMESTAMP = TableProperties.in_commit_timestamps_since_ms.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,13 @@ class Prepared:
     known: Mapping[str, Known]
     protocol: Protocol
     metadata: Metadata
-    isolation: str
+    isolation: IsolationLevel
     every_file: bool
+
+    @property
+    def properties(self) -> TableProperties:
+        """The table's properties after the commit."""
+        return TableProperties(self.metadata.configuration, self.intent.base.root)
 
 
 def prepare(intent: Intent) -> Prepared:
@@ -61,12 +63,12 @@ def prepare(intent: Intent) -> Prepared:
     state = _check_state(intent, _change(intent, known))
     rules = FileRules.of(intent, state.protocol, state.metadata, state.schema)
     check_files(intent, known, rules)
-    check_changes(intent, rules, is_true(state.metadata.configuration, _CHANGE_FEED))
-    if tracks_rows(state.protocol, state.metadata):
+    check_changes(intent, rules, state.properties.change_data_feed)
+    if tracks_rows(state.protocol, state.properties):
         check_given_ids(intent.base, intent.adds.values())
     every_file = _check_files_of(intent, state)
     _check_clustering(intent, state)
-    isolation = isolation_level(state.metadata.configuration)
+    isolation = state.properties.isolation_level
     return Prepared(intent, known, state.protocol, state.metadata, isolation, every_file)
 
 
@@ -77,13 +79,13 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     """
     intent, version = prepared.intent, latest.version + 1
     now = time.time_ns() // 1_000_000
-    enabled = is_true(prepared.metadata.configuration, ICT_ENABLED)
+    enabled = prepared.properties.in_commit_timestamps
     previous = _previous_timestamp(latest) if enabled else None
     # PROTOCOL, In-Commit Timestamps: later than that of the previous version, whatever the clock shows.
     timestamp = now if previous is None else max(now, previous + 1)
     metadata = _with_enablement(intent, latest, version, timestamp) if enabled else intent.metadata
     adds, mark = list(intent.adds.values()), None
-    if adds and tracks_rows(prepared.protocol, prepared.metadata):
+    if adds and tracks_rows(prepared.protocol, prepared.properties):
         adds, mark = assign_row_ids(adds, prepared.known, intent.adds, latest, version)
     info = _commit_info(prepared, txn_id, now, timestamp if enabled else None)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
@@ -136,7 +138,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "txnId": txn_id,
         "tags": None,
     }
-    if tracks_rows(prepared.protocol, prepared.metadata):
+    if tracks_rows(prepared.protocol, prepared.properties):
         # PROTOCOL, Row Tracking: rows copied into new files lose their ids, since nothing here materializes them.
         copied = bool(intent.removes) and any(key not in prepared.known for key in intent.adds)
         members["tags"] = {"delta.rowTracking.preserved": "false" if copied else "true"}
@@ -152,7 +154,7 @@ def _with_enablement(intent: Intent, latest: Snapshot, version: int, timestamp: 
     metadata = intent.metadata
     if metadata is None:
         return None
-    if is_true(latest.properties, ICT_ENABLED):
+    if latest.table_properties.in_commit_timestamps:
         since = {name: latest.properties[name] for name in (_ICT_VERSION, _ICT_TIMESTAMP) if name in latest.properties}
     else:
         since = {_ICT_VERSION: str(version), _ICT_TIMESTAMP: str(timestamp)}
@@ -165,13 +167,14 @@ def _previous_timestamp(latest: Snapshot) -> int | None:
     Raises CorruptLog if in-commit timestamps are enabled but that commit has none.
     """
     own = latest.segment.own_commit
-    if not is_true(latest.properties, ICT_ENABLED):
+    if not latest.table_properties.in_commit_timestamps:
         return None if own is None else own.file.modified_ms
     timestamp = latest.in_commit_timestamp
     if timestamp is None:
         raise CorruptLog(
-            f"Version {latest.version} of {latest.root} has no inCommitTimestamp although {ICT_ENABLED} is true, so "
-            f"the next one cannot be computed: restore the commit, or disable {ICT_ENABLED} with Spark."
+            f"Version {latest.version} of {latest.root} has no inCommitTimestamp although "
+            f"{TableProperties.in_commit_timestamps.name} is true, so the next one cannot be computed: restore the "
+            f"commit, or disable the property with Spark."
         )
     return timestamp
 
@@ -210,22 +213,22 @@ def _check_state(intent: Intent, change: Change) -> NewState:
     protocol, metadata = intent.protocol or base.protocol, intent.metadata or base.metadata
     where = f"Version {base.version} of {base.root}"
     if intent.protocol is None and intent.metadata is None:
-        check_writable(base.protocol, base.properties, base.schema, where, change)
+        check_writable(base.protocol, base.table_properties, base.schema, where, change)
         return NewState(base, protocol, metadata, base.schema)
-    check_writable(base.protocol, base.properties, base.schema, where, Change())
+    check_writable(base.protocol, base.table_properties, base.schema, where, Change())
     check_protocol(base, protocol)
     schema = parse_schema(metadata.schema_string) if metadata.schema_string else StructType(())
     state = NewState(base, protocol, metadata, schema)
     check_uses(state)
     check_readable(protocol, metadata.configuration, base.root, base.version + 1)
-    check_writable(protocol, metadata.configuration, schema, f"The new state of {base.root}", change)
+    check_writable(protocol, state.properties, schema, f"The new state of {base.root}", change)
     check_metadata(state)
     return state
 
 
 def _check_files_of(intent: Intent, state: NewState) -> bool:
     """Whether the commit is valid only for the files of its snapshot, so that other writers must not add any."""
-    base, metadata = state.base, state.metadata
+    base = state.base
     dependence = None if intent.metadata is None else file_dependence(state)
     ended = sum(key not in intent.adds for key in intent.removes)
     if dependence is not None and base.num_files > ended:
@@ -233,12 +236,12 @@ def _check_files_of(intent: Intent, state: NewState) -> bool:
             f"The metaData of a commit to {base.root} {dependence}, which files of version {base.version} may violate: "
             f"remove them in the same transaction, or make the change with Spark."
         )
-    enables = is_true(metadata.configuration, _ROW_TRACKING) and not is_true(base.properties, _ROW_TRACKING)
+    enables = state.properties.row_tracking and not base.table_properties.row_tracking
     if enables:
         mode = state.mode
         names = [name for field in state.schema.fields for name in (field.name, physical_name(field, mode))]
-        check_enabling(base, metadata, names, {*intent.adds, *intent.removes})
-    return dependence is not None or (enables and not tracks_rows(base.protocol, base.metadata))
+        check_enabling(base, state.properties, names, {*intent.adds, *intent.removes})
+    return dependence is not None or (enables and not tracks_rows(base.protocol, base.table_properties))
 
 
 def _check_clustering(intent: Intent, state: NewState) -> None:

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from deltaskip.actions import AddFile, DomainMetadata, Metadata, Protocol, canonical_path
+from deltaskip.actions import AddFile, DomainMetadata, Protocol, canonical_path
 from deltaskip.errors import CorruptLog, InvalidCommit
 from deltaskip.features.registry import has_feature
-from deltaskip.features.writing import is_true
 from deltaskip.log import Snapshot
 from deltaskip.log.live_adds import live_adds
+from deltaskip.schema.properties import TableProperties
 from deltaskip.txn.file_actions import num_records, parsed_stats
 from deltaskip.txn.known_files import Known
 
@@ -24,20 +24,17 @@ __all__ = ["ROW_TRACKING_DOMAIN", "assign_row_ids", "check_enabling", "check_giv
 
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 _MARK = "rowIdHighWaterMark"
-_SUSPENDED = "delta.rowTrackingSuspended"
-_MATERIALIZED = (
-    "delta.rowTracking.materializedRowIdColumnName",
-    "delta.rowTracking.materializedRowCommitVersionColumnName",
-)
 _BATCH_ROWS = 1 << 16
 
 
-def tracks_rows(protocol: Protocol, metadata: Metadata) -> bool:
+def tracks_rows(protocol: Protocol, properties: TableProperties) -> bool:
     """Whether writers must assign row ids: also if they are not enabled for readers, but not while suspended."""
-    return has_feature(protocol, "rowTracking") and not is_true(metadata.configuration, _SUSPENDED)
+    return has_feature(protocol, "rowTracking") and not properties.row_tracking_suspended
 
 
-def check_enabling(base: Snapshot, metadata: Metadata, columns: Iterable[str], again: Collection[str]) -> None:
+def check_enabling(
+    base: Snapshot, properties: TableProperties, columns: Iterable[str], again: Collection[str]
+) -> None:
     """Raise InvalidCommit if `delta.enableRowTracking` must not become true.
 
     columns: logical and physical names of the table's columns. again: canonical paths of files that the commit adds,
@@ -45,18 +42,18 @@ def check_enabling(base: Snapshot, metadata: Metadata, columns: Iterable[str], a
     ids.
     # PROTOCOL, Row Tracking, Writer Requirements
     """
-    if is_true(metadata.configuration, _SUSPENDED):
+    if properties.row_tracking_suspended:
         raise InvalidCommit(
-            f"The metaData of a commit to {base.root} enables row tracking although {_SUSPENDED} is true: unset one of "
-            f"them."
+            f"The metaData of a commit to {base.root} enables row tracking although "
+            f"{TableProperties.row_tracking_suspended.name} is true: unset one of them."
         )
     taken = {name.lower() for name in columns}
-    for name in _MATERIALIZED:
-        column = metadata.configuration.get(name, "").lower()
+    for definition in (TableProperties.row_id_column, TableProperties.row_commit_version_column):
+        column = (properties.configuration.get(definition.name) or "").lower()
         if not column or column in taken:
             raise InvalidCommit(
-                f"The metaData of a commit to {base.root} enables row tracking, so {name} must be set to a column "
-                f"name that the table does not have: set it in the same transaction."
+                f"The metaData of a commit to {base.root} enables row tracking, so {definition.name} must be set to a "
+                f"column name that the table does not have: set it in the same transaction."
             )
         taken.add(column)
     for adds in live_adds(base, _BATCH_ROWS, ["path", "base_row_id", "default_row_commit_version"]):

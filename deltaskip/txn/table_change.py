@@ -17,11 +17,11 @@ from deltaskip.features.writing import uses_of
 from deltaskip.log import Snapshot
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.mapping import MappingMode, field_id, mapping_mode
+from deltaskip.schema.properties import TableProperties
 from deltaskip.stats.layout import widened_types
 
 __all__ = ["NewState", "check_metadata", "check_protocol", "check_uses", "file_dependence"]
 
-_MAX_ID = "delta.columnMapping.maxColumnId"
 _RULE_KEYS = ("delta.invariants", "delta.generationExpression", "delta.identity.")
 # Writers change it whenever they assign identity values.
 _IDENTITY_MARK = "delta.identity.highWaterMark"
@@ -40,7 +40,12 @@ class NewState:
     @property
     def mode(self) -> MappingMode:
         """The column mapping mode after the commit."""
-        return mapping_mode(self.protocol, self.metadata.configuration)
+        return mapping_mode(self.protocol, self.properties)
+
+    @property
+    def properties(self) -> TableProperties:
+        """The table properties after the commit, by typed attribute."""
+        return TableProperties(self.metadata.configuration, self.base.root)
 
 
 def check_protocol(base: Snapshot, protocol: Protocol) -> None:
@@ -81,8 +86,8 @@ def check_protocol(base: Snapshot, protocol: Protocol) -> None:
 def check_uses(state: NewState) -> None:
     """Raise InvalidCommit if the metadata starts to use a feature that the protocol does not have."""
     base = state.base
-    before = uses_of(base.properties, base.schema)
-    for names, what in uses_of(state.metadata.configuration, state.schema).items():
+    before = uses_of(base.table_properties, base.schema)
+    for names, what in uses_of(state.properties, state.schema).items():
         if names not in before and not any(has_feature(state.protocol, name) for name in names):
             _refuse(state, f"uses {what}, which needs the table feature {names[0]}; also set a protocol that lists it")
 
@@ -105,9 +110,10 @@ def file_dependence(state: NewState) -> str | None:
     Such metadata is allowed only if the commit removes every file, and no other writer adds one in the meantime.
     """
     base, metadata = state.base, state.metadata
-    for name, text in metadata.configuration.items():
-        if name.startswith("delta.constraints.") and base.properties.get(name) != text:
-            return f"sets the constraint {name.removeprefix('delta.constraints.')}"
+    before = base.table_properties.constraints
+    for name, text in state.properties.constraints.items():
+        if before.get(name) != text:
+            return f"sets the constraint {name}"
     if metadata.partition_columns != base.partition_columns:
         return "changes the partition columns"
     if state.mode != base.mapping_mode and (base.mapping_mode, state.mode) != ("none", "name"):
@@ -167,9 +173,10 @@ def _check_mapping(state: NewState) -> None:
                 _refuse(state, f"has the column id {number} twice")
             names.add(name)
             ids.add(number)
-    highest = _number(state.metadata.configuration.get(_MAX_ID))
-    if highest is None or highest < max(ids, default=0) or highest < (_number(state.base.properties.get(_MAX_ID)) or 0):
-        _refuse(state, f"must set {_MAX_ID} to at least the highest column id and at least its previous value")
+    highest, before = state.properties.max_column_id, state.base.table_properties.max_column_id or 0
+    if highest is None or highest < max(ids, default=0) or highest < before:
+        name = TableProperties.max_column_id.name
+        _refuse(state, f"must set {name} to at least the highest column id and at least its previous value")
 
 
 def _structs(type_: DataType) -> Iterator[Iterable[StructField]]:
@@ -188,10 +195,6 @@ def _structs(type_: DataType) -> Iterator[Iterable[StructField]]:
 def _features(protocol: Protocol) -> set[str]:
     listed = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     return listed | {name for name in FEATURES if has_feature(protocol, name)}
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 def _refuse(state: NewState, why: str) -> NoReturn:

@@ -39,6 +39,7 @@ from deltaskip.schema import (
     resolve,
 )
 from deltaskip.schema.calendar import format_date, format_timestamp
+from deltaskip.schema.properties import TableProperties
 from tests import corpus
 
 PLAIN = [BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType(9, 2)]
@@ -252,7 +253,7 @@ def has_partitioned_rows(version):
 def test_partition_values_of_the_corpus_are_those_that_the_reference_read(table, version, shared):
     rows = version["rows"]
     schema = parse_schema(json.dumps(version["schema"]))
-    mode = mapping_mode(Protocol.from_json(version["protocol"]), version["properties"])
+    mode = mapping_mode(Protocol.from_json(version["protocol"]), TableProperties(version["properties"]))
     columns = [resolve(schema, [name], mode) for name in version["partition_columns"]]
     lines = (shared / "tables" / rows["file"]).read_text(encoding="utf-8").splitlines()
     seen = {tuple(json.dumps(json.loads(line)[c.logical[0]]) for c in columns) for line in lines}

@@ -12,7 +12,6 @@ from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.log import load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.cleanup import clean_up_log
-from deltaskip.log.table_properties import checkpoint_interval, duration_ms
 from deltaskip.storage import open_storage
 from tests.log.builder import PROTOCOL, TableBuilder, add, metadata
 
@@ -120,7 +119,7 @@ def test_protected_history_is_not_cut_off_piece_by_piece(table: TableBuilder) ->
 
 def test_a_protected_version_that_is_none_stops_the_clean_up(table: TableBuilder) -> None:
     build(table, [60, 59, 20], [1], **{"delta.requireCheckpointProtectionBeforeVersion": "soon"})
-    with pytest.raises(SchemaError, match="requireCheckpointProtectionBeforeVersion is 'soon'"):
+    with pytest.raises(SchemaError, match=r"requireCheckpointProtectionBeforeVersion of .* is 'soon'"):
         clean(table)
     assert versions(table) == [0, 1, 2]
 
@@ -213,25 +212,3 @@ def test_what_a_killed_writer_left_goes_after_a_day(table: TableBuilder) -> None
     clean(table)
     left = sorted(file.name for file in table.log.iterdir() if file.name.endswith("tmp"))
     assert left == [f".{4:020d}.json.y.tmp", "mine.tmp"]
-
-
-@pytest.mark.parametrize(
-    ("text", "hours"),
-    [("interval 30 days", 720), ("interval 1 week", 168), ("2 hours", 2), ("INTERVAL 1 day 12 hours", 36),
-     ("interval 3600 seconds", 1), ("interval 0 days", 0)],
-)
-def test_durations_are_read_as_spark_writes_them(text: str, hours: int) -> None:
-    assert duration_ms({"x": text}, "x", "") == hours * 3_600_000
-
-
-@pytest.mark.parametrize("text", ["", "interval", "30", "interval 1 month", "interval -1 days", "days 3", "1 day x"])
-def test_what_is_no_duration_is_named(text: str) -> None:
-    with pytest.raises(SchemaError, match="x is "):
-        duration_ms({"x": text}, "x", "")
-
-
-def test_the_checkpoint_interval_is_a_positive_number() -> None:
-    assert (checkpoint_interval({}), checkpoint_interval({"delta.checkpointInterval": "3"})) == (10, 3)
-    for text in ("0", "-1", "x", ""):
-        with pytest.raises(SchemaError, match="checkpointInterval"):
-            checkpoint_interval({"delta.checkpointInterval": text})

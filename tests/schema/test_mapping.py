@@ -20,6 +20,7 @@ from deltaskip.schema import (
     resolve,
     simple_string,
 )
+from deltaskip.schema.properties import TableProperties
 from tests import corpus
 
 NAME = {"delta.columnMapping.mode": "name"}
@@ -41,16 +42,16 @@ def mapped(name, type, physical, **metadata):
     ],
 )
 def test_the_mode_is_honoured_only_where_the_protocol_has_the_feature(protocol, mode):
-    assert mapping_mode(protocol, NAME) == mode
+    assert mapping_mode(protocol, TableProperties(NAME)) == mode
 
 
 def test_without_the_property_there_is_no_mapping():
-    assert mapping_mode(Protocol(2, 5), {}) == "none"
+    assert mapping_mode(Protocol(2, 5), TableProperties({})) == "none"
 
 
 def test_an_unknown_mode_is_refused():
     with pytest.raises(SchemaError, match=r"delta\.columnMapping\.mode is 'both'"):
-        mapping_mode(Protocol(2, 5), {"delta.columnMapping.mode": "both"})
+        mapping_mode(Protocol(2, 5), TableProperties({"delta.columnMapping.mode": "both"}))
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
@@ -97,7 +98,7 @@ def test_a_collation_survives_the_physical_schema():
 )
 def test_partition_values_of_the_corpus_are_keyed_by_physical_names(table, version):
     schema = parse_schema(json.dumps(version["schema"]))
-    mode = mapping_mode(Protocol.from_json(version["protocol"]), version["properties"])
+    mode = mapping_mode(Protocol.from_json(version["protocol"]), TableProperties(version["properties"]))
     expected = {resolve(schema, [name], mode).physical[0] for name in version["partition_columns"]}
     assert all(set(file["partition_values"]) == expected for file in version["files"])
     physical = physical_schema(schema, mode)

@@ -12,7 +12,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions import Protocol
-from deltaskip.errors import CommitConflict, InvalidCommit
+from deltaskip.errors import CommitConflict, SchemaError
 from deltaskip.schema import DOUBLE, LONG, StructField, StructType
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
@@ -228,7 +228,7 @@ def test_an_add_that_does_not_say_whether_it_brings_rows_brings_some(tmp_path: P
 def test_an_unknown_isolation_level_is_refused(tmp_path: Path) -> None:
     txn = make_table(tmp_path / "t", {"delta.isolationLevel": "Chaos"}).transaction()
     txn.add(file("a"))
-    with pytest.raises(InvalidCommit, match=r"delta\.isolationLevel is 'Chaos': set it to one of Serializable"):
+    with pytest.raises(SchemaError, match=r"delta\.isolationLevel of .* is 'Chaos'; set it to Serializable"):
         txn.commit()
 
 

@@ -24,7 +24,6 @@ from deltaskip.actions import (
 from deltaskip.log.checkpoint.adds import LOGGED_NAMES
 from deltaskip.log.live_adds import live_adds
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.table_properties import flag
 from deltaskip.log.tombstones import DELETION_VECTOR_TYPE, STRINGS
 from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
@@ -84,9 +83,8 @@ class AddRows:
     def __init__(self, snapshot: Snapshot, rows: int, parsed_partitions: bool = True) -> None:
         self._snapshot = snapshot
         self._rows = rows
-        properties = snapshot.properties
-        self._as_json = flag(properties, "delta.checkpoint.writeStatsAsJson", True)
-        as_struct = flag(properties, "delta.checkpoint.writeStatsAsStruct", True)
+        self._as_json = snapshot.table_properties.write_stats_as_json
+        as_struct = snapshot.table_properties.write_stats_as_struct
         self._stats = self._stats_struct() if as_struct else None
         self._partitions = self._partition_fields() if as_struct and parsed_partitions else []
         fields = [

@@ -30,7 +30,6 @@ from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, 
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.table_properties import duration_ms
 from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.kill_points import step
@@ -73,8 +72,7 @@ def write_checkpoint(
 
 
 def _write(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCheckpoint:
-    is_v2 = snapshot.properties.get("delta.checkpointPolicy", "").strip().lower() == "v2"
-    if is_v2 and has_feature(snapshot.protocol, "v2Checkpoint"):
+    if has_feature(snapshot.protocol, "v2Checkpoint") and snapshot.table_properties.checkpoint_policy == "v2":
         return _write_v2(snapshot, adds, sidecar_rows)
     return _write_classic(snapshot, adds)
 
@@ -179,8 +177,8 @@ def _state(snapshot: Snapshot) -> Iterator[Any]:
     """Protocol, metadata, transactions that have not expired, and domains that are there."""
     yield snapshot.protocol
     yield snapshot.metadata
-    name = "delta.setTransactionRetentionDuration"
-    oldest = _now_ms() - duration_ms(snapshot.properties, name, "") if name in snapshot.properties else None
+    kept_for = snapshot.table_properties.txn_retention_ms
+    oldest = None if kept_for is None else _now_ms() - kept_for
     for txn in snapshot.txns.values():
         if oldest is None or txn.last_updated is None or txn.last_updated > oldest:
             yield txn
@@ -190,8 +188,7 @@ def _state(snapshot: Snapshot) -> Iterator[Any]:
 def _file_actions(
     snapshot: Snapshot, adds: AddRows, made: WrittenCheckpoint
 ) -> Iterator[tuple[str, pa.StructArray]]:
-    kept_for = duration_ms(snapshot.properties, "delta.deletedFileRetentionDuration", "interval 1 week")
-    for removes in tombstones(snapshot, _now_ms() - kept_for):
+    for removes in tombstones(snapshot, _now_ms() - snapshot.table_properties.deleted_file_retention_ms):
         yield "remove", removes
     made.num_adds = made.table_bytes = 0
     for values in adds.batches():

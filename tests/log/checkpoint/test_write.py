@@ -420,7 +420,7 @@ def test_the_version_checksum_holds_the_snapshot(table: TableBuilder) -> None:
 def test_a_bad_property_is_named(table: TableBuilder) -> None:
     head = metadata(configuration={"delta.deletedFileRetentionDuration": "interval 1 month"})
     table.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, head, add("a"))
-    with pytest.raises(SchemaError, match=r"delta\.deletedFileRetentionDuration is 'interval 1 month'"):
+    with pytest.raises(SchemaError, match=r"delta\.deletedFileRetentionDuration of .* is 'interval 1 month'"):
         write_checkpoint(load(table.path))
     assert not list(table.log.glob("*checkpoint*"))
     assert not list(table.log.glob(".*"))

@@ -1,0 +1,241 @@
+"""Typed table properties: the name, type and default of every `delta.*` property that this package reads.
+
+# PROTOCOL, Table Properties
+Values are parsed exactly as delta-spark 4.4 parses them (DeltaConfigs): booleans and numbers without surrounding
+whitespace, booleans and enumerations in any letter case unless noted, intervals in Spark's interval syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar, overload
+
+from deltaskip.errors import SchemaError
+
+__all__ = ["CONSTRAINT_PREFIX", "IsolationLevel", "MappingMode", "TableProperties", "TableProperty"]
+
+IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
+MappingMode = Literal["none", "name", "id"]
+CheckpointPolicy = Literal["classic", "v2"]
+
+# The name of a CHECK constraint follows the prefix; the value is its SQL expression.
+CONSTRAINT_PREFIX = "delta.constraints."
+
+_T = TypeVar("_T")
+_D = TypeVar("_D")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind(Generic[_T]):
+    """How the text of a property is parsed. parse raises ValueError; expected completes "set it to"."""
+
+    parse: Callable[[str], _T]
+    expected: str
+
+
+class TableProperty(Generic[_T]):
+    """One property: its name, how its text is parsed, and its value where the table does not set it.
+
+    An attribute of TableProperties. On the class it is the definition itself; on an instance, the parsed value.
+    """
+
+    __slots__ = ("_kind", "default", "name")
+
+    def __init__(self, name: str, kind: _Kind[_T], default: _T) -> None:
+        self.name = name
+        self.default = default
+        self._kind = kind
+
+    @overload
+    def __get__(self, properties: None, owner: type[TableProperties]) -> TableProperty[_T]: ...
+    @overload
+    def __get__(self, properties: TableProperties, owner: type[TableProperties]) -> _T: ...
+    def __get__(self, properties: TableProperties | None, owner: type[TableProperties]) -> TableProperty[_T] | _T:
+        if properties is None:
+            return self
+        text = properties.configuration.get(self.name)
+        return self.default if text is None else self.parse(text, properties.table)
+
+    def parse(self, text: str, table: str = "") -> _T:
+        """Return the value of `text`. Raises SchemaError, which names the property, the text and the cure."""
+        try:
+            return self._kind.parse(text)
+        except ValueError:
+            of_table = f" of {table}" if table else ""
+            raise SchemaError(
+                f"The table property {self.name}{of_table} is {text!r}; set it to {self._kind.expected} with "
+                f"ALTER TABLE … SET TBLPROPERTIES."
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"TableProperty({self.name!r}, default={self.default!r})"
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.lower()
+    if lowered not in ("true", "false"):
+        raise ValueError(text)
+    return lowered == "true"
+
+
+def _integer(text: str, bits: int, minimum: int) -> int:
+    if re.fullmatch(r"[+-]?\d+", text) is None:
+        raise ValueError(text)
+    value = int(text)
+    if not max(minimum, -(1 << (bits - 1))) <= value < 1 << (bits - 1):
+        raise ValueError(text)
+    return value
+
+
+_UNIT_MICROS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_UNIT_MONTHS = {"month": 1, "year": 12}
+# One term of an interval: sign, whole part, fraction (of seconds only), unit.
+_TERM = re.compile(
+    r"\s*([+-]?)\s*(?:(\d+)(\.\d{0,9})?|(\.\d{1,9}))\s+([a-z]+?)s?(?:\s+|$)", re.ASCII
+)
+# Java's String.trim removes these, and no other whitespace.
+_TRIMMED = "".join(map(chr, range(ord(" ") + 1)))
+
+
+def _interval_ms(text: str) -> int:
+    """An interval in milliseconds, rounded down. Months and years have no fixed length, so they must sum to zero."""
+    rest = text.strip(_TRIMMED).lower().removeprefix("interval ")
+    months = micros = position = 0
+    if not rest:
+        raise ValueError(text)
+    while position < len(rest):
+        term = _TERM.match(rest, position)
+        if term is None:
+            raise ValueError(text)
+        sign, whole, decimals, only_decimals, unit = term.groups()
+        fraction = decimals or only_decimals
+        if fraction is not None and unit != "second":
+            raise ValueError(text)
+        count = int(whole or 0) * (-1 if sign == "-" else 1)
+        if unit in _UNIT_MONTHS:
+            months += count * _UNIT_MONTHS[unit]
+        elif unit in _UNIT_MICROS:
+            # Digits below a microsecond are cut off.
+            below = int(((fraction or ".")[1:] + "0" * 9)[:6])
+            micros += count * _UNIT_MICROS[unit] + (-below if sign == "-" else below)
+        else:
+            raise ValueError(text)
+        position = term.end()
+    if months or not 0 <= micros < 1 << 63:
+        raise ValueError(text)
+    return micros // 1000
+
+
+def _one_of(values: tuple[_T, ...], any_case: bool = True) -> _Kind[_T]:
+    spelled = {str(value).lower() if any_case else str(value): value for value in values}
+
+    def parse(text: str) -> _T:
+        try:
+            return spelled[text.lower() if any_case else text]
+        except KeyError:
+            raise ValueError(text) from None
+
+    names = [str(value) for value in values]
+    return _Kind(parse, f"{', '.join(names[:-1])} or {names[-1]}")
+
+
+def _optional(kind: _Kind[_D]) -> _Kind[_D | None]:
+    return _Kind(kind.parse, kind.expected)
+
+
+_BOOLEAN = _Kind(_boolean, "true or false")
+_POSITIVE = _Kind(lambda text: _integer(text, 32, 1), "a positive integer")
+_COUNT = _Kind(lambda text: _integer(text, 32, -(1 << 31)), "an integer (-1 for every column)")
+_LONG = _Kind(lambda text: _integer(text, 64, 0), "an integer that is not negative")
+_INTERVAL = _Kind(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
+_TEXT: _Kind[str | None] = _Kind(str, "text")
+_ISOLATION: tuple[IsolationLevel, ...] = ("Serializable", "WriteSerializable", "SnapshotIsolation")
+_MAPPING: tuple[MappingMode, ...] = ("none", "name", "id")
+_POLICY: tuple[CheckpointPolicy, ...] = ("classic", "v2")
+
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class TableProperties:
+    """The properties of a table (metaData.configuration) by typed attribute.
+
+    An attribute is parsed each time it is read and raises SchemaError only then, so a malformed property stops what
+    depends on it and nothing else. `TableProperties.append_only.name` is the property's name in the log.
+    table: the table's location, for messages. `*_ms` attributes are in milliseconds.
+    """
+
+    configuration: Mapping[str, str]
+    table: str = field(default="", compare=False)
+
+    @classmethod
+    def from_configuration(cls, configuration: Mapping[str, str] | None, table: str = "") -> TableProperties:
+        """Return the typed properties of a metaData action's configuration; None stands for an empty one."""
+        return cls(configuration or {}, table)
+
+    # What commits may contain.
+    append_only = TableProperty("delta.appendOnly", _BOOLEAN, False)
+    change_data_feed = TableProperty("delta.enableChangeDataFeed", _BOOLEAN, False)
+    deletion_vectors = TableProperty("delta.enableDeletionVectors", _BOOLEAN, False)
+    type_widening = TableProperty("delta.enableTypeWidening", _BOOLEAN, False)
+    iceberg_compat_v1 = TableProperty("delta.enableIcebergCompatV1", _BOOLEAN, False)
+    iceberg_compat_v2 = TableProperty("delta.enableIcebergCompatV2", _BOOLEAN, False)
+    iceberg_compat_v3 = TableProperty("delta.enableIcebergCompatV3", _BOOLEAN, False)
+    isolation_level = TableProperty("delta.isolationLevel", _one_of(_ISOLATION), "Serializable")
+
+    # Column names.
+    mapping_mode = TableProperty("delta.columnMapping.mode", _one_of(_MAPPING), "none")
+    max_column_id = TableProperty("delta.columnMapping.maxColumnId", _optional(_LONG), None)
+
+    # Row tracking and in-commit timestamps.
+    row_tracking = TableProperty("delta.enableRowTracking", _BOOLEAN, False)
+    row_tracking_suspended = TableProperty("delta.rowTrackingSuspended", _BOOLEAN, False)
+    row_id_column = TableProperty("delta.rowTracking.materializedRowIdColumnName", _TEXT, None)
+    row_commit_version_column = TableProperty("delta.rowTracking.materializedRowCommitVersionColumnName", _TEXT, None)
+    in_commit_timestamps = TableProperty("delta.enableInCommitTimestamps", _BOOLEAN, False)
+    in_commit_timestamps_version = TableProperty(
+        "delta.inCommitTimestampEnablementVersion", _optional(_LONG), None
+    )
+    in_commit_timestamps_since_ms = TableProperty(
+        "delta.inCommitTimestampEnablementTimestamp", _optional(_LONG), None
+    )
+
+    # Checkpoints and retention. The policy is case-sensitive in delta-spark.
+    checkpoint_interval = TableProperty("delta.checkpointInterval", _POSITIVE, 10)
+    checkpoint_policy = TableProperty("delta.checkpointPolicy", _one_of(_POLICY, any_case=False), "classic")
+    write_stats_as_json = TableProperty("delta.checkpoint.writeStatsAsJson", _BOOLEAN, True)
+    write_stats_as_struct = TableProperty("delta.checkpoint.writeStatsAsStruct", _BOOLEAN, True)
+    expired_log_cleanup = TableProperty("delta.enableExpiredLogCleanup", _BOOLEAN, True)
+    log_retention_ms = TableProperty("delta.logRetentionDuration", _INTERVAL, 30 * _DAY_MS)
+    deleted_file_retention_ms = TableProperty("delta.deletedFileRetentionDuration", _INTERVAL, 7 * _DAY_MS)
+    txn_retention_ms = TableProperty("delta.setTransactionRetentionDuration", _optional(_INTERVAL), None)
+    # PROTOCOL, checkpointProtection: the log before this version must not be deleted piecemeal.
+    checkpoint_protection_version = TableProperty("delta.requireCheckpointProtectionBeforeVersion", _LONG, 0)
+
+    # Which columns have statistics. The list of names is parsed where the schema is known.
+    stats_columns = TableProperty("delta.dataSkippingStatsColumns", _TEXT, None)
+    num_indexed_columns = TableProperty("delta.dataSkippingNumIndexedCols", _COUNT, 32)
+
+    @property
+    def constraints(self) -> Mapping[str, str]:
+        """The SQL expression of each CHECK constraint, by the constraint's name."""
+        return {
+            name.removeprefix(CONSTRAINT_PREFIX): text
+            for name, text in self.configuration.items()
+            if name.startswith(CONSTRAINT_PREFIX)
+        }
+
+    def uses(self, definition: TableProperty[Any]) -> bool:
+        """Whether the table sets the property to another value than its default. Raises SchemaError."""
+        text = self.configuration.get(definition.name)
+        return text is not None and definition.parse(text, self.table) != definition.default
