@@ -45,7 +45,6 @@ def test_a_recomputation_is_of_the_latest_version(run: Run, customers: Path) -> 
 
 
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(run: Run, bare: Path) -> None:
-    pytest.importorskip("pyspark")
     found = json.loads(run("stats", bare, "--recompute", "--dry-run", "--only-missing", "--json").out)
     assert (found["version"], found["files"]) == (0, 100)
     assert {name: column["lacking"] for name, column in found["columns"].items()} == dict.fromkeys(

@@ -1,0 +1,106 @@
+"""The arguments of DeltaTable.recompute_stats: what they request of the engine, under their old names too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.schema import LONG, STRING, StructField, StructType
+from deltaskip.txn.recompute.request import files_to_read, recompute_request
+from tests.txn.tables import append, file, make_table
+
+NAME = StructField("name", STRING, True, {"__COLLATIONS": {"name": "icu.UNICODE_CI"}})
+COLLATED = StructType((StructField("id", LONG), NAME))
+
+
+class Asked:
+    """An engine that computes nothing and keeps what it was asked for."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.requests: list[Any] = []
+        self.merged: list[bool] = []
+
+    def recompute_statistics(
+        self, _session: Any, _snapshot: Any, files: Any, request: Any, *, merge: bool, job_files: int
+    ) -> Iterator[Any]:
+        self.paths = sorted(path for batch in files for path in batch["path"].to_pylist())
+        self.requests.append(request)
+        self.merged.append(merge)
+        return iter(())
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    made = Asked()
+    monkeypatch.setattr("deltaskip.table.table.engine", lambda _act: made)
+    return made
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ds.DeltaTable:
+    """Two files without statistics of names, of which an interrupted run has finished the first."""
+    table = make_table(tmp_path / "t", {}, ["collations", "domainMetadata"], schema=COLLATED)
+    append(table, file("a", 0, 9), file("b", 10, 19))
+    parameters = recompute_request(table.refresh().snapshot, mode="scan").parameters
+    txn = table.transaction(operation=COMPUTE_OPERATION, parameters=parameters)
+    txn.add(file("a", 1, 2, data_change=False))
+    txn.commit()
+    return table.refresh()
+
+
+def test_a_run_resumes_where_another_was_interrupted(asked: Asked, table: ds.DeltaTable) -> None:
+    table.recompute_stats(None, mode="scan")
+    assert asked.paths == ["b"]
+    table.recompute_stats(None, mode="scan", resume=False)
+    assert asked.paths == ["a", "b"]
+    table.recompute_stats(None, mode="footer")
+    assert asked.paths == ["a", "b"]
+
+
+def test_again_is_the_old_name_of_no_resume(asked: Asked, table: ds.DeltaTable) -> None:
+    with pytest.warns(DeprecationWarning, match=r"recompute_stats\(again=True\) is deprecated .* use resume=False"):
+        table.recompute_stats(None, mode="scan", again=True)
+    assert asked.paths == ["a", "b"]
+    with pytest.warns(DeprecationWarning, match="use resume=True"):
+        table.recompute_stats(None, mode="scan", again=False)
+    assert asked.paths == ["b"]
+
+
+def test_versions_are_of_every_collated_column(asked: Asked, table: ds.DeltaTable) -> None:
+    table.recompute_stats(None, collation_versions=["77.1"])
+    table.recompute_stats(None, collations={"name": ["icu.UNICODE_CI.77.1"]})
+    with pytest.warns(DeprecationWarning, match=r"use collation_versions=\[\.\.\.\]"):
+        table.recompute_stats(None, collations=["77.1"])
+    assert [request.collations for request in asked.requests] == [((), ("icu.UNICODE_CI.77.1",))] * 3
+
+
+def test_collations_are_given_in_one_way(asked: Asked, table: ds.DeltaTable) -> None:
+    with pytest.raises(ds.InvalidArgument, match=r"either collations or collation_versions .*, not both"):
+        table.recompute_stats(None, collations={"name": ["icu.UNICODE_CI.77.1"]}, collation_versions=["77.1"])
+    with pytest.raises(ds.InvalidArgumentType, match=r"as in \['77\.1'\]"):
+        table.recompute_stats(None, collation_versions="77.1")
+    assert not asked.requests
+
+
+def test_statistics_of_other_columns_are_merged(asked: Asked, table: ds.DeltaTable) -> None:
+    table.recompute_stats(None, columns=["id"])
+    table.recompute_stats(None)
+    assert asked.merged == [True, False]
+
+
+def test_only_files_that_match_and_lack_something_are_read(table: ds.DeltaTable) -> None:
+    def paths(**options: Any) -> list[str]:
+        request = recompute_request(table.snapshot, resume=False, **options)
+        files = files_to_read(table.snapshot, request)
+        return sorted(path for batch in files for path in batch["path"].to_pylist())
+
+    assert paths() == ["a", "b"]
+    assert paths(where="id = 15") == ["b"]
+    assert paths(columns=["id"], only_missing=True) == []
+    assert paths(only_missing=True) == ["a", "b"]
