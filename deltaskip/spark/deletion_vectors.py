@@ -1,4 +1,4 @@
-"""Rows that deletion vectors delete, as tables that Spark can broadcast."""
+"""Rows that deletion vectors delete, in forms that Spark can broadcast."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["WORD_SHIFT", "DeletedRows", "deleted_rows"]
 # Row `i` is bit `i % 64` of word `i >> WORD_SHIFT`.
 WORD_SHIFT = 6
 
-# Bit words cost a bit for every row up to the last deleted one, pairs the path and the number of each deleted row (and
-# a hash probe for each row read). Words are also the form whose join proves that every file was found.
+# Bit words need a bit for every row up to the last deleted one; pairs need the path and the number of each deleted row
+# (and a hash probe for each row read). With words, the join also proves that every file was found.
 MAX_WORD_BYTES = 32 << 20
 PAIR_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedRows:
-    """Deleted rows of some files: as bit words, a list<int64> for each file, or as row numbers, a flat list.
+    """Deleted rows of some files, as bit words or as row numbers.
 
-    With words: the bits of deleted rows are set. Without: `numbers` are all deleted row
-    numbers, file after file, `counts` of each.
+    words: a list<int64> for each file in which the bits of deleted rows are set; None if row numbers are used instead.
+    numbers: deleted row numbers, file after file. counts: number of deleted rows of each file.
     """
 
     words: pa.Array | None
@@ -33,7 +33,7 @@ class DeletedRows:
 
 
 def deleted_rows(positions: Sequence[pa.Int64Array]) -> DeletedRows:
-    """The form that is smaller to broadcast for these row numbers, an ascending list for each file."""
+    """The form that is smaller to broadcast. positions: for each file its deleted row numbers in ascending order."""
     counts = tuple(len(p) for p in positions)
     lengths = [(p[-1].as_py() >> WORD_SHIFT) + 1 if len(p) else 0 for p in positions]
     if sum(lengths) * 8 <= max(MAX_WORD_BYTES, sum(counts) * PAIR_BYTES):

@@ -1,8 +1,8 @@
-"""A pyspark Column as predicate nodes, for pruning.
+"""Conversion of a pyspark Column to predicate nodes, for pruning.
 
-Pruning may know less than Spark does: what has no node here becomes Opaque, which keeps every file. Both kinds of
-Column are trees: of Python objects over Connect, of JVM objects (org.apache.spark.sql.internal.ColumnNode) in a classic
-session. The latter are there since Spark 4.0; a classic Column of Spark 3.5 is Opaque.
+Expressions without a node become Opaque, which keeps every file. Both kinds of Column are trees: of Python objects over
+Connect, of JVM objects (org.apache.spark.sql.internal.ColumnNode) in a classic session. The latter exist since Spark
+4.0; a classic Column of Spark 3.5 is Opaque.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from deltaskip.schema.types import (
 __all__ = ["column_to_node"]
 
 _COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
-# Functions whose value is not that of their arguments alone.
+# Functions whose value does not depend on their arguments alone.
 _RESTLESS = frozenset(
     (
         *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"),
@@ -52,10 +52,10 @@ _RESTLESS = frozenset(
 
 
 def column_to_node(column: Column) -> Node:
-    """The unbound predicate that `column` says; names are as they were written.
+    """The unbound predicate for `column`, with names as they were written.
 
-    Functions that are not deterministic, user functions, lambdas, windows, subqueries and columns that are bound to a
-    DataFrame already become Opaque, naming what columns could be told.
+    Nondeterministic functions, user-defined functions, lambdas, window functions, subqueries and columns that are
+    already bound to a DataFrame become Opaque, with the columns that could be determined.
     """
     java = getattr(column, "_jc", None)
     try:
@@ -63,7 +63,7 @@ def column_to_node(column: Column) -> Node:
             return _classic(java.node())
         return _connect(column._expr)
     except (AttributeError, Py4JError, RecursionError):
-        # A tree of another release of Spark, or one as deep as Python's stack.
+        # A tree of a different Spark release, or one that is too deep for Python's stack.
         return n.Opaque("a column of Spark")
 
 
@@ -156,7 +156,7 @@ def _attribute(tree: Any) -> Node:
         try:
             return n.Column(tuple(_sequence(tree.nameParts())))
         except Py4JError:
-            # Spark 4.0 has the text of the name instead.
+            # Spark 4.0 has the name as text instead.
             return _parsed(tree.unparsedIdentifier())
     return _parsed(tree.unparsedIdentifier())
 
@@ -225,7 +225,7 @@ _PYTHON_TYPES: dict[DataType, type] = {
 
 
 def _literal(value: Any, data_type: DataType) -> Node:
-    """A literal whose type is declared, where its value is in the value domain of the type."""
+    """A literal with a declared type; Opaque if its value does not fit this package's representation of the type."""
     if value is None:
         return n.Literal(None, data_type)
     if hasattr(value, "getClass"):
@@ -246,7 +246,7 @@ def _parsed(text: str) -> Node:
     try:
         return parse_sql(text)
     except DeltaSkipError:
-        # Spark has the last word on its own SQL.
+        # Spark may accept SQL that this package does not parse.
         return n.Opaque(text)
 
 

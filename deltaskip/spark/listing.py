@@ -1,4 +1,4 @@
-"""How Spark looks at the files that it is given: with how many tasks, and what it says of one that is not there."""
+"""How Spark lists the files of a read: the number of tasks, and the error for a missing file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ TASKS = 32
 
 @contextmanager
 def tuned_listing(spark: SparkSession, paths: Sequence[str]) -> Iterator[None]:
-    """Within the block Spark lists many files with few tasks, and files of this machine without any.
+    """Within the block, let Spark list many files with few tasks, and local files without any.
 
-    By default it starts a task for each file of more than 32. Both settings are put back at the end.
+    By default Spark starts a task for each file if there are more than 32. Both settings are restored at the end.
     """
     local = all(map(is_local, paths))
     settings = {THRESHOLD: str(len(paths) + 1)} if local else {PARALLELISM: str(TASKS)}
@@ -41,7 +41,7 @@ def tuned_listing(spark: SparkSession, paths: Sequence[str]) -> Iterator[None]:
 
 @contextmanager
 def missing_files_named(table_root: str) -> Iterator[None]:
-    """Turns Spark's PATH_NOT_FOUND within the block into DataFileMissing, which names the table and the file."""
+    """Within the block, convert Spark's PATH_NOT_FOUND to DataFileMissing, which names the table and the file."""
     try:
         yield
     except AnalysisException as error:
@@ -50,6 +50,6 @@ def missing_files_named(table_root: str) -> Iterator[None]:
             raise
         path = (error.getMessageParameters() or {}).get("path", str(error))
         raise DataFileMissing(
-            f"The log of {table_root} lists the data file {path}, which is not in storage; it may have been vacuumed: "
+            f"The log of {table_root} lists the data file {path}, which does not exist; it may have been vacuumed: "
             "open a newer version or restore the file."
         ) from error

@@ -1,7 +1,8 @@
-"""Typed values as Spark columns, the same in every session.
+"""Typed values as Spark columns that are the same in every session.
 
-A value travels as its *carrier*: a boolean, long, double or string that means the same under every time zone and every
-setting, from which an expression makes the value again. So literals and columns of a broadcast table are made one way.
+A value is sent as its *carrier*: a boolean, long, double or string whose meaning does not depend on the time zone or
+any other setting, from which an expression computes the value. Literals and columns of a broadcast table use the same
+expressions.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _CARRIER_TYPES: dict[DataType, pa.DataType] = {
 
 
 def literal(value: object, data_type: DataType) -> Column:
-    """A constant column of `value`, which is in the package's value domain; None is the typed NULL."""
+    """A constant column of `value`, a value of this package's representation of the type; None is the typed NULL."""
     if data_type == VOID:
         return F.lit(None)
     if value is None:
@@ -60,7 +61,7 @@ def carriers(values: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def decoded(carrier: Column, data_type: DataType, target: spark_types.DataType) -> Column:
-    """The values of type `target` (`data_type` as Spark's, with its collation) that the column `carrier` carries."""
+    """The values of type `target` (`data_type` in Spark, with its collation) for a column of carriers."""
     match data_type:
         case _ if data_type == DATE:
             return F.date_from_unix_date(carrier.cast("int"))

@@ -1,4 +1,4 @@
-"""A small Spark session on this machine, for the demo and for trying things out."""
+"""A small local Spark session, for the command line and the demo."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _CONF = {
 
 @contextmanager
 def local_session(scratch: Path) -> Iterator[SparkSession]:
-    """The process's active session if there is one, else a local one that ends with the block.
+    """The active session of this process if there is one, otherwise a local one that is stopped after the block.
 
-    A new session keeps its files in the folder `scratch`, among them spark.log with what its JVM prints. If Spark needs
-    Python workers, they run this interpreter. Raises RuntimeError where the JVM does not start.
+    A new session keeps its files in the folder `scratch`, including spark.log with the output of its JVM. Python
+    workers use this interpreter. Raises RuntimeError if the JVM does not start.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -49,7 +49,7 @@ def local_session(scratch: Path) -> Iterator[SparkSession]:
 
 @contextmanager
 def _stderr_to(path: Path) -> Iterator[None]:
-    """Sends file descriptor 2 to the file; a process started in the block keeps it there."""
+    """Redirect file descriptor 2 to the file; processes that are started in the block inherit it."""
     sys.stderr.flush()
     before = os.dup(2)
     target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -1,7 +1,7 @@
-"""Where data files are, in the two spellings that Spark has for one file.
+"""Paths of data files in the two forms that Spark uses for one file.
 
-Hadoop's `Path(String)` decodes nothing: paths go in decoded. `_metadata.file_path` comes out as `Path.toUri`: encoded,
-but not as RFC 3986 encodes.
+Hadoop's `Path(String)` does not decode, so paths are passed in decoded. `_metadata.file_path` is `Path.toUri`: encoded,
+but not as in RFC 3986.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ __all__ = ["is_hidden", "is_local", "metadata_path", "needs_own_scan", "spark_pa
 
 _LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
-# java.net.URI: unreserved, "@", ":", "&", "=", "+", "$", ",", ";" and "/" stand for themselves in a path.
+# java.net.URI: unreserved, "@", ":", "&", "=", "+", "$", ",", ";" and "/" are not escaped in a path.
 _PLAIN = re.compile(r"[A-Za-z0-9_\-!.~'()*:@&=+$,;/]*")
 _GLOB = re.compile(r"[{}\[\]*?\\]")
 _SPACES = frozenset(("Zs", "Zl", "Zp"))
 
 
 def spark_path(uri: str) -> str:
-    """The file of an absolute, RFC 3986 encoded URI as Hadoop names it: decoded, local as `file:/…`."""
+    """The path in Hadoop of an absolute, RFC 3986 encoded URI: decoded, for local files `file:/…`."""
     return unquote(_LOCAL.sub("file:", uri, count=1), errors="strict")
 
 
 def metadata_path(path: str) -> str:
-    """What `_metadata.file_path` says for a file that was read as `path` (java.net.URI's quoting of a decoded path)."""
+    """The `_metadata.file_path` of a file that was read as `path` (java.net.URI's quoting of a decoded path)."""
     authority = _AUTHORITY.match(path)
     start = authority.end() if authority is not None else 0
     if _PLAIN.fullmatch(path, start):
@@ -35,18 +35,18 @@ def metadata_path(path: str) -> str:
 
 
 def needs_own_scan(path: str) -> bool:
-    """Whether the file can only be read by a scan of its own, unescaped and with __globPaths__=false.
+    """Whether the file can be read only by a separate scan, unescaped and with __globPaths__=false.
 
-    Hadoop's globbing takes a part of a path with a colon for a URI. And without globbing Spark
+    Hadoop's globbing parses a path segment with a colon as a URI. And without globbing Spark
     (4.1, DataSource.checkAndGlobPathIfNecessary) replaces every path that looks like a pattern by *all* paths of the
-    scan, which doubles rows unless it is the only one.
+    scan, which duplicates rows unless it is the only path.
     """
     authority = _AUTHORITY.match(path)
     return ":" in path[authority.end() if authority is not None else 0 :] and _GLOB.search(path) is not None
 
 
 def is_hidden(path: str) -> bool:
-    """Whether Spark's listing leaves the file out although it is named (HadoopFSUtils.shouldFilterOutPathName)."""
+    """Whether Spark skips the file although its path is given (HadoopFSUtils.shouldFilterOutPathName)."""
     name = path.rpartition("/")[2]
     if name.startswith(("_common_metadata", "_metadata")):
         return False

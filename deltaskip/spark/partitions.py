@@ -1,4 +1,4 @@
-"""Partition values of a file list: distinct tuples, and how Spark gets them."""
+"""Partition values of a file list: their distinct tuples, and the forms in which Spark receives them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deltaskip.spark.types import logical_type
 __all__ = ["PartitionTable", "constants", "hive_directory", "partition_table"]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
-# Text that every writer puts into a directory name as it is, and that Spark takes out of it as it is.
+# Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.
 _UNESCAPED = re.compile(r"[A-Za-z0-9_\-+.,@()]+|[A-Za-z0-9_\-+.,@()][A-Za-z0-9_\-+.,@() ]*[A-Za-z0-9_\-+.,@()]")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -32,8 +32,8 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 class PartitionTable:
     """Partition values of a list of files.
 
-    fields: the partition columns. values: one carrier column each, a row a file. codes: for each file the number of
-    its tuple; files of equal code have equal values. tuples: a row's number for each code.
+    fields: the partition columns. values: for each of them an array of carriers, one per file. codes: for each file the
+    number of its tuple; files with the same code have the same values. tuples: for each code the row of one file.
     """
 
     fields: tuple[StructField, ...]
@@ -48,7 +48,7 @@ class PartitionTable:
 
 
 def partition_table(files: pa.Table, schema: StructType, partition_columns: Sequence[str]) -> PartitionTable:
-    """The partition values of `files` (its column `partition_values`, typed, under logical names)."""
+    """The partition values of `files`, from its column `partition_values` with typed fields under logical names."""
     by_name = {f.name: f for f in schema.fields}
     fields = tuple(by_name[name] for name in partition_columns)
     structs = files["partition_values"].combine_chunks()
@@ -63,16 +63,16 @@ def partition_table(files: pa.Table, schema: StructType, partition_columns: Sequ
 
 
 def constants(table: PartitionTable, code: int) -> dict[str, Column]:
-    """A literal for each partition column, by logical name, of the tuple `code`."""
+    """Literals with the values of the tuple `code`, by logical name of the partition column."""
     values = zip(table.fields, table.tuple_of(code), strict=True)
     return {field.name: decoded(F.lit(carrier), field.type, logical_type(field)) for field, carrier in values}
 
 
 def hive_directory(table: PartitionTable, code: int, mode: MappingMode) -> str | None:
-    """The directories `name=value/…` from which Spark reads exactly the tuple `code`, or None where that is not sure.
+    """The directories `name=value/…` from which Spark reads exactly the tuple `code`, or None if that is not certain.
 
-    Sure are strings, integers and dates that need no escape: null and "" share a directory, and of other types Spark
-    reads its own spelling only, timestamps in the session's time zone.
+    It is certain for strings, integers and dates that need no escape: null and "" share a directory, and for other
+    types Spark parses only its own format, and timestamps in the session's time zone.
     """
     parts = []
     for field, value in zip(table.fields, table.tuple_of(code), strict=True):

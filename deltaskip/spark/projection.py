@@ -1,4 +1,4 @@
-"""From the columns of data files to the columns of the table."""
+"""Projection from the columns of data files to the columns of the table."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
 
 
 def quoted(name: str) -> str:
-    """`name` as one part of a Spark column name, whatever characters it has."""
+    """`name` quoted as one part of a Spark column name; any characters are allowed."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, Column]) -> list[Column]:
-    """The table's columns, in the schema's order, over a frame of the data files' columns under physical names.
+    """The table's columns in the order of the schema, over a DataFrame of the files' columns under physical names.
 
-    partition_values: the column to take for each partition column, by logical name.
+    partition_values: the column to use for each partition column, by logical name.
     """
     return [_logical_column(f, mode, partition_values).alias(f.name) for f in struct.fields]
 
 
 def with_declared_lengths(frame: DataFrame, struct: StructType) -> DataFrame:
-    """`frame` with char(n) columns padded to n, as Spark reads them, and the declaration in the column's metadata.
+    """`frame` with char(n) columns padded to length n, as Spark reads them, and the type in the column's metadata.
 
-    Spark pads a literal that such a column is compared with only if it finds the declaration. Strings inside structs,
-    arrays and maps are left as they are stored.
+    Spark pads a literal that is compared with such a column only if the metadata has the type. Strings inside structs,
+    arrays and maps stay as they are stored.
     """
     declared = {f.name: f.metadata[CHAR_VARCHAR_KEY] for f in struct.fields if CHAR_VARCHAR_KEY in f.metadata}
     if not declared:
@@ -63,22 +63,22 @@ def _declared(name: str, declaration: str | None) -> Column:
 
 def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, Column]) -> Column:
     if field.name in partition_values:
-        # A literal is never NULL, a directory's value may be: say the same of both. (Spark sees through a plain TRUE.)
+        # A literal is not nullable, a directory's value is: make both nullable. (Spark would fold a plain TRUE.)
         return F.when(~F.lit(False), partition_values[field.name])
     if field.type == VOID:
         return F.lit(None)
     stored = F.col(quoted(physical_name(field, mode)))
     if _holds(field.type, lambda f: f.type == VOID):
         return _rebuilt(stored, field.type, mode)
-    # Between structs of one arity a cast goes by position, at any depth. In mode "id" it also sheds the ids, which an
-    # alias would hand on.
+    # A cast between structs with the same number of fields is by position, at any depth. In mode "id" it also removes
+    # the field ids, which an alias would keep.
     if mode == "id" or _holds(field.type, lambda f: physical_name(f, mode) != f.name):
         return stored.cast(logical_type(field))
     return stored
 
 
 def _rebuilt(column: Column, data_type: DataType, mode: MappingMode) -> Column:
-    """`column` with the void fields that no file holds, and logical names, at every depth."""
+    """`column` with logical names and the void fields, which files do not contain, at every depth."""
     match data_type:
         case StructType(fields):
             parts = [
@@ -98,7 +98,7 @@ def _rebuilt(column: Column, data_type: DataType, mode: MappingMode) -> Column:
 
 
 def _holds(data_type: DataType, test: Callable[[StructField], bool]) -> bool:
-    """Whether some field inside `data_type` passes the test."""
+    """Whether some field inside `data_type` satisfies the test."""
     match data_type:
         case StructType(fields):
             return any(test(f) or _holds(f.type, test) for f in fields)

@@ -30,10 +30,10 @@ FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
 
 def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
-    """The rows that `scan` asks for: its files pruned, its predicate applied to their rows, its columns, its limit.
+    """Return a DataFrame of the rows that match `scan`, with its columns and its limit.
 
-    Spark reads timestamps without a zone in its session's time zone, and compares strings by its own version of their
-    collations, so the files are pruned in that zone and by that version whatever the scan's own are. Raises as
+    Spark interprets timestamps without a zone in the session's time zone, and compares strings by its own version of
+    their collations. If these differ from the scan's, the files are pruned again with the session's. Raises as
     to_dataframe does.
     """
     zone = spark.conf.get("spark.sql.session.timeZone")
@@ -60,10 +60,10 @@ def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
 
 
 def session_collation_version(spark: SparkSession) -> str:
-    """major.minor of the ICU library by which the session compares strings; "unknown" where it does not tell."""
+    """Version major.minor of the ICU library of the session; "unknown" if Spark does not report it."""
     try:
         rows = spark.sql("SELECT icu_version FROM collations() WHERE name = 'UNICODE'").collect()
-    except Exception:  # the function is young, and Connect wraps every error in its own
+    except Exception:  # older releases lack the function, and Connect wraps every error
         return "unknown"
     return ".".join(rows[0][0].split(".")[:2]) if rows and rows[0][0] else "unknown"
 
@@ -80,18 +80,31 @@ def to_dataframe(
     where: object = None,
     columns: Sequence[str] | None = None,
 ) -> DataFrame:
-    """The rows of `files` that are not deleted and match `where`, in the table's columns.
+    """Return a DataFrame of the rows of `files` that are not deleted and match `where`, in the table's columns.
 
-    spark: a session, classic or Connect. files: rows as Scan.files() gives them (uri, partition_values and
-    deletion_vector are used). where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None.
-    columns: names of top-level columns, in the order wanted; None is all, in the schema's order.
-    Columns that a file lacks are null in its rows. All columns are nullable; strings carry their collation; char(n) is
-    padded as Spark does. With mapping_mode "id" the session's spark.sql.parquet.fieldId.read.enabled becomes true and
-    stays so: Spark looks at it when the DataFrame runs, and it matters only to schemas that carry ids.
-    Raises DataFileMissing for a file that is not in storage, SchemaError for a table without columns or with a type
-    that Spark cannot read, PredicateError for an unknown column, UnsupportedFeature for what this Spark cannot do,
-    CorruptLog for a file that is listed twice, and what read_deletion_vectors raises. Files that vanish or are damaged
-    later make Spark raise when the DataFrame runs.
+    Columns that a file lacks are null in its rows. All columns are nullable; strings have their collation; char(n) is
+    padded as in Spark. With mapping_mode "id" the session's spark.sql.parquet.fieldId.read.enabled is set to true
+    permanently: Spark reads it when the DataFrame runs, and it affects only schemas with field ids.
+
+    Args:
+        spark: A session, classic or Connect.
+        table_root: URI of the table, for error messages.
+        schema: The table's schema.
+        mapping_mode: The table's column mapping mode.
+        partition_columns: Names of the partition columns.
+        files: Rows of Scan.files(), with uri, partition_values and deletion_vector.
+        read_deletion_vectors: Returns the deleted row numbers for each deletion vector.
+        where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
+        columns: Top-level columns in the order wanted; None for all, in the order of the schema.
+
+    Raises:
+        DataFileMissing: A file is not in storage.
+        SchemaError: The table has no columns, or a type that Spark cannot read.
+        PredicateError: A column does not exist.
+        UnsupportedFeature: This version of Spark cannot read the table.
+        CorruptLog: A file is listed twice.
+        Exception: What read_deletion_vectors raises. If files disappear or are damaged later, Spark raises an error
+            when the DataFrame runs.
     """
     _check_readable(spark, table_root, schema, where)
     if mapping_mode == "id":
@@ -115,7 +128,7 @@ def to_dataframe(
 
 def _check_readable(spark: SparkSession, table_root: str, schema: StructType, where: object) -> None:
     if not schema.fields:
-        raise SchemaError(f"The table {table_root} has no columns, so it has no rows to read; add columns first.")
+        raise SchemaError(f"The table {table_root} has no columns, so there is nothing to read; add columns first.")
     if not spark.version.startswith("3."):
         return
     if where is not None and has_collations(schema):
@@ -127,18 +140,18 @@ def _check_readable(spark: SparkSession, table_root: str, schema: StructType, wh
     if widened:
         raise UnsupportedFeature(
             f"The type of column {widened[0]!r} of {table_root} was widened, which the Parquet reader of Spark "
-            f"{spark.version} cannot follow; read it with Spark 4.0 or newer."
+            f"{spark.version} does not support; read it with Spark 4.0 or newer."
         )
 
 
 def _check_paths(source: Source) -> None:
     if len(set(source.paths)) != len(source.paths):
         twice = Counter(source.paths).most_common(1)[0][0]
-        raise CorruptLog(f"The log of {source.table_root} lists {twice} twice, so that its rows would be doubled.")
+        raise CorruptLog(f"The log of {source.table_root} lists {twice} twice, which would duplicate its rows.")
     hidden = next((path for path in source.paths if is_hidden(path)), None)
     if hidden is not None:
         raise UnsupportedFeature(
-            f"Spark leaves out the data file {hidden} of {source.table_root} because its name marks it as hidden; "
+            f"Spark skips the data file {hidden} of {source.table_root} because its name marks it as hidden; "
             "rewrite it under another name."
         )
 

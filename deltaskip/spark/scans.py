@@ -1,4 +1,4 @@
-"""The scans of one read: Spark's Parquet scan of named files, and what the log knows better put around it."""
+"""The scans of one read: Spark's Parquet scans of the files, combined with partition values and deletion vectors."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from deltaskip.spark.types import logical_type, spark_schema
 
 __all__ = ["DeletionVectorReader", "Source", "live_rows"]
 
-# Row numbers that each deletion vector deletes, ascending, from structs with the fields of FILE_SCHEMA's.
+# Row numbers that each deletion vector deletes, ascending; the structs are those of FILE_SCHEMA.
 DeletionVectorReader = Callable[[pa.StructArray], list[pa.Int64Array]]
 
 _READER_OPTIONS = {
     "mergeSchema": "false",
-    # A file that the log lists and storage lost is an error, whatever the session says.
+    # A file that the log lists and storage does not have is an error, whatever the session's settings are.
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "recursiveFileLookup": "false",
@@ -47,9 +47,9 @@ _NOTHING = "__deltaskip_nothing"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What every scan of one read shares.
+    """Settings that all scans of one read share.
 
-    paths: each file's spark_path. data: the columns to ask the files for, under physical names.
+    paths: the spark_path of each file. data: the columns to read from the files, under physical names.
     """
 
     spark: SparkSession
@@ -62,7 +62,7 @@ class Source:
 
 
 def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: DeletionVectorReader) -> DataFrame:
-    """Every live row of the files in the table's columns."""
+    """Every row of the files that is not deleted, in the table's columns."""
     if not source.paths:
         return source.spark.createDataFrame([], spark_schema(source.schema))
     deleting = pc.is_valid(vectors).to_numpy(zero_copy_only=False)
@@ -75,7 +75,7 @@ def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: De
         if deleted is not None:
             frames.append(_with_file_values(source, cut, deleted))
         frame = reduce(DataFrame.union, frames)
-        # Connect looks at no path before it is asked for something.
+        # Connect checks the paths only when something is requested.
         _ = frame.schema
     return frame
 
@@ -93,11 +93,11 @@ def _scan(source: Source, shape: Shape) -> DataFrame:
 
 
 def _with_file_values(source: Source, rows: Sequence[int], deleted: DeletedRows | None) -> DataFrame:
-    """Rows of files joined with what the log knows of each: partition values, deleted rows.
+    """Rows of the files, joined with partition values and deleted rows from the log.
 
-    The join is a left one, and a row that finds no file raises: a path that Spark spells otherwise than we do must not
-    lose rows, nor bring deleted ones back. The check names the row's path, so that Spark can neither fold it nor move
-    it below the join.
+    It is a left join, and a row without a match raises an error: a path that Spark writes differently than
+    metadata_path must not lose rows or return deleted ones. The check uses the row's path, so that Spark can neither
+    fold it nor move it below the join.
     """
     frame = _files(source, rows, extra=_with_location)
     keys = pa.array([metadata_path(source.paths[row]) for row in rows], pa.string())
@@ -105,7 +105,7 @@ def _with_file_values(source: Source, rows: Sequence[int], deleted: DeletedRows 
     words = {_WORDS: deleted.words} if deleted is not None and deleted.words is not None else {}
     side = source.spark.createDataFrame(pa.table({_KEY: keys, **values, **words}))
     joined = frame.join(F.broadcast(side), F.col(_PATH) == F.col(_KEY), "left")
-    lost = F.raise_error(F.concat(F.lit("deltaskip lost track of the data file "), F.col(_PATH)))
+    lost = F.raise_error(F.concat(F.lit("deltaskip has no log entry for the data file "), F.col(_PATH)))
     if words:
         word = F.get(F.col(_WORDS), F.shiftright(F.col(_ROW), WORD_SHIFT).cast("int"))
         live = F.coalesce(F.getbit(word, (F.col(_ROW) % (1 << WORD_SHIFT)).cast("int")), F.lit(0)) == 0
@@ -133,9 +133,9 @@ def _files(
     base_path: str | None = None,
     extra: Callable[[DataFrame], DataFrame] | None = None,
 ) -> DataFrame:
-    """Rows of the files under physical names; with a base path the directories below it add partition columns.
+    """Rows of the files under physical names; with a base path, the directories below it add partition columns.
 
-    extra: what to add to each of Spark's scans, before they are united.
+    extra: applied to each of Spark's scans before their union.
     """
     fields = list(source.data.fields)
     if base_path is not None:
@@ -144,7 +144,7 @@ def _files(
             for name, field in zip(_hive_names(source), source.partitions.fields, strict=True)
         ]
     if not source.data.fields:
-        # Without a field the reader would look for a schema; rows are counted all the same.
+        # Without a field the reader would infer a schema; a field that no file has still counts the rows.
         fields.append(spark_types.StructField(_NOTHING, spark_types.BooleanType()))
     reader = source.spark.read.schema(spark_types.StructType(fields)).options(**_READER_OPTIONS)
     if base_path is not None:
@@ -158,7 +158,7 @@ def _files(
 
 
 def _with_location(frame: DataFrame) -> DataFrame:
-    """`frame`, a scan, with each row's file and its number in it."""
+    """The scan `frame` with the file path of each row and its row number in the file."""
     metadata = frame.metadataColumn("_metadata")
     return frame.select("*", metadata["file_path"].alias(_PATH), metadata["row_index"].alias(_ROW))
 

@@ -1,8 +1,9 @@
-"""Which scans give a file list its partition values: the cheapest shape that is provably right.
+"""Choice of the scans that read a file list with its partition values: the cheapest that are provably correct.
 
-All files without deletion vectors go into as few scans as can be. Spark reads partition values from directory names
-only where these say exactly what the log says; else the log's values are literals, one scan a tuple; and where there
-are too many tuples (a plan of hundreds of scans neither shares splits nor compiles) a broadcast join on the file path.
+All files without deletion vectors are read by as few scans as possible. Spark reads partition values from directory
+names only if these are exactly the values in the log. Otherwise the log's values become literals, with one scan for
+each tuple. If there are too many tuples (a plan of hundreds of scans neither shares splits nor compiles), the values
+come from a broadcast join on the file path.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MAX_HIVE_SCANS = 8
 
 @dataclass(frozen=True, slots=True)
 class ConstantScan:
-    """Files, by row number, that all have the partition values of the tuple `code` (the empty tuple included)."""
+    """Files, by row number, that all have the partition values of the tuple `code`, which may be the empty tuple."""
 
     rows: tuple[int, ...]
     code: int
@@ -30,7 +31,7 @@ class ConstantScan:
 
 @dataclass(frozen=True, slots=True)
 class HiveScan:
-    """Files below the directory `base_path`, which say their partition values by their directories."""
+    """Files below the directory `base_path` whose directory names contain their partition values."""
 
     rows: tuple[int, ...]
     base_path: str
@@ -38,7 +39,7 @@ class HiveScan:
 
 @dataclass(frozen=True, slots=True)
 class JoinedScan:
-    """Files whose partition values come from a table that is joined to them."""
+    """Files whose partition values come from a broadcast join."""
 
     rows: tuple[int, ...]
 
@@ -47,7 +48,7 @@ Shape = ConstantScan | HiveScan | JoinedScan
 
 
 def shapes_of(paths: Sequence[str], rows: Sequence[int], table: PartitionTable, mode: MappingMode) -> list[Shape]:
-    """Scans that together read each of `rows` once. paths: the spark_path of every file of the table."""
+    """Scans that together read each of `rows` once. paths: the spark_path of every file of `table`."""
     if not rows:
         return []
     codes = {int(table.codes[row]) for row in rows}
@@ -65,7 +66,7 @@ def shapes_of(paths: Sequence[str], rows: Sequence[int], table: PartitionTable, 
 def _hive_scans(
     paths: Sequence[str], rows: Sequence[int], table: PartitionTable, mode: MappingMode
 ) -> tuple[list[Shape], list[int]]:
-    """Scans of the roots with most files, and the rows that are in none of them."""
+    """Scans of the roots with the most files, and the rows that are in none of them."""
     directories = {code: hive_directory(table, code, mode) for code in {int(table.codes[row]) for row in rows}}
     roots: dict[int, str] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Predicate nodes as Spark columns, to filter rows with."""
+"""Conversion of predicate nodes to Spark columns, for filtering rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _COLUMN_ARITHMETIC: dict[str, Callable[[Column, Column], Column]] = {
 
 
 def to_column(node: Node) -> Column:
-    """The Column that filters as `node` says; names are the logical ones. Raises PredicateError if there is none."""
+    """The Column for a predicate over logical names. Raises PredicateError for a node that Spark cannot evaluate."""
     match node:
         case nodes.Literal(value, data_type):
             return literal(value, data_type)
@@ -72,7 +72,7 @@ def to_column(node: Node) -> Column:
         case nodes.Opaque(sql):
             return F.expr(sql)
         case _:
-            raise PredicateError(f"{type(node).__name__} cannot be filtered by Spark; write the predicate as SQL text.")
+            raise PredicateError(f"Spark cannot evaluate {type(node).__name__}; write the predicate as SQL text.")
 
 
 def _cast(column: Column, data_type: DataType, safe: bool) -> Column:

@@ -1,7 +1,7 @@
-"""Delta types as Spark's.
+"""Conversion of Delta types to Spark types.
 
-Everything is nullable, at every depth, whatever the table declares: Spark's Parquet scan promises no more, and a
-promise that a file does not keep gives wrong rows, not an error.
+Everything is nullable, at every depth, whatever the table declares: Spark's Parquet scan guarantees no more, and a
+NOT NULL column with nulls in a file returns wrong rows instead of an error.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from deltaskip.schema.types import (
 
 __all__ = ["data_schema", "has_collations", "logical_type", "spark_schema", "spark_type"]
 
-# Spark's Parquet reader takes the id of a field from its metadata.
+# Spark's Parquet reader reads the id of a field from its metadata.
 FIELD_ID_KEY = "parquet.field.id"
 SPARKS_PROVIDERS = ("icu", "spark")
 
@@ -63,25 +63,25 @@ _KNOWS_COLLATIONS = "collation" in inspect.signature(spark_types.StringType.__in
 
 
 def spark_schema(struct: StructType) -> spark_types.StructType:
-    """The schema of the DataFrame that holds rows of `struct`, all of it nullable and without metadata."""
+    """The schema of a DataFrame with rows of `struct`: all fields nullable and without metadata."""
     return spark_types.StructType([spark_types.StructField(f.name, logical_type(f)) for f in struct.fields])
 
 
 def logical_type(field: StructField) -> spark_types.DataType:
-    """The type of one column with its collations. Raises SchemaError naming the column if Spark has no such type."""
+    """The type of one column with its collations. Raises SchemaError with the column's name for an unsupported type."""
     return _field_type(field, "none")
 
 
 def spark_type(data_type: DataType) -> spark_types.DataType:
-    """One type as Spark's; strings compare by bytes, since collations are declared by fields."""
+    """The Spark type; strings compare by bytes, since collations are declared by fields."""
     return _field_type(StructField("value", data_type), "none")
 
 
 def data_schema(struct: StructType, mode: MappingMode, partition_columns: Sequence[str]) -> spark_types.StructType:
-    """The schema to ask the data files for: physical names, without partition columns and without void fields.
+    """The schema to read from the data files: physical names, without partition columns and without void fields.
 
-    In mode "id" every field carries its Parquet field id. A partition column may be in the files as well
-    (materializePartitionColumns); the log's value counts, so it is not asked for.
+    In mode "id" every field has its Parquet field id. Files may contain the partition columns as well
+    (materializePartitionColumns); they are not read, since the log's value takes precedence.
     """
     stored = physical_schema(struct, mode)
     partitions = frozenset(partition_columns)
@@ -90,7 +90,7 @@ def data_schema(struct: StructType, mode: MappingMode, partition_columns: Sequen
 
 
 def has_collations(struct: StructType) -> bool:
-    """Whether some string of `struct`, at any depth, declares an order other than that of its bytes."""
+    """Whether some string of `struct`, at any depth, declares a collation other than byte order."""
     return any(_collated(field, field.type, field.name) for field in struct.fields)
 
 
@@ -113,7 +113,7 @@ def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> 
             case StructType(fields) if stored:
                 present = [_data_field(f, mode) for f in fields if f.type != VOID]
                 if fields and not present:
-                    raise SchemaError(f"{path!r} is a struct of nothing but void fields; data files cannot hold it.")
+                    raise SchemaError(f"{path!r} is a struct with only void fields, which data files cannot contain.")
                 return spark_types.StructType(present)
             case StructType():
                 return spark_schema(data_type)
@@ -131,7 +131,7 @@ def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> 
                 return _PRIMITIVES[data_type]()
             case _:
                 name = getattr(data_type, "name", data_type)
-                raise SchemaError(f"Column {field.name!r} is of type {name}, which Spark cannot read here.")
+                raise SchemaError(f"Column {field.name!r} is of type {name}, which cannot be read through Spark.")
 
     return of(field.type, field.name)
 
@@ -143,12 +143,12 @@ def _string_type(field: StructField, path: str) -> spark_types.DataType:
     try:
         collation = CollationId.parse(identifier)
         if collation.canonical.provider not in SPARKS_PROVIDERS:
-            raise InvalidCollation(f"{collation.provider} is no provider of Spark's.")
+            raise InvalidCollation(f"Spark has no collation provider {collation.provider}.")
         return spark_types.StringType(spark_name(collation.name).normalized)
     except InvalidCollation as error:
         raise UnsupportedFeature(
-            f"Column {path!r} has the collation {identifier!r}, which Spark does not know; list the files with "
-            "scan.paths(), or give the column a collation that Spark's collations() lists."
+            f"Column {path!r} has the collation {identifier!r}, which Spark does not support; list the files with "
+            "scan.paths(), or change the collation to one that Spark's collations() lists."
         ) from error
 
 

@@ -176,7 +176,7 @@ class TestHdfs:
         log.write_text(log.read_text().replace("part%204.parquet", "_part.parquet"))
         (tmp_path / "t" / "part 4.parquet").rename(tmp_path / "t" / "_part.parquet")
         there = ds.DeltaTable(uploaded(tmp_path / "t", *self._root(cluster, "hidden")))
-        with pytest.raises(UnsupportedFeature, match=r"leaves out the data file hdfs://.*/_part\.parquet"):
+        with pytest.raises(UnsupportedFeature, match=r"skips the data file hdfs://.*/_part\.parquet"):
             recomputed(spark, there, mode="scan")
 
     def test_a_damaged_file_is_named(self, spark: Any, cluster: Cluster, tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Statistics of a table's files computed by a Spark job."""
+"""Computing the statistics of a table's files in Spark jobs."""

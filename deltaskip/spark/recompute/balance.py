@@ -1,4 +1,4 @@
-"""How the files of a recomputation are dealt out to Spark's tasks."""
+"""Distribution of the files of a recomputation over Spark tasks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from deltaskip.spark.recompute.tasks import DataFile
 __all__ = ["TASK_BYTES", "balanced_tasks"]
 
 TASK_BYTES = 1 << 30
-"""Of data files to a task, at most: some seconds of reading all values."""
+"""Upper limit of data file bytes for one task: some seconds of reading all values."""
 
-# What opening a file costs, in bytes that could be scanned meanwhile.
+# Cost of opening a file, as the number of bytes that could be scanned in the same time.
 _OPEN_BYTES = 64 << 10
-# PySpark takes 0.1 s to start a task, so there are no more of them than cores, or than their size asks for.
+# PySpark takes 0.1 s to start a task, so there are at most as many as cores, or as their size requires.
 _LEAST_TASK_BYTES = 4 << 20
-# Writers make row groups of some 128 MiB: of smaller pieces most would be empty.
+# Writers write row groups of about 128 MiB: with smaller pieces, most would be empty.
 _LEAST_PIECE_BYTES = 32 << 20
 
 
 def balanced_tasks(
     files: Sequence[DataFile], task_bytes: int, cores: int, footers_only: bool = False
 ) -> list[list[DataFile]]:
-    """Files in tasks of about as many bytes each, large files in pieces; enough tasks to keep all cores at work.
+    """Distribute files over tasks of about the same size, large files in pieces; enough tasks to keep all cores busy.
 
-    footers_only: no values are read, so that a file costs what opening it does, whatever its size.
+    footers_only: no values are read, so that a file costs only opening it, whatever its size.
     """
     total = sum(_cost(file, footers_only) for file in files)
     target = min(task_bytes, max(_LEAST_TASK_BYTES, -(-total // cores)))
@@ -34,9 +34,9 @@ def balanced_tasks(
     pieces.sort(key=lambda piece: _cost(piece, footers_only), reverse=True)
     count = max(1, -(-total // target))
     if count > cores:
-        # Whole rounds, so that no core is idle in the last.
+        # Whole rounds, so that no core is idle in the last one.
         count = -(-count // cores) * cores
-    # The costliest first, each to the task that has least so far.
+    # The most expensive first, each to the task with the lowest cost so far.
     tasks: list[list[DataFile]] = [[] for _ in range(min(len(pieces), count))]
     loads = [(0, i) for i in range(len(tasks))]
     heapify(loads)

@@ -1,4 +1,4 @@
-"""Running the tasks of a recomputation, and telling what went wrong on an executor as the driver would."""
+"""Running the tasks of a recomputation, and raising an executor's errors as the driver would raise them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 __all__ = ["RESULT_DDL", "collected"]
 
 RESULT_DDL = "file bigint, num_records bigint, stats string, facts binary, scanned bigint"
-"""The schema of recompute_task.TASK_RESULT as Spark spells it."""
+"""The schema of tasks.TASK_RESULT as Spark DDL."""
 
 
 def collected(results: DataFrame) -> list[Any]:
-    """The rows of a DataFrame of RESULT_DDL; what a task raised on purpose is raised here."""
+    """The rows of a DataFrame of RESULT_DDL; a DeltaSkipError of a task is raised here with its own type."""
     try:
         found: list[Any] = results.collect()
     except Exception as error:
@@ -29,8 +29,8 @@ def _raise_own(error: Exception) -> NoReturn:
     text = str(error)
     if re.search(r"No module named '(deltaskip|pyarrow)", text):
         raise SparkUnavailable(
-            "The Python of Spark's executors has no deltaskip: install it there, or let spark.pyspark.python or "
-            "PYSPARK_PYTHON name an interpreter that has it (an archive of conda-pack or venv-pack does, too)."
+            "The Python of Spark's executors has no deltaskip: install it there, or set spark.pyspark.python or "
+            "PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or venv-pack works as well)."
         ) from error
     own = re.search(r"deltaskip\.errors\.(\w+): (.*)", text)
     if own is not None:

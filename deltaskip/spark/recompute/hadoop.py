@@ -1,8 +1,8 @@
-"""Statistics of files that only Spark can read: on HDFS and other file systems of Hadoop.
+"""Statistics of files that only Spark can read: on HDFS and other Hadoop file systems.
 
-Python on an executor has no JVM to ask. So the driver reads the footers, and what they do not prove is computed where
-Spark brings whole files to: its `binaryFile` source holds a file as one value, which takes several times its size of an
-executor's memory. Larger files than _LARGEST_BYTES are read by the driver, the columns in question only.
+Python on an executor has no access to the JVM. So the driver reads the footers, and what they do not prove is computed
+on executors from the whole files: Spark's `binaryFile` source returns a file as one value, which needs several times
+its size in executor memory. Files larger than _LARGEST_BYTES are read by the driver, only the columns in question.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _READER_OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false",
 
 @dataclass(frozen=True, slots=True)
 class StatisticsRow:
-    """A row of recompute_task.TASK_RESULT for a whole file."""
+    """A row of tasks.TASK_RESULT for a whole file."""
 
     file: int
     num_records: int
@@ -55,16 +55,16 @@ def rows_by_way_of_spark(
     vectors: pa.StructArray,
     request: StatisticsRequest,
 ) -> list[Any]:
-    """Rows of TASK_RESULT for the files, in any order. vectors: their deletion vectors, null where there is none.
+    """Rows of TASK_RESULT for the files, in any order. vectors: their deletion vectors, null if there is none.
 
-    Raises what FileReader.facts and read_deletion_vectors raise, and UnsupportedFeature for a file that Spark hides.
+    Raises what FileReader.facts and read_deletion_vectors raise, and UnsupportedFeature for a file that Spark skips.
     """
     deleted = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
     asked = [_Asked(file.number, file.location, file.size, rows) for file, rows in zip(files, deleted, strict=True)]
     rows: list[Any] = []
     if request.mode != "scan":
         rows, rest = _from_footers(snapshot.storage, asked[:_FIRST_FOOTERS], request)
-        # Where no footer of these proves everything, those of the others are not worth looking at.
+        # If none of these footers proves everything, the others are not worth reading.
         others, asked = asked[_FIRST_FOOTERS:], rest
         if rows or not rest:
             more, others = _from_footers(snapshot.storage, others, request)
@@ -80,7 +80,7 @@ def rows_by_way_of_spark(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A file, by its number in the job, and the rows that are deleted in it."""
+    """A file with its number in the job and its deleted rows."""
 
     number: int
     location: str
@@ -106,7 +106,7 @@ class _ValuesAsked(Exception):
 
 
 class _FooterStorage:
-    """A storage of which nothing but footers can be read."""
+    """A storage from which only footers can be read."""
 
     def __init__(self, storage: Storage) -> None:
         self.read_range = storage.read_range
@@ -119,7 +119,7 @@ class _FooterStorage:
 def _from_footers(
     storage: Storage, asked: Sequence[_Asked], request: StatisticsRequest
 ) -> tuple[list[Any], list[_Asked]]:
-    """The rows of files whose footers prove everything, and the other files."""
+    """Result rows of the files whose footers prove everything, and the other files."""
 
     def read(share: Sequence[_Asked]) -> list[StatisticsRow | None]:
         reader = FileReader(request)
@@ -159,7 +159,7 @@ def _from_bytes(spark: SparkSession, table_root: str, asked: Sequence[_Asked], r
 
 @contextmanager
 def _one_file_a_batch(spark: SparkSession) -> Iterator[None]:
-    """Within the block a batch that goes to Python holds one row; by default it holds up to 10,000."""
+    """Within the block, batches for Python have one row; by default they have up to 10,000."""
     before = spark.conf.get(_BATCH_ROWS, None)
     spark.conf.set(_BATCH_ROWS, "1")
     try:
@@ -172,7 +172,7 @@ def _one_file_a_batch(spark: SparkSession) -> Iterator[None]:
 
 
 def _contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """`path` and `content` of each file."""
+    """A DataFrame with `path` and `content` of each file."""
     reader = spark.read.format("binaryFile").options(**_READER_OPTIONS)
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
     together = [escape_globs(path) for path in paths if path not in alone]

@@ -1,4 +1,4 @@
-"""Statistics of a table's files computed by a Spark job; nothing is committed here."""
+"""Computing the statistics of a table's files in Spark jobs, without committing them."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def recompute_statistics(
         else:
             tasks = balanced_tasks(data_files, task_bytes, cores, footers_only=request.mode == "footer")
             runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
-            # The tasks travel within the function, which Spark broadcasts where it is large: rows of a DataFrame would
-            # need a shuffle, and a job before it, to come to one partition each.
+            # The tasks are part of the function, which Spark broadcasts if it is large: rows of a DataFrame would need
+            # a shuffle, and a job before it, to get into one partition each.
             rows = collected(spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL))
         yield _result(chosen, data_files, rows, request, merge)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """The batches as tables of so many rows, but for the last; texts stay in chunks, as one holds 2 GiB at most."""
+    """The batches as tables of `rows` rows, except the last; in chunks, since one contains at most 2 GiB of text."""
     held = empty_table(FILE_SCHEMA)
     for batch in batches:
         held = pa.concat_tables([held, pa.Table.from_batches([batch], FILE_SCHEMA)])
@@ -98,7 +98,7 @@ def _data_files(snapshot: Snapshot, files: pa.Table) -> list[DataFile]:
 
 
 def _cores(spark: SparkSession) -> int:
-    """What classic Spark says; Connect does not tell."""
+    """Default parallelism of a classic session; Connect does not report it."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception as error:
@@ -110,7 +110,7 @@ def _cores(spark: SparkSession) -> int:
 def _result(
     files: pa.Table, data_files: Sequence[DataFile], rows: Sequence[Any], request: StatisticsRequest, merge: bool
 ) -> pa.Table:
-    """The results in the order of the files, those of pieces joined."""
+    """The results in the order of the files, with those of pieces merged."""
     stats: list[str | None] = [None] * len(files)
     records, scanned = [0] * len(files), [0] * len(files)
     pieces: dict[int, list[FileFacts]] = {}
@@ -128,7 +128,8 @@ def _result(
         stats = [None if new is None else merged_stats(old, new, request) for old, new in both]
     missing = stats.count(None)
     if missing:
-        raise StorageError(f"Spark gave no statistics for {missing} of {len(files)} files; run it again.")
+        first = data_files[stats.index(None)].location
+        raise StorageError(f"Spark returned no statistics for {missing} files, such as {first}: run it again.")
     vectors = [file.deletion_vector for file in data_files]
     ids = [None if vector is None else vector.unique_id for vector in vectors]
     new = {

@@ -1,6 +1,6 @@
-"""What a Spark task does for recomputed statistics: reads its files and gives their statistics back.
+"""The task of a recomputation: read files and return their statistics.
 
-Runs on executors, in Python processes without a session; it needs this package there, and no pyspark.
+Runs on executors, in Python processes without a session; they need this package but not pyspark.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ TASK_RESULT = pa.schema(
         pa.field("scanned", pa.int64()),
     ]
 )
-"""A row a file, or a piece of one: `stats` is the text of a whole file, `facts` the pickled FileFacts of a piece."""
+"""One row per file or piece of it: `stats` is the text for a whole file, `facts` the pickled FileFacts of a piece."""
 
 _RESULT_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file to read: its number in the job, location, size in bytes, deletion vector; piece `i` of `n` of its row
-    groups."""
+    """A file to read, or a piece of it.
+
+    number: of the file in the job. size: in bytes. piece: (i, n) for piece i of n of the file's row groups.
+    """
 
     number: int
     location: str
@@ -50,14 +52,14 @@ class DataFile:
 
 
 def pack(files: Sequence[DataFile]) -> bytes:
-    """The files of one task as bytes that task_runner reads."""
+    """Serialize the files of one task for task_runner."""
     return pickle.dumps(tuple(files))
 
 
 def task_runner(
     tasks: Sequence[bytes], request: StatisticsRequest, table_root: str, storage_options: Mapping[str, str] | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for mapInArrow: batches with a column `id`, numbers of packed `tasks`, in; TASK_RESULT out."""
+    """A function for mapInArrow that reads batches with `id`, indexes of packed `tasks`, and returns TASK_RESULT."""
     options = None if storage_options is None else dict(storage_options)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,9 +87,9 @@ def task_runner(
 def contents_runner(
     files: Mapping[str, tuple[int, pa.Int64Array | None]], request: StatisticsRequest
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for mapInArrow: batches with columns `path` and `content` of whole files in; TASK_RESULT out.
+    """A function for mapInArrow that reads batches with `path` and `content` of whole files, and returns TASK_RESULT.
 
-    files: by path the file's number in the job and its deleted rows. Raises StorageError for a path that is not there.
+    files: each file's number in the job and its deleted rows, by path. Raises StorageError for an unknown path.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -98,7 +100,10 @@ def contents_runner(
             contents = batch.column(names.index("content"))
             for i, path in enumerate(batch.column(names.index("path")).to_pylist()):
                 if path not in files:
-                    raise StorageError(f"Spark read the data file {path}, which was asked for under another name.")
+                    raise StorageError(
+                        f"Spark returned the data file {path}, whose path matches no requested file: rewrite it under "
+                        f"another name."
+                    )
                 number, deleted = files[path]
                 content = contents[i].as_buffer()
                 facts = reader.facts(_Content(content), path, size=content.size, deleted=deleted)
@@ -110,7 +115,7 @@ def contents_runner(
 
 
 class _Content:
-    """A file in memory, as a storage that holds nothing else."""
+    """A file in memory, as a storage that contains nothing else."""
 
     def __init__(self, content: pa.Buffer) -> None:
         self._content = content

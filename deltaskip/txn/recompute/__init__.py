@@ -1,1 +1,1 @@
-"""Recomputed statistics: what is asked for, what it takes, how it is committed and resumed."""
+"""Recomputation of statistics: the request, the plan, commits, and resuming an interrupted run."""

@@ -1,7 +1,7 @@
-"""Statistics that were computed anew, brought into the table: the same files again, with dataChange false.
+"""Committing recomputed statistics: the same files are added again, with dataChange false.
 
-Each table of results becomes one commit, so that memory is bounded and a job that dies has lost only what was not yet
-committed. A file that another writer rewrote or deleted meanwhile is left out; the rest lands.
+Each table of results becomes one commit, so that memory is bounded and an interrupted job loses only what was not yet
+committed. Files that other writers replaced or removed in the meantime are left out; the others are committed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RESULT_SCHEMA = pa.schema(
         *(FILE_SCHEMA.field(name) for name in FILE_SCHEMA.names if name not in ("path", "size", "stats")),
     ]
 )
-"""Computed statistics, a row a file: `stats` is new, `logged_stats` and all else of FILE_SCHEMA as the log has it."""
+"""Computed statistics, one row per file: `stats` is new; `logged_stats` and other columns of FILE_SCHEMA as logged."""
 
 _STATE_ATTEMPTS = 10
 
@@ -52,11 +52,11 @@ def commit_statistics(
     begin: Begin,
     progress: Callable[[Recomputed], None] = lambda _done: None,
 ) -> Recomputed:
-    """Commit each table of results, RESULT_SCHEMA, as of `snapshot`.
+    """Commit each table of results, RESULT_SCHEMA, that was computed from `snapshot`.
 
-    identifiers: the versioned collations whose bounds the statistics hold, which the table is to list. begin: makes the
-    transaction on a snapshot. progress: called after each commit.
-    Raises CommitConflict where the table's schema or features changed, and what Transaction.commit raises.
+    identifiers: the versioned collations whose bounds the statistics contain, which the table will list. begin: creates
+    the transaction on a snapshot. progress: called after each commit.
+    Raises CommitConflict if the table's schema or features changed, and what Transaction.commit raises.
     """
     done = Recomputed()
     wanted = sorted(set(identifiers))
@@ -70,10 +70,10 @@ def commit_statistics(
 
 
 class _Meanwhile:
-    """What other writers have done to files since the recomputation began.
+    """Files that other writers have changed since the recomputation began.
 
-    Only the commits since then are looked at: a table may have so many files that going through them for each batch
-    would take longer than computing.
+    Only the commits since then are read: a table may have so many files that reading all of them for each batch would
+    take longer than the computation.
     """
 
     def __init__(self, snapshot: Snapshot, done: Recomputed) -> None:
@@ -82,7 +82,7 @@ class _Meanwhile:
         self._done = done
 
     def refresh(self) -> Snapshot:
-        """The latest snapshot. `touched`: canonical paths that others have added or removed by then."""
+        """Return the latest snapshot, and add the paths that others have added or removed to `touched`."""
         latest = refresh(self.snapshot)
         if latest.version > self.snapshot.version or latest.metadata.id != self.snapshot.metadata.id:
             winners = read_winners(self.snapshot, latest, self.snapshot.version)
@@ -122,7 +122,7 @@ def _commit(meanwhile: _Meanwhile, result: pa.Table, identifiers: list[str], beg
 
 
 def _commit_rest(transaction: Transaction, added: list[str]) -> list[str]:
-    """Commit what no other writer got at; the paths that had to be left out."""
+    """Commit, leaving out files that conflict with other writers; return the paths that were left out."""
     late: list[str] = []
     while len(late) < len(added):
         try:
@@ -138,7 +138,7 @@ def _commit_rest(transaction: Transaction, added: list[str]) -> list[str]:
 
 
 def _put(transaction: Transaction, touched: pa.Array, result: pa.Table) -> tuple[list[str], int, list[str]]:
-    """Add the files again; (paths added, number of those with such statistics already, paths that others got at)."""
+    """Add the files again; return (added paths, number of files with equal statistics, paths changed by others)."""
     added: list[str] = []
     gone: list[str] = []
     same = 0
@@ -157,7 +157,7 @@ def _put(transaction: Transaction, touched: pa.Array, result: pa.Table) -> tuple
 
 
 def _same(old: str | None, new: str) -> bool:
-    """Whether both say the same, number for number and digit for digit."""
+    """Whether both contain the same values, with numbers compared digit by digit."""
     if old == new:
         return True
     try:

@@ -1,4 +1,4 @@
-"""What a recomputation is asked for: the files to read and the statistics to compute. Needs no Spark."""
+"""The request of a recomputation: the files to read and the statistics to compute. Needs no Spark."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which files an earlier recomputation has done already, so that a run which died is finished by the next.
+"""The files that an interrupted recomputation already finished, so that the next run can skip them.
 
-The statistics of a file are what its values are, and its values never change: what the same version of this package has
-computed with the same settings, and nobody has replaced since, need not be computed again.
+The statistics of a file depend on its values, and its values never change: statistics that the same version of this
+package computed with the same settings, and that nobody has replaced since, need not be computed again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from deltaskip.txn.preparation import engine_info
 
 __all__ = ["computed_before"]
 
-# The run that died is one of the last things that happened to the table.
+# An interrupted run is among the newest commits of the table.
 _NEWEST_COMMITS = 1000
 _HEAD_BYTES = 64 << 10
 _READERS = 32
 
 
 def computed_before(snapshot: Snapshot, parameters: Mapping[str, Any]) -> pa.Array:
-    """Canonical paths of the files whose add, the newest of the path, stands in a commit of the operation COMPUTE STATS
-    by this version of the package with these operation parameters, among the newest thousand commits."""
+    """Canonical paths of the files whose statistics were computed with these operation parameters.
+
+    These are the files whose newest add is in a commit of the operation COMPUTE STATS, written by this version of the
+    package with the same parameters, among the newest thousand commits.
+    """
     first = max(0, snapshot.version - _NEWEST_COMMITS + 1)
     listed = list_commits(snapshot.storage, snapshot.root, first)
     files = [file for file in listed if file.version <= snapshot.version]
@@ -52,7 +55,7 @@ def computed_before(snapshot: Snapshot, parameters: Mapping[str, Any]) -> pa.Arr
 
 
 def _provenance(snapshot: Snapshot, file: LogFile) -> CommitInfo | None:
-    """The first action of a commit, where it is the commitInfo of a recomputation: this package writes it first."""
+    """The first action of a commit if it is the commitInfo of a recomputation, which this package writes first."""
     head = snapshot.storage.read_range(file.path, 0, _HEAD_BYTES)
     if COMPUTE_OPERATION.encode() not in head:
         return None
@@ -77,7 +80,7 @@ def _is_of(info: CommitInfo | None, parameters: Mapping[str, Any]) -> bool:
 
 
 def _value(text: Any, like: Any) -> Any:
-    """A logged parameter: text as it is, all else as JSON text."""
+    """The value of a logged parameter: text is logged unchanged, everything else as JSON text."""
     if isinstance(like, str) or not isinstance(text, str):
         return text
     try:
