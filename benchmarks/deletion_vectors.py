@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
-from deltaskip.kernels.deletion_vector import decode, encode
+from deltaskip.kernels.deletion_vector import decode
+from deltaskip.kernels.roaring_encode import encode
 
 ROWS = 10_000_000
 SHAPES = ("few", "array", "bitmap", "runs")

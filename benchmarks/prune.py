@@ -7,7 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels import compare
+from deltaskip.kernels.compare import compare_decimal128, compare_double, compare_int64
+from deltaskip.kernels.compare_binary import compare_binary, in_range_binary
+from deltaskip.kernels.in_range import in_range_int64
+from deltaskip.kernels.lane import and_lanes
 
 FILES = 1_000_000
 KINDS = ("int64", "int32", "double", "decimal", "string", "bool")
@@ -45,11 +48,11 @@ class Compare:
         literal: Any = {"string": "key-01000000", "double": 0.5, "bool": True, "decimal": Decimal(1234)}.get(kind, 1234)
         self.scalar = pa.scalar(literal, self.values.type)
         kernels = {
-            "double": compare.compare_double,
-            "decimal": compare.compare_decimal128,
-            "string": compare.compare_binary,
+            "double": compare_double,
+            "decimal": compare_decimal128,
+            "string": compare_binary,
         }
-        self.kernel: Any = kernels.get(kind, compare.compare_int64)
+        self.kernel: Any = kernels.get(kind, compare_int64)
         self.literal: Any = {"string": b"key-01000000", "double": 0.5, "bool": 1}.get(kind, 1234)
 
     def time_kernel(self, kind: str, nulls: bool) -> None:
@@ -68,7 +71,7 @@ class InRange:
     def setup(self, kind: str) -> None:
         self.mins, self.maxs = _column(kind, None), _column(kind, None, 5)
         self.points = self.mins[:: FILES // 100].take(pc.sort_indices(self.mins[:: FILES // 100]))
-        self.kernel: Any = compare.in_range_int64 if kind == "int64" else compare.in_range_binary
+        self.kernel: Any = in_range_int64 if kind == "int64" else in_range_binary
 
     def time_kernel(self, kind: str) -> None:
         self.kernel(self.mins, self.maxs, self.points)
@@ -85,11 +88,11 @@ class Lanes:
 
     def setup(self) -> None:
         values = _column("int64", None)
-        self.a, self.b = compare.compare_int64(values, "lt", 0), compare.compare_int64(values, "gt", -500_000)
+        self.a, self.b = compare_int64(values, "lt", 0), compare_int64(values, "gt", -500_000)
         self.bits_a, self.bits_b = self.a.to_arrow(), self.b.to_arrow()
 
     def time_and_kernel(self) -> None:
-        compare.and_lanes(self.a, self.b)
+        and_lanes(self.a, self.b)
 
     def time_and_pyarrow(self) -> None:
         pc.and_(self.bits_a, self.bits_b)

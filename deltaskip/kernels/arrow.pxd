@@ -58,7 +58,6 @@ cdef class PrimitiveView:
     cdef readonly int64_t offset
     cdef readonly int64_t width
     cdef readonly bytes format
-    cdef bint is_valid(self, int64_t i) noexcept nogil
 
 
 cdef class BinaryView:
@@ -74,7 +73,6 @@ cdef class BinaryView:
     cdef readonly int64_t length
     cdef readonly int64_t offset
     cdef readonly bytes format
-    cdef bint is_valid(self, int64_t i) noexcept nogil
     cdef int64_t start(self, int64_t i) noexcept nogil
     cdef int64_t end(self, int64_t i) noexcept nogil
 
@@ -93,6 +91,14 @@ cdef class ByteBuffer:
     cdef int append_double(self, double value) noexcept nogil
 
 
+cdef inline bint is_valid(const uint8_t* validity, int64_t position) noexcept nogil:
+    """Bit `position` of a validity bitmap; of an array without nulls the bitmap is NULL and every item valid."""
+    return validity == NULL or (validity[position >> 3] >> (position & 7)) & 1
+
+
 cdef PrimitiveView primitive_view(object array)
 cdef BinaryView binary_view(object array)
+cdef int check_decimal128(PrimitiveView view) except -1
+cdef object validity_buffer(const uint8_t* validity, int64_t offset, int64_t length)
+cdef ByteBuffer zeros(int64_t size)
 cdef int check(int code) except -1

@@ -3,11 +3,13 @@
 Every length, offset and type is checked here once, so kernels behind a view may trust it.
 """
 
+import pyarrow as pa
+
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 
 cdef int check(int code) except -1:
@@ -19,19 +21,11 @@ cdef int check(int code) except -1:
     raise RuntimeError(f"Internal error: a kernel returned the unknown code {code}.")
 
 
-cdef inline bint bit(const uint8_t* bitmap, int64_t i) noexcept nogil:
-    return (bitmap[i >> 3] >> (i & 7)) & 1
-
-
 cdef class PrimitiveView:
-    cdef bint is_valid(self, int64_t i) noexcept nogil:
-        return self.validity == NULL or bit(self.validity, self.offset + i)
+    pass
 
 
 cdef class BinaryView:
-    cdef bint is_valid(self, int64_t i) noexcept nogil:
-        return self.validity == NULL or bit(self.validity, self.offset + i)
-
     cdef int64_t start(self, int64_t i) noexcept nogil:
         return self.offsets32[i] if self.offsets64 == NULL else self.offsets64[i]
 
@@ -110,6 +104,13 @@ cdef PrimitiveView primitive_view(object array):
     return view
 
 
+cdef int check_decimal128(PrimitiveView view) except -1:
+    """Raise TypeError unless the view is of decimals of 128 bits."""
+    if not view.format.startswith(b"d:") or view.width != 16:
+        raise TypeError(f"Expected decimal128, not Arrow format {view.format.decode()!r}.")
+    return 0
+
+
 ctypedef fused offset_t:
     int32_t
     int64_t
@@ -161,6 +162,30 @@ cdef BinaryView binary_view(object array):
     if previous > view.start(0) and view.data == NULL:
         raise ValueError("the Arrow array has no data buffer")
     return view
+
+
+cdef object validity_buffer(const uint8_t* validity, int64_t offset, int64_t length):
+    """The bitmap from bit `offset` on as a buffer of its own that begins at bit 0; None where the bitmap is NULL."""
+    cdef int64_t i
+    cdef ByteBuffer bits
+    if validity == NULL:
+        return None
+    bits = zeros((length + 7) >> 3)
+    if offset & 7 == 0:
+        memcpy(bits.data, validity + (offset >> 3), bits.size)
+    else:
+        for i in range(length):
+            bits.data[i >> 3] |= <uint8_t>(is_valid(validity, offset + i) << (i & 7))
+    return pa.py_buffer(bits)
+
+
+cdef ByteBuffer zeros(int64_t size):
+    """A buffer of `size` zero bytes."""
+    cdef ByteBuffer buffer = ByteBuffer.__new__(ByteBuffer)
+    check(buffer.reserve(size + 1))
+    memset(buffer.data, 0, size)
+    buffer.size = size
+    return buffer
 
 
 cdef class ByteBuffer:

@@ -8,41 +8,13 @@ Six operators are three loops (less, less or equal, equal) and their complement.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport PrimitiveView, primitive_view
+from deltaskip.kernels.arrow cimport Decimal128, PrimitiveView, check_decimal128, primitive_view
+from deltaskip.kernels.byte_order cimport check_operator
 from deltaskip.kernels.lane cimport (
-    Lane, expand_bits, integer_width, keep_missing, new_lane, pair_width, wide_void, wrong_format
+    Lane, expand_bits, integer_t, integer_width, keep_missing, new_lane, pair_width, real_t, wide_void, wrong_format
 )
 
-from deltaskip.kernels.lane import and_lanes, constant_lane, or_lanes, take_lane
-from deltaskip.kernels.in_range import in_range_double, in_range_int64
-from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
-
-__all__ = [
-    "Lane",
-    "and_lanes",
-    "compare_binary",
-    "compare_columns_int64",
-    "compare_decimal128",
-    "compare_double",
-    "compare_int64",
-    "constant_lane",
-    "in_range_binary",
-    "in_range_double",
-    "in_range_int64",
-    "max_may_reach",
-    "or_lanes",
-    "take_lane",
-]
-
-ctypedef fused integer_t:
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-
-ctypedef fused real_t:
-    float
-    double
+__all__ = ["compare_columns_int64", "compare_decimal128", "compare_double", "compare_int64"]
 
 cdef enum Loop:
     LESS
@@ -55,11 +27,6 @@ cdef enum Loop:
 cdef struct Comparison:
     Loop loop
     uint8_t flip
-
-cdef struct Decimal128:
-    uint64_t low
-    int64_t high
-
 
 def compare_int64(object values, str op not None, object literal):
     """The lane of `value op literal` over whole numbers.
@@ -133,9 +100,7 @@ def compare_decimal128(object values, str op not None, object literal):
     cdef Comparison how = _comparison(op)
     cdef Lane lane = new_lane(view.length)
     cdef Decimal128 number = Decimal128(0, 0)
-    cdef list parts = view.format.split(b",")
-    if not parts[0].startswith(b"d:") or (len(parts) == 3 and parts[2] != b"128"):
-        raise wrong_format("decimal128", view.format)
+    check_decimal128(view)
     if _beyond(literal, 128):
         how.loop = ALWAYS if literal > 0 and how.loop != EQUAL else NEVER
     else:
@@ -176,15 +141,14 @@ def compare_columns_int64(object left, object right, str op not None):
 
 cdef Comparison _comparison(str op) except *:
     cdef Comparison how
+    check_operator(op)
     how.flip = op in ("gt", "ge", "ne")
     if op in ("lt", "ge"):
         how.loop = LESS
     elif op in ("le", "gt"):
         how.loop = LESS_EQUAL
-    elif op in ("eq", "ne"):
-        how.loop = EQUAL
     else:
-        raise ValueError(f"no operator {op!r}; there are lt, le, gt, ge, eq, ne")
+        how.loop = EQUAL
     return how
 
 

@@ -9,17 +9,15 @@ from libc.stdint cimport INT64_MAX, UINT64_MAX, int32_t, int64_t, uint8_t, uint3
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from deltaskip.kernels.arrow cimport BinaryView, binary_view, check
-from deltaskip.kernels.lane cimport Lane, is_valid, keep_missing, new_lane, no_nulls, same_length
+from deltaskip.kernels.arrow cimport BinaryView, binary_view, check, is_valid
+from deltaskip.kernels.byte_order cimport byteswap64, first_eight, kept_orders, order_of_bytes
+from deltaskip.kernels.lane cimport Lane, keep_missing, new_lane, no_nulls, same_length
 
 cdef struct Strings:
     const int32_t* offsets32
     const int64_t* offsets64
     const uint8_t* data
     int64_t last
-
-cdef extern from *:
-    uint64_t byteswap64 "__builtin_bswap64"(uint64_t word) noexcept nogil
 
 
 def compare_binary(object values, str op not None, bytes literal not None):
@@ -29,7 +27,7 @@ def compare_binary(object values, str op not None, bytes literal not None):
     """
     cdef BinaryView view = binary_view(values)
     cdef uint8_t[3] kept
-    _kept_orders(op, kept)
+    kept_orders(op, kept)
     cdef Lane lane = new_lane(view.length)
     cdef Strings strings = _strings(view)
     cdef const uint8_t* text = <const uint8_t*>PyBytes_AsString(literal)
@@ -89,16 +87,6 @@ def in_range_binary(object mins, object maxs, object points, object cut_from=Non
     return lane
 
 
-cdef int _kept_orders(str op, uint8_t* kept) except -1:
-    """What a value below, equal to and above the literal gives."""
-    if op not in ("lt", "le", "gt", "ge", "eq", "ne"):
-        raise ValueError(f"no operator {op!r}; there are lt, le, gt, ge, eq, ne")
-    kept[0] = op in ("lt", "le", "ne")
-    kept[1] = op in ("le", "ge", "eq")
-    kept[2] = op in ("gt", "ge", "ne")
-    return 0
-
-
 cdef Strings _strings(BinaryView view) noexcept nogil:
     cdef Strings strings = Strings(view.offsets32, view.offsets64, view.data, 0)
     if view.length > 0:
@@ -110,31 +98,16 @@ cdef inline int64_t _at(Strings s, int64_t i) noexcept nogil:
     return s.offsets32[i] if s.offsets64 == NULL else s.offsets64[i]
 
 
-cdef inline int _order(const uint8_t* a, int64_t a_size, const uint8_t* b, int64_t b_size) noexcept nogil:
-    """-1, 0 or 1 as `a` is below, equal to or above `b`."""
-    cdef int64_t shared = a_size if a_size < b_size else b_size
-    cdef int order = memcmp(a, b, shared) if shared > 0 else 0
-    if order == 0:
-        return (a_size > b_size) - (a_size < b_size)
-    return (order > 0) - (order < 0)
-
-
 cdef inline uint64_t _head(const uint8_t* text, int64_t size, bint readable) noexcept nogil:
     """The first eight bytes as a number that orders as they do, zeros behind a shorter text.
 
     readable: eight bytes may be read at `text` whatever its size.
     """
-    cdef uint64_t word = 0
-    if size <= 0:
-        return 0
-    if size >= 8:
-        memcpy(&word, text, 8)
-        return byteswap64(word)
-    if readable:
+    cdef uint64_t word
+    if readable and 0 < size < 8:
         memcpy(&word, text, 8)
         return (byteswap64(word) >> (64 - 8 * size)) << (64 - 8 * size)
-    memcpy(&word, text, size)
-    return byteswap64(word)
+    return first_eight(text, size)
 
 
 cdef void _compare_strings(
@@ -142,7 +115,7 @@ cdef void _compare_strings(
 ) noexcept nogil:
     """keep[i] = kept[0], [1] or [2] as value i is below, equal to or above the literal."""
     cdef int64_t i, end, start = 0
-    cdef uint64_t value_head, head = _head(literal, size, False)
+    cdef uint64_t value_head, head = first_eight(literal, size)
     # One word and a shift: as a table or a condition the compiler makes it a branch that random values mispredict.
     cdef uint32_t by_order = kept[0] | <uint32_t>kept[1] << 8 | <uint32_t>kept[2] << 16
     if n > 0:
@@ -153,7 +126,7 @@ cdef void _compare_strings(
         if value_head != head:
             keep[i] = <uint8_t>(by_order >> (<int>(value_head > head) << 4))
         else:
-            keep[i] = kept[1 + _order(s.data + start, end - start, literal, size)]
+            keep[i] = kept[1 + order_of_bytes(s.data + start, end - start, literal, size)]
         start = end
 
 
@@ -172,7 +145,7 @@ cdef bint _strings_ascending(Strings points, int64_t n) noexcept nogil:
     cdef int64_t i, a, b
     for i in range(1, n):
         a, b = _at(points, i - 1), _at(points, i)
-        if _order(points.data + a, b - a, points.data + b, _at(points, i + 1) - b) > 0:
+        if order_of_bytes(points.data + a, b - a, points.data + b, _at(points, i + 1) - b) > 0:
             return False
     return True
 
@@ -198,7 +171,7 @@ cdef int64_t _first_string(
     while left < right:
         middle = left + ((right - left) >> 1)
         start = _at(points, middle)
-        if _order(points.data + start, _at(points, middle + 1) - start, low, low_size) < 0:
+        if order_of_bytes(points.data + start, _at(points, middle + 1) - start, low, low_size) < 0:
             left = middle + 1
         else:
             right = middle
@@ -222,7 +195,7 @@ cdef int _strings_in_range(
         return -1
     for i in range(size):
         start = _at(points, i)
-        heads[i] = _head(points.data + start, _at(points, i + 1) - start, False)
+        heads[i] = first_eight(points.data + start, _at(points, i + 1) - start)
     for i in range(mins.length):
         first = 0
         if is_valid(mins.validity, mins.offset + i):
@@ -241,7 +214,7 @@ cdef int _strings_in_range(
         length = _at(high, i + 1) - start
         point = _at(points, first)
         point_size = _at(points, first + 1) - point
-        keep[i] = _order(points.data + point, point_size, high.data + start, length) <= 0 or (
+        keep[i] = order_of_bytes(points.data + point, point_size, high.data + start, length) <= 0 or (
             cut_from <= length <= point_size
             and (length == 0 or memcmp(points.data + point, high.data + start, length) == 0)
         )

@@ -12,12 +12,11 @@ from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64
 from libc.string cimport memcpy, memset
 
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check
+from deltaskip.kernels.byte_order cimport byteswap32
 from deltaskip.kernels.lane cimport Lane, new_lane
-from deltaskip.kernels.roaring_encode cimport row_indexes
+from deltaskip.kernels.roaring_encode cimport ARRAY_LIMIT, BITMAP_BYTES, NO_RUNS, OFFSETS_FROM, PORTABLE, WITH_RUNS, row_indexes
 
-from deltaskip.kernels.roaring_encode import encode
-
-__all__ = ["decode", "encode", "live_rows"]
+__all__ = ["decode", "live_rows"]
 
 cdef extern from *:
     """
@@ -27,15 +26,8 @@ cdef extern from *:
     ctypedef uint16_t unaligned16 "ds_unaligned16"
     int popcount64 "__builtin_popcountll"(uint64_t word) noexcept nogil
     int lowest_bit "__builtin_ctzll"(uint64_t word) noexcept nogil
-    uint32_t byteswap32 "__builtin_bswap32"(uint32_t word) noexcept nogil
 
-cdef uint32_t PORTABLE = 1681511377
 cdef uint32_t NATIVE = 1681511376
-cdef uint32_t NO_RUNS = 12346
-cdef uint32_t WITH_RUNS = 12347
-cdef int64_t OFFSETS_FROM = 4
-cdef int64_t ARRAY_LIMIT = 4096
-cdef int64_t BITMAP_BYTES = 8192
 cdef int64_t FIRST_ROWS = 1 << 24
 
 cdef enum Fault:

@@ -4,35 +4,21 @@ Stretches without nulls go through loops that the compiler vectorises; an array 
 """
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t, uintptr_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport BinaryView, PrimitiveView, binary_view, primitive_view
-from deltaskip.kernels.lane cimport Lane, integer_width, is_valid, new_lane, wide_void, wrong_format
-
-ctypedef fused integer_t:
-    int8_t
-    int16_t
-    int32_t
-    int64_t
+from deltaskip.kernels.arrow cimport (
+    BinaryView, Decimal128, PrimitiveView, binary_view, check_decimal128, is_valid, primitive_view
+)
+from deltaskip.kernels.byte_order cimport first_eight, order_of_bytes
+from deltaskip.kernels.lane cimport Lane, integer_t, integer_width, new_lane, real_t, wide_void, wrong_format
 
 cdef enum:
     LONG_STRETCH = 1024
-
-ctypedef fused real_t:
-    float
-    double
-
-cdef struct Decimal128:
-    uint64_t low
-    int64_t high
 
 cdef struct RealExtremes:
     double least
     double greatest
     bint nan
-
-cdef extern from *:
-    uint64_t byteswap64 "__builtin_bswap64"(uint64_t word) noexcept nogil
 
 
 def integer_extremes(object values):
@@ -89,8 +75,7 @@ def decimal_extremes(object values):
     cdef PrimitiveView view = primitive_view(values)
     cdef Decimal128 least, greatest
     cdef bint some
-    if not view.format.startswith(b"d:") or view.format.count(b",") != 1:
-        raise wrong_format("decimal128", view.format)
+    check_decimal128(view)
     with nogil:
         some = _decimals(<const Decimal128*>view.values, view, &least, &greatest)
     if not some:
@@ -308,21 +293,6 @@ cdef bint _decimals(
     return some
 
 
-cdef inline uint64_t _first_bytes(const uint8_t* text, int64_t size) noexcept nogil:
-    """The first eight bytes as a number that orders as they do, short texts filled with zeros."""
-    cdef uint64_t word = 0
-    memcpy(&word, text, 8 if size >= 8 else size)
-    return byteswap64(word)
-
-
-cdef inline int _order(const uint8_t* a, int64_t a_size, const uint8_t* b, int64_t b_size) noexcept nogil:
-    cdef int64_t shared = a_size if a_size < b_size else b_size
-    cdef int order = memcmp(a, b, shared) if shared > 0 else 0
-    if order != 0:
-        return order
-    return (a_size > b_size) - (a_size < b_size)
-
-
 cdef int _strings(BinaryView view, int64_t* least, int64_t* greatest) noexcept nogil:
     """Most values are told from both extremes by their first eight bytes."""
     cdef int64_t i, start, size, low_start = 0, low_size = 0, high_start = 0, high_size = 0
@@ -334,16 +304,16 @@ cdef int _strings(BinaryView view, int64_t* least, int64_t* greatest) noexcept n
             continue
         start = view.start(i)
         size = view.end(i) - start
-        word = _first_bytes(data + start, size)
+        word = first_eight(data + start, size)
         if least[0] < 0:
             least[0] = greatest[0] = i
             low = high = word
             low_start = high_start = start
             low_size = high_size = size
             continue
-        if word < low or (word == low and _order(data + start, size, data + low_start, low_size) < 0):
+        if word < low or (word == low and order_of_bytes(data + start, size, data + low_start, low_size) < 0):
             least[0], low, low_start, low_size = i, word, start, size
-        elif word > high or (word == high and _order(data + start, size, data + high_start, high_size) > 0):
+        elif word > high or (word == high and order_of_bytes(data + start, size, data + high_start, high_size) > 0):
             greatest[0], high, high_start, high_size = i, word, start, size
     return 0
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
-from deltaskip.kernels.arrow cimport ByteBuffer, check
+from deltaskip.kernels.arrow cimport ByteBuffer, check, zeros
 from deltaskip.kernels.json_cursor cimport Text, append_text, first_bit
 
 cdef enum:
@@ -123,11 +123,10 @@ cdef class TextMap:
 
     cdef object entries_array(self):
         """The entries of all maps as Arrow's struct<key, value>."""
-        cdef ByteBuffer there = ByteBuffer()
-        cdef uint8_t* out = _zeros(there, (self.entries + 7) // 8)
+        cdef ByteBuffer there = zeros((self.entries + 7) // 8)
         cdef int32_t i
         for i in range(self.entries):
-            out[i >> 3] |= self.value_there.data[i] << (i & 7)
+            there.data[i >> 3] |= self.value_there.data[i] << (i & 7)
         keys = pa.Array.from_buffers(
             pa.string(), self.entries, [None, pa.py_buffer(self.key_ends), pa.py_buffer(self.keys)], 0
         )
@@ -278,18 +277,10 @@ cdef object _column(FileRows rows, str name, object type):
     return pa.Array.from_buffers(type, rows.length, [validity, pa.py_buffer(lane)], children=[entries])
 
 
-cdef uint8_t* _zeros(ByteBuffer buffer, int64_t size) except NULL:
-    """Give the empty buffer `size` zero bytes."""
-    check(buffer.reserve(size + 1))
-    memset(buffer.data, 0, size)
-    buffer.size = size
-    return buffer.data
-
-
 cdef object _bitmap(FileRows rows, int flag):
-    cdef ByteBuffer bitmap = ByteBuffer()
+    cdef ByteBuffer bitmap = zeros((rows.length + 7) // 8)
     cdef const uint32_t* flags = <const uint32_t*>rows.flags.data
-    cdef uint8_t* out = _zeros(bitmap, (rows.length + 7) // 8)
+    cdef uint8_t* out = bitmap.data
     cdef int64_t i
     for i in range(rows.length):
         out[i >> 3] |= (flags[i] >> flag & 1) << (i & 7)
@@ -298,8 +289,8 @@ cdef object _bitmap(FileRows rows, int flag):
 
 cdef object _narrow(ByteBuffer longs, int64_t length):
     """The int64 lane as int32; every value is known to fit."""
-    cdef ByteBuffer ints = ByteBuffer()
-    cdef int32_t* out = <int32_t*>_zeros(ints, length * 4)
+    cdef ByteBuffer ints = zeros(length * 4)
+    cdef int32_t* out = <int32_t*>ints.data
     cdef int64_t i
     for i in range(length):
         out[i] = <int32_t>(<int64_t*>longs.data)[i]

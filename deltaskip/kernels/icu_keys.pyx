@@ -6,13 +6,13 @@ from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 
-from deltaskip.kernels.arrow cimport NO_MEMORY, BinaryView, ByteBuffer, binary_view
+from deltaskip.kernels.arrow cimport NO_MEMORY, BinaryView, ByteBuffer, binary_view, is_valid
 from deltaskip.kernels.icu_library cimport IcuCollator
 from deltaskip.kernels.icu_ascii cimport LONGEST_ASCII, AsciiKeys, ascii_keys
 from deltaskip.kernels.icu_texts cimport (
-    ICU_FAILED, TOO_LONG, Text, Texts, check_icu, text_at, texts_of, validity_of
+    ICU_FAILED, TOO_LONG, Texts, check_icu, text_at, texts_of, validity_of
 )
-from deltaskip.kernels.lane cimport is_valid
+from deltaskip.kernels.utf8 cimport Text
 
 # A key is written where it ends up if so much room is there; most are 1.5 times as long as their text.
 cdef int64_t KEY_ROOM = 512

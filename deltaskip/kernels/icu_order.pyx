@@ -10,13 +10,13 @@ import pyarrow as pa
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view
+from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, is_valid
 from deltaskip.kernels.icu_library cimport IcuCollator
 from deltaskip.kernels.icu_first_characters cimport FirstOrders, first_orders
 from deltaskip.kernels.icu_texts cimport (
-    ICU_FAILED, TOO_LONG, Text, Texts, check_icu, text_at, text_of, texts_of, validity_of
+    ICU_FAILED, TOO_LONG, Texts, check_icu, text_at, text_of, texts_of, validity_of
 )
-from deltaskip.kernels.lane cimport is_valid
+from deltaskip.kernels.utf8 cimport Text
 
 cdef enum:
     UNDECIDED = 2

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from deltaskip.kernels.arrow cimport BinaryView
+from deltaskip.kernels.utf8 cimport Text, trimmed
 
 cdef enum:
     TOO_LONG = -2
@@ -18,18 +19,6 @@ cdef struct Texts:
     int64_t length
     bint trim
 
-cdef struct Text:
-    const uint8_t* data
-    int64_t size
-
-
-cdef inline Text trimmed(const uint8_t* data, int64_t size, bint rtrim) noexcept nogil:
-    """Spark's RTRIM: bytes 0x20 at the end do not count, and no other white space."""
-    if rtrim:
-        while size > 0 and data[size - 1] == 0x20:
-            size -= 1
-    return Text(data, size)
-
 
 cdef inline Text text_at(const Texts* texts, int64_t i) noexcept nogil:
     cdef int64_t start, end
@@ -37,7 +26,8 @@ cdef inline Text text_at(const Texts* texts, int64_t i) noexcept nogil:
         start, end = texts.offsets32[i], texts.offsets32[i + 1]
     else:
         start, end = texts.offsets64[i], texts.offsets64[i + 1]
-    return trimmed(texts.data + start, end - start, texts.trim)
+    cdef Text text = Text(texts.data + start, end - start)
+    return trimmed(text) if texts.trim else text
 
 
 cdef Texts texts_of(BinaryView view, bint rtrim)

@@ -8,18 +8,10 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from deltaskip.kernels.arrow cimport PrimitiveView, primitive_view
-from deltaskip.kernels.lane cimport Lane, is_valid, new_lane, no_nulls, pair_width, same_length, wrong_format
-
-ctypedef fused integer_t:
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-
-ctypedef fused real_t:
-    float
-    double
+from deltaskip.kernels.arrow cimport PrimitiveView, is_valid, primitive_view
+from deltaskip.kernels.lane cimport (
+    Lane, integer_t, new_lane, no_nulls, pair_width, real_t, same_length, wrong_format
+)
 
 
 def in_range_int64(object mins, object maxs, object points):

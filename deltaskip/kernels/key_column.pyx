@@ -8,14 +8,12 @@ from libc.stdint cimport UINT64_MAX, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from deltaskip.kernels.arrow cimport BinaryView, binary_view
-from deltaskip.kernels.lane cimport Lane, is_valid, keep_missing, new_lane, wide_void
+from deltaskip.kernels.arrow cimport BinaryView, binary_view, is_valid
+from deltaskip.kernels.byte_order cimport first_eight, kept_orders, order_of_bytes
+from deltaskip.kernels.lane cimport Lane, keep_missing, new_lane, wide_void
 
 cdef enum:
     TIE = 2
-
-cdef extern from *:
-    uint64_t byteswap64 "__builtin_bswap64"(uint64_t word) noexcept nogil
 
 
 cdef class KeyColumn:
@@ -54,11 +52,7 @@ cdef class KeyColumn:
         cdef uint8_t[3] by_order
         cdef const uint8_t* text
         cdef int64_t size
-        if op not in ("lt", "le", "gt", "ge", "eq", "ne"):
-            raise ValueError(f"no operator {op!r}; there are lt, le, gt, ge, eq, ne")
-        by_order[0] = op in ("lt", "le", "ne")
-        by_order[1] = op in ("le", "ge", "eq")
-        by_order[2] = op in ("gt", "ge", "ne")
+        kept_orders(op, by_order)
         lane = new_lane(self.view.length)
         text, size = <const uint8_t*>PyBytes_AsString(key), PyBytes_Size(key)
         with nogil:
@@ -106,23 +100,13 @@ cdef int64_t _same(const uint8_t* a, const uint8_t* b, int64_t limit) noexcept n
     return i
 
 
-cdef inline uint64_t _word(const uint8_t* text, int64_t size) noexcept nogil:
-    """The first eight bytes as a number that orders as they do, zeros behind a shorter text."""
-    cdef uint64_t word = 0
-    if size >= 8:
-        memcpy(&word, text, 8)
-    elif size > 0:
-        memcpy(&word, text, size)
-    return byteswap64(word)
-
-
 cdef void _fill(BinaryView view, int64_t shared, uint64_t* words) noexcept nogil:
     cdef int64_t i, start
     for i in range(view.length):
         words[i] = 0
         if is_valid(view.validity, view.offset + i):
             start = view.start(i) + shared
-            words[i] = _word(view.data + start, view.end(i) - start)
+            words[i] = first_eight(view.data + start, view.end(i) - start)
 
 
 cdef void _orders(
@@ -141,13 +125,13 @@ cdef void _orders(
     if order == 0 and (size > shared or not prefix):
         if prefix and size - shared < 8:
             mask = ~(UINT64_MAX >> (8 * (size - shared)))
-        _by_word(words, view.length, _word(key + shared, size - shared), mask, by_order, out)
+        _byfirst_eight(words, view.length, first_eight(key + shared, size - shared), mask, by_order, out)
         _break_ties(view, shared, key, size, prefix, by_order, out)
         return
     memset(out, by_order[(order > 0) - (order < 0) + 1], view.length)
 
 
-cdef wide_void _by_word(
+cdef wide_void _byfirst_eight(
     const uint64_t* words, int64_t n, uint64_t word, uint64_t mask, const uint8_t* by_order, uint8_t* out
 ) noexcept nogil:
     cdef int64_t i
@@ -160,7 +144,7 @@ cdef void _break_ties(
     BinaryView view, int64_t shared, const uint8_t* key, int64_t size, bint prefix, const uint8_t* by_order,
     uint8_t* out
 ) noexcept nogil:
-    cdef int64_t start, length, common, i, n = view.length
+    cdef int64_t start, length, i, n = view.length
     cdef int order
     cdef const uint8_t* tie = <const uint8_t*>memchr(out, TIE, n)
     while tie != NULL:
@@ -171,9 +155,6 @@ cdef void _break_ties(
             length = view.end(i) - start
             if prefix and length > size:
                 length = size
-            common = length if length < size else size
-            order = memcmp(view.data + start, key, common) if common > 0 else 0
-            if order == 0:
-                order = (length > size) - (length < size)
-        out[i] = by_order[(order > 0) - (order < 0) + 1]
+            order = order_of_bytes(view.data + start, length, key, size)
+        out[i] = by_order[order + 1]
         tie = <const uint8_t*>memchr(out + i + 1, TIE, n - i - 1)

@@ -1,6 +1,6 @@
 """The keep lane, one byte a row: 1 keep, 0 drop; and the checks of columns that make one."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 from deltaskip.kernels.arrow cimport PrimitiveView
 
@@ -18,15 +18,22 @@ cdef extern from *:
     ctypedef void wide_void "DS_WIDE"
 
 
+ctypedef fused integer_t:
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+
+
+ctypedef fused real_t:
+    float
+    double
+
+
 cdef class Lane:
     """Owns `n` bytes. Any byte but 0 keeps, so a stray value can only keep too much."""
     cdef uint8_t* keep
     cdef int64_t n
-
-
-cdef inline bint is_valid(const uint8_t* validity, int64_t position) noexcept nogil:
-    """Bit `position` of a bitmap; a NULL bitmap has all bits set."""
-    return validity == NULL or (validity[position >> 3] >> (position & 7)) & 1
 
 
 cdef Lane new_lane(int64_t n)

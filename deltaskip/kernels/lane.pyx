@@ -11,15 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, check, primitive_view
-
-
-cdef extern from *:
-    """
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-    #error "keep lanes need a little-endian machine"
-    #endif
-    """
+from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, check, is_valid, primitive_view
 
 
 cdef uint64_t ONES = 0x0101010101010101ULL

@@ -3,9 +3,8 @@
 import pyarrow as pa
 
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, check, primitive_view
+from deltaskip.kernels.arrow cimport ByteBuffer, PrimitiveView, primitive_view, zeros
 from deltaskip.kernels.json_cursor cimport Text, append_text
 from deltaskip.kernels.json_number cimport plain_int64, short_double
 
@@ -13,12 +12,12 @@ from deltaskip.kernels.json_number cimport plain_int64, short_double
 cdef class LeafColumn:
     def __cinit__(self, int64_t rows):
         self.rows = rows
-        self.kinds = _zeros(rows)
-        self.there = _zeros((rows + 7) // 8)
-        self.values = _zeros((rows + 1) * 8)
+        self.kinds = zeros(rows)
+        self.there = zeros((rows + 7) // 8)
+        self.values = zeros((rows + 1) * 8)
         self.text = ByteBuffer()
         self.doubts = ByteBuffer()
-        self.doubt_ends = _zeros(8)
+        self.doubt_ends = zeros(8)
 
     cdef int put(self, int64_t row, Wanted wanted, Kind kind, Text* text) noexcept nogil:
         """Set one item: 0, or -1 when memory is out."""
@@ -67,11 +66,3 @@ cdef class LeafColumn:
         for i in range(n):
             (<double*>self.values.data)[(<int64_t*>self.doubts.data)[i]] = (<const double*>doubles.values)[i]
         return 0
-
-
-cdef ByteBuffer _zeros(int64_t size):
-    cdef ByteBuffer buffer = ByteBuffer()
-    check(buffer.reserve(size + 1))
-    memset(buffer.data, 0, size)
-    buffer.size = size
-    return buffer

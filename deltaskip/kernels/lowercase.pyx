@@ -12,8 +12,8 @@ from libc.string cimport memcpy, memset
 
 import pyarrow as pa
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check
-from deltaskip.kernels.lane cimport is_valid, wide_void
+from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, validity_buffer
+from deltaskip.kernels.lane cimport wide_void
 from deltaskip.kernels.lowercase_text cimport (
     CAPITAL_I_DOT, GROWTH, Folding, Key, key_head, lower_byte, lower_text, order_of, set_key,
 )
@@ -87,7 +87,7 @@ def lower_keys(object values, LowercaseTable table, bint trim=False):
     with nogil:
         code = _keys(view, &folding, offsets, data)
     check(code)
-    buffers = [_validity(view), pa.py_buffer(offsets), pa.py_buffer(data)]
+    buffers = [validity_buffer(view.validity, view.offset, view.length), pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), view.length, buffers)
 
 
@@ -111,7 +111,7 @@ def compare_lower(object values, bytes literal not None, LowercaseTable table, b
         free(key.data)
     check(code)
     out.size = view.length
-    return pa.Array.from_buffers(pa.int8(), view.length, [_validity(view), pa.py_buffer(out)])
+    return pa.Array.from_buffers(pa.int8(), view.length, [validity_buffer(view.validity, view.offset, view.length), pa.py_buffer(out)])
 
 
 def extremes_lower(object values, LowercaseTable table, bint trim=False):
@@ -144,21 +144,6 @@ cdef Folding _folding(LowercaseTable table, bint trim) noexcept:
     if table is None:
         return Folding(NULL, NULL, NULL, NULL, trim)
     return Folding(&table.page_of[0], table.pages, &table.pairs[0], &table.unchanged[0], trim)
-
-
-cdef object _validity(BinaryView view):
-    """The view's validity bitmap from bit 0 on, None where nothing is null."""
-    cdef int64_t i, size = (view.length + 7) >> 3
-    cdef ByteBuffer out
-    if view.validity == NULL or view.length == 0:
-        return None
-    out = ByteBuffer.__new__(ByteBuffer)
-    check(out.reserve(size))
-    memset(out.data, 0, size)
-    for i in range(view.length):
-        out.data[i >> 3] |= <uint8_t>(is_valid(view.validity, view.offset + i) << (i & 7))
-    out.size = size
-    return pa.py_buffer(out)
 
 
 cdef Strings _strings(BinaryView view) noexcept nogil:

@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from deltaskip.kernels.byte_order cimport byteswap64, order_of_bytes
 from deltaskip.kernels.utf8 cimport Text, decode, encode, trimmed
 
 cdef extern from *:
@@ -14,7 +15,6 @@ cdef extern from *:
     #define DS_HIGH_BITS 0x8080808080808080ULL
     """
     const uint64_t HIGH_BITS "DS_HIGH_BITS"
-    uint64_t byteswap64 "__builtin_bswap64"(uint64_t word) noexcept nogil
     int trailing_zeros "__builtin_ctzll"(uint64_t word) noexcept nogil
 
 
@@ -178,14 +178,6 @@ cdef inline uint64_t key_head(Text text, const uint8_t* end, const Folding* fold
     return byteswap64(lower_word(word)) if word & HIGH_BITS == 0 else key_head_beyond_ascii(text, end, folding)
 
 
-cdef inline int byte_order(const uint8_t* a, int64_t a_size, const uint8_t* b, int64_t b_size) noexcept nogil:
-    cdef int64_t shared = a_size if a_size < b_size else b_size
-    cdef int order = memcmp(a, b, shared) if shared > 0 else 0
-    if order == 0:
-        return (a_size > b_size) - (a_size < b_size)
-    return (order > 0) - (order < 0)
-
-
 cdef inline int order_to(Text text, const uint8_t* end, const Key* key, const Folding* folding) noexcept nogil:
     """-1, 0 or 1 as the key of `text` is below, equal to or above `key`; stops at the first byte that tells."""
     cdef int64_t at = 0, told = 0, shared
@@ -193,7 +185,7 @@ cdef inline int order_to(Text text, const uint8_t* end, const Key* key, const Fo
     cdef uint8_t[4] lowered
     cdef int size, order
     if folding.pages == NULL:
-        return byte_order(text.data, text.size, key.data, key.size)
+        return order_of_bytes(text.data, text.size, key.data, key.size)
     while at < text.size:
         if at + 8 <= text.size and told + 8 <= key.size:
             memcpy(&word, text.data + at, 8)

@@ -5,7 +5,7 @@ import pyarrow as pa
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check
+from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, validity_buffer
 
 # 1 where a byte is its own RFC 3986 path character and has no meaning to a normalisation: letters, digits, "-_=",
 # 2 for "/", 3 for ".".
@@ -59,10 +59,7 @@ def prefixed(bytes prefix, object values):
         if code == 0:
             _prefix(view, head, head_size, data, offsets)
     check(code)
-    nulls = values.buffers()[0] if view.validity != NULL and view.offset == 0 else None
-    if view.validity != NULL and nulls is None:
-        values = pa.concat_arrays([values])
-        nulls = values.buffers()[0]
+    nulls = validity_buffer(view.validity, view.offset, view.length)
     return pa.Array.from_buffers(pa.string(), view.length, [nulls, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
@@ -86,7 +83,7 @@ cdef void _prefix(
     cdef int32_t* ends = <int32_t*>offsets.data
     ends[0] = 0
     for i in range(view.length):
-        if view.is_valid(i):
+        if is_valid(view.validity, view.offset + i):
             start = view.start(i)
             size = view.end(i) - start
             memcpy(data.data + position, head, head_size)

@@ -10,12 +10,6 @@ from libc.string cimport memset
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check, primitive_view
 from deltaskip.kernels.lane cimport no_nulls, wrong_format
 
-cdef uint64_t PORTABLE = 1681511377
-cdef uint64_t NO_RUNS = 12346
-cdef uint64_t WITH_RUNS = 12347
-cdef int64_t OFFSETS_FROM = 4
-cdef int64_t ARRAY_LIMIT = 4096
-cdef int64_t BITMAP_BYTES = 8192
 
 cdef struct Container:
     int64_t first

@@ -10,7 +10,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check
+from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid
 from deltaskip.kernels.byte_masks cimport same_bytes
 from deltaskip.kernels.json_cursor cimport (
     MAX_DEPTH, SYNTAX, Cursor, Text, read_key, scan_string, skip_brackets, skip_scalar, skip_space, skip_value,
@@ -166,7 +166,7 @@ cdef class KeyTree:
             self.readable = texts.data + texts.end(texts.length - 1)
         for row in range(texts.length):
             code = 0
-            if texts.is_valid(row):
+            if is_valid(texts.validity, texts.offset + row):
                 self.cursor.at = texts.data + texts.start(row)
                 self.cursor.end = texts.data + texts.end(row)
                 self.cursor.depth = 0

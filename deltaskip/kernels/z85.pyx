@@ -4,8 +4,7 @@ from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-cdef extern from *:
-    uint32_t byteswap32 "__builtin_bswap32"(uint32_t word) noexcept nogil
+from deltaskip.kernels.byte_order cimport byteswap32
 
 cdef uint8_t[256] DIGITS
 cdef bytes ALPHABET = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"

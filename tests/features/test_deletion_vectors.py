@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from deltaskip.actions import DELETION_VECTOR, DeletionVectorDescriptor
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
 from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector, read_deletion_vectors
-from deltaskip.kernels.deletion_vector import encode
+from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
 from tests import corpus
 

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.kernels import compare
+from deltaskip.kernels.compare import compare_columns_int64, compare_decimal128, compare_double, compare_int64
+from deltaskip.kernels.compare_binary import compare_binary, in_range_binary, max_may_reach
+from deltaskip.kernels.in_range import in_range_double, in_range_int64
 from tests.kernels import compare_twin
 
 OPS = st.sampled_from(sorted(compare_twin.OPERATORS))
@@ -41,16 +43,14 @@ def with_nulls(values: st.SearchStrategy[Any], size: int = 60) -> st.SearchStrat
 FLOATS = st.one_of(
     st.sampled_from([math.nan, -math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, -5e-324, 1.0, -1.0]), st.floats()
 )
-TEXTS = st.one_of(
-    st.binary(max_size=20), st.text("ab\x00\xff", max_size=12).map(lambda s: s.encode("latin-1"))
-)
+TEXTS = st.one_of(st.binary(max_size=20), st.text("ab\x00\xff", max_size=12).map(lambda s: s.encode("latin-1")))
 
 
 @given(st.data(), st.sampled_from(list(WIDTHS)), OPS, SKIPS)
 def test_integers_of_every_width_compare_like_the_twin(data: st.DataObject, kind, op: str, skip: int) -> None:
     values = data.draw(with_nulls(integers(WIDTHS[kind])))
     literal = data.draw(st.one_of(integers(WIDTHS[kind]), integers(70), given_or_zero(values)))
-    assert list(bytes(compare.compare_int64(sliced(values, kind, skip), op, literal))) == compare_twin.compare(
+    assert list(bytes(compare_int64(sliced(values, kind, skip), op, literal))) == compare_twin.compare(
         values, op, literal
     )
 
@@ -62,18 +62,18 @@ def test_timestamps_of_any_unit_compare_by_their_number(
     expected = compare_twin.compare(values, op, literal)
     for zone in (None, "UTC"):
         array = sliced(values, pa.int64(), skip).view(pa.timestamp(unit, zone))
-        assert list(bytes(compare.compare_int64(array, op, literal))) == expected
+        assert list(bytes(compare_int64(array, op, literal))) == expected
 
 
 @given(with_nulls(integers(32)), OPS, integers(33))
 def test_dates_compare_by_their_day(values: list[int | None], op: str, literal: int) -> None:
     array = pa.array(values, pa.int32()).view(pa.date32())
-    assert list(bytes(compare.compare_int64(array, op, literal))) == compare_twin.compare(values, op, literal)
+    assert list(bytes(compare_int64(array, op, literal))) == compare_twin.compare(values, op, literal)
 
 
 @given(with_nulls(st.booleans(), 100), OPS, st.integers(-1, 2), SKIPS)
 def test_booleans_compare_as_zero_and_one(values: list[bool | None], op: str, literal: int, skip: int) -> None:
-    lane = compare.compare_int64(sliced(values, pa.bool_(), skip), op, literal)
+    lane = compare_int64(sliced(values, pa.bool_(), skip), op, literal)
     assert list(bytes(lane)) == compare_twin.compare(values, op, literal)
 
 
@@ -84,7 +84,7 @@ def test_a_literal_beyond_the_type_compares_like_any_other_number(kind, op: str,
     high = (1 << (WIDTHS[kind] - 1)) - 1
     values = [-high - 1, 0, None, high]
     for literal in (high + beyond, -high - 1 - beyond):
-        assert list(bytes(compare.compare_int64(pa.array(values, kind), op, literal))) == compare_twin.compare(
+        assert list(bytes(compare_int64(pa.array(values, kind), op, literal))) == compare_twin.compare(
             values, op, literal
         )
 
@@ -96,7 +96,7 @@ def test_doubles_and_floats_compare_in_sparks_order(data: st.DataObject, single:
         values = [None if v is None else narrowed(v) for v in values]
     literal = data.draw(st.one_of(FLOATS, st.sampled_from([0.0 if v is None else v for v in values] or [0.0])))
     array = sliced(values, pa.float32() if single else pa.float64(), skip)
-    assert list(bytes(compare.compare_double(array, op, literal))) == compare_twin.compare(
+    assert list(bytes(compare_double(array, op, literal))) == compare_twin.compare(
         values, op, literal, compare_twin.spark_order
     )
 
@@ -117,17 +117,15 @@ def test_decimals_compare_by_their_unscaled_number(data: st.DataObject, op: str,
     values = data.draw(with_nulls(unscaled, 30))
     literal = data.draw(st.one_of(unscaled, integers(128), integers(140), given_or_zero(values)))
     exact = Context(prec=40)
-    array = sliced(
-        [None if v is None else exact.scaleb(Decimal(v), -7) for v in values], pa.decimal128(38, 7), skip
-    )
-    assert list(bytes(compare.compare_decimal128(array, op, literal))) == compare_twin.compare(values, op, literal)
+    array = sliced([None if v is None else exact.scaleb(Decimal(v), -7) for v in values], pa.decimal128(38, 7), skip)
+    assert list(bytes(compare_decimal128(array, op, literal))) == compare_twin.compare(values, op, literal)
 
 
 @given(st.data(), OPS, SKIPS, st.sampled_from([pa.binary(), pa.large_binary()]))
 def test_bytes_compare_unsigned_with_prefixes_below(data: st.DataObject, op: str, skip: int, kind) -> None:
     values = data.draw(with_nulls(TEXTS))
     literal = data.draw(st.one_of(TEXTS, st.sampled_from([v or b"" for v in values] or [b""])))
-    assert list(bytes(compare.compare_binary(sliced(values, kind, skip), op, literal))) == compare_twin.compare(
+    assert list(bytes(compare_binary(sliced(values, kind, skip), op, literal))) == compare_twin.compare(
         values, op, literal
     )
 
@@ -135,7 +133,7 @@ def test_bytes_compare_unsigned_with_prefixes_below(data: st.DataObject, op: str
 @given(with_nulls(st.text(max_size=12)), OPS, st.text(max_size=12), st.sampled_from([pa.string(), pa.large_string()]))
 def test_strings_compare_by_their_utf8_bytes(values: list[str | None], op: str, literal: str, kind) -> None:
     raw = [None if v is None else v.encode() for v in values]
-    lane = compare.compare_binary(pa.array(values, kind), op, literal.encode())
+    lane = compare_binary(pa.array(values, kind), op, literal.encode())
     assert list(bytes(lane)) == compare_twin.compare(raw, op, literal.encode())
 
 
@@ -144,7 +142,7 @@ def test_a_cut_bound_reaches_what_begins_with_it(data: st.DataObject, cut_from: 
     literal = data.draw(TEXTS)
     prefixes = st.integers(0, len(literal)).map(lambda n: literal[:n])
     values = data.draw(with_nulls(st.one_of(TEXTS, prefixes)))
-    lane = compare.max_may_reach(sliced(values, pa.binary(), skip), literal, cut_from, strict)
+    lane = max_may_reach(sliced(values, pa.binary(), skip), literal, cut_from, strict)
     assert list(bytes(lane)) == compare_twin.max_may_reach(values, literal, cut_from, strict)
 
 
@@ -153,7 +151,7 @@ def test_columns_compare_row_by_row(data: st.DataObject, kind, op: str, skip: in
     value = st.one_of(st.integers(-2, 2), integers(WIDTHS[kind]))
     left = data.draw(with_nulls(value))
     right = data.draw(st.lists(st.one_of(st.none(), value), min_size=len(left), max_size=len(left)))
-    lane = compare.compare_columns_int64(sliced(left, kind, skip), sliced(right, kind, 3), op)
+    lane = compare_columns_int64(sliced(left, kind, skip), sliced(right, kind, 3), op)
     assert list(bytes(lane)) == compare_twin.compare_columns(left, right, op)
 
 
@@ -162,7 +160,7 @@ def test_integer_ranges_keep_where_some_point_lies_within(data: st.DataObject, k
     value = st.one_of(st.integers(-20, 20), integers(WIDTHS[kind]))
     mins, maxs = data.draw(bounds(value))
     points = sorted(data.draw(st.lists(st.one_of(value, integers(64)), max_size=30)))
-    lane = compare.in_range_int64(sliced(mins, kind, skip), sliced(maxs, kind, 2), sliced(points, pa.int64(), skip))
+    lane = in_range_int64(sliced(mins, kind, skip), sliced(maxs, kind, 2), sliced(points, pa.int64(), skip))
     assert list(bytes(lane)) == compare_twin.in_range(mins, maxs, points)
 
 
@@ -172,21 +170,19 @@ def test_double_ranges_keep_where_some_point_lies_within(data: st.DataObject, si
     mins, maxs = data.draw(bounds(value))
     points = sorted(data.draw(st.lists(FLOATS, max_size=30)), key=compare_twin.spark_order)
     kind = pa.float32() if single else pa.float64()
-    lane = compare.in_range_double(sliced(mins, kind, skip), sliced(maxs, kind, 2), sliced(points, pa.float64(), skip))
+    lane = in_range_double(sliced(mins, kind, skip), sliced(maxs, kind, 2), sliced(points, pa.float64(), skip))
     assert list(bytes(lane)) == compare_twin.in_range(mins, maxs, points, compare_twin.spark_order)
 
 
 @given(st.data(), SKIPS, st.one_of(st.none(), st.integers(0, 6)))
-def test_binary_ranges_keep_where_some_point_lies_within(
-    data: st.DataObject, skip: int, cut_from: int | None
-) -> None:
+def test_binary_ranges_keep_where_some_point_lies_within(data: st.DataObject, skip: int, cut_from: int | None) -> None:
     points = sorted(data.draw(st.lists(TEXTS, max_size=30)))
     shared = st.tuples(st.sampled_from(points or [b"a"]), st.integers(0, 20)).map(lambda p: p[0][: p[1]])
     mins, maxs = data.draw(bounds(st.one_of(TEXTS, shared)))
     # A cut maximum below its minimum is no statistic of any file: the kernel may answer either way.
     pairs = [(a, b) for a, b in zip(mins, maxs, strict=True) if a is None or b is None or a <= b]
     mins, maxs = [p[0] for p in pairs], [p[1] for p in pairs]
-    lane = compare.in_range_binary(
+    lane = in_range_binary(
         sliced(mins, pa.binary(), skip), sliced(maxs, pa.large_binary(), 2), sliced(points, pa.binary(), skip), cut_from
     )
     assert list(bytes(lane)) == compare_twin.in_range(mins, maxs, points, cut_from=cut_from)
@@ -199,9 +195,9 @@ def bounds(value: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[list[Any], 
 
 def test_no_points_keep_no_row() -> None:
     none = pa.array([None], pa.int64())
-    assert bytes(compare.in_range_int64(none, none, pa.array([], pa.int64()))) == b"\x00"
+    assert bytes(in_range_int64(none, none, pa.array([], pa.int64()))) == b"\x00"
     text = pa.array([None], pa.string())
-    assert bytes(compare.in_range_binary(text, text, pa.array([], pa.string()))) == b"\x00"
+    assert bytes(in_range_binary(text, text, pa.array([], pa.string()))) == b"\x00"
 
 
 INTS, OTHERS, TEXT, REALS = (
@@ -215,37 +211,37 @@ INTS, OTHERS, TEXT, REALS = (
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda: compare.compare_int64(REALS, "lt", 1), TypeError),
-        (lambda: compare.compare_int64(INTS.cast(pa.uint8()), "lt", 1), TypeError),
-        (lambda: compare.compare_int64(TEXT, "lt", 1), TypeError),
-        (lambda: compare.compare_int64([1, 2], "lt", 1), TypeError),
-        (lambda: compare.compare_int64(INTS, "lt", 1.5), TypeError),
-        (lambda: compare.compare_int64(INTS, "<", 1), ValueError),
-        (lambda: compare.compare_int64(INTS, None, 1), TypeError),
-        (lambda: compare.compare_int64(TEXT.dictionary_encode(), "lt", 1), TypeError),
-        (lambda: compare.compare_double(INTS, "lt", 1.0), TypeError),
-        (lambda: compare.compare_double(REALS, "no", 1.0), ValueError),
-        (lambda: compare.compare_decimal128(INTS, "lt", 1), TypeError),
-        (lambda: compare.compare_decimal128(INTS.cast(pa.decimal256(40, 0)), "lt", 1), TypeError),
-        (lambda: compare.compare_binary(INTS, "lt", b"a"), TypeError),
-        (lambda: compare.compare_binary(TEXT, "lt", "a"), TypeError),
-        (lambda: compare.compare_binary(TEXT, "lt", None), TypeError),
-        (lambda: compare.compare_binary(TEXT, "no", b"a"), ValueError),
-        (lambda: compare.max_may_reach(INTS, b"a", 1), TypeError),
-        (lambda: compare.compare_columns_int64(INTS, OTHERS, "lt"), ValueError),
-        (lambda: compare.compare_columns_int64(INTS, INTS.cast(pa.int32()), "lt"), TypeError),
-        (lambda: compare.compare_columns_int64(REALS, REALS, "lt"), TypeError),
-        (lambda: compare.in_range_int64(INTS, OTHERS, INTS), ValueError),
-        (lambda: compare.in_range_int64(INTS, INTS, INTS.cast(pa.int32())), TypeError),
-        (lambda: compare.in_range_int64(INTS, INTS, pa.array([2, 1])), ValueError),
-        (lambda: compare.in_range_int64(INTS, INTS, pa.array([1, None])), ValueError),
-        (lambda: compare.in_range_double(REALS, REALS, pa.array([math.nan, 1.0])), ValueError),
-        (lambda: compare.in_range_double(REALS, REALS.cast(pa.float32()), REALS), TypeError),
-        (lambda: compare.in_range_double(REALS, REALS, INTS), TypeError),
-        (lambda: compare.in_range_binary(TEXT, TEXT, pa.array(["b", "a"])), ValueError),
-        (lambda: compare.in_range_binary(TEXT, TEXT, pa.array(["b", None])), ValueError),
-        (lambda: compare.in_range_binary(TEXT, TEXT[:1], TEXT), ValueError),
-        (lambda: compare.in_range_binary(TEXT, INTS, TEXT), TypeError),
+        (lambda: compare_int64(REALS, "lt", 1), TypeError),
+        (lambda: compare_int64(INTS.cast(pa.uint8()), "lt", 1), TypeError),
+        (lambda: compare_int64(TEXT, "lt", 1), TypeError),
+        (lambda: compare_int64([1, 2], "lt", 1), TypeError),
+        (lambda: compare_int64(INTS, "lt", 1.5), TypeError),
+        (lambda: compare_int64(INTS, "<", 1), ValueError),
+        (lambda: compare_int64(INTS, None, 1), TypeError),
+        (lambda: compare_int64(TEXT.dictionary_encode(), "lt", 1), TypeError),
+        (lambda: compare_double(INTS, "lt", 1.0), TypeError),
+        (lambda: compare_double(REALS, "no", 1.0), ValueError),
+        (lambda: compare_decimal128(INTS, "lt", 1), TypeError),
+        (lambda: compare_decimal128(INTS.cast(pa.decimal256(40, 0)), "lt", 1), TypeError),
+        (lambda: compare_binary(INTS, "lt", b"a"), TypeError),
+        (lambda: compare_binary(TEXT, "lt", "a"), TypeError),
+        (lambda: compare_binary(TEXT, "lt", None), TypeError),
+        (lambda: compare_binary(TEXT, "no", b"a"), ValueError),
+        (lambda: max_may_reach(INTS, b"a", 1), TypeError),
+        (lambda: compare_columns_int64(INTS, OTHERS, "lt"), ValueError),
+        (lambda: compare_columns_int64(INTS, INTS.cast(pa.int32()), "lt"), TypeError),
+        (lambda: compare_columns_int64(REALS, REALS, "lt"), TypeError),
+        (lambda: in_range_int64(INTS, OTHERS, INTS), ValueError),
+        (lambda: in_range_int64(INTS, INTS, INTS.cast(pa.int32())), TypeError),
+        (lambda: in_range_int64(INTS, INTS, pa.array([2, 1])), ValueError),
+        (lambda: in_range_int64(INTS, INTS, pa.array([1, None])), ValueError),
+        (lambda: in_range_double(REALS, REALS, pa.array([math.nan, 1.0])), ValueError),
+        (lambda: in_range_double(REALS, REALS.cast(pa.float32()), REALS), TypeError),
+        (lambda: in_range_double(REALS, REALS, INTS), TypeError),
+        (lambda: in_range_binary(TEXT, TEXT, pa.array(["b", "a"])), ValueError),
+        (lambda: in_range_binary(TEXT, TEXT, pa.array(["b", None])), ValueError),
+        (lambda: in_range_binary(TEXT, TEXT[:1], TEXT), ValueError),
+        (lambda: in_range_binary(TEXT, INTS, TEXT), TypeError),
     ],
 )
 def test_wrong_formats_lengths_and_operators_are_refused(call, error: type[Exception]) -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.kernels.deletion_vector import decode, encode, live_rows
+from deltaskip.kernels.deletion_vector import decode, live_rows
+from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
 from tests.kernels import deletion_vector_twin as twin
 
