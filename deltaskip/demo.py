@@ -1,8 +1,8 @@
-"""The main job on a table of its own: make it, prune it, read it back, compare with a full read.
+"""A demonstration on a sample table: create it, prune it, read the kept files, and compare with a full read.
 
-The table has 200 Parquet files in 10 days, and a column of names that are compared without regard to case. Its log is
-one commit whose statistics come from the files' footers, as any Delta writer would have recorded them, and, for the
-names, from the files under their collation.
+The table has 200 Parquet files in 10 date partitions, and a name column with a case-insensitive collation. Its log is
+one commit. Statistics come from the Parquet footers, as Delta writers record them; bounds of the names are computed
+under their collation.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the demo did: files and bytes kept, rows found each way, and seconds (the best of two runs each)."""
+    """Result of the demo: files and bytes kept, matching rows, and times in seconds (the better of two runs each)."""
 
     engine: str
     table: str
@@ -86,15 +86,15 @@ class Outcome:
     note: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The outcome as JSON can hold it."""
+        """Return the fields for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Who makes and reads the table: a name, and functions that write it, read the scan's files, and read everything.
+    """Functions that write the table, read the kept files, and read all files.
 
-    Both reads give (rows that match, a digest of them).
+    Both reads return the number of matching rows and a digest of them.
     """
 
     name: str
@@ -104,9 +104,15 @@ class Engine:
 
 
 def run(keep: Path | None, report: Report) -> Outcome:
-    """Makes the table in `keep` (or a temporary folder), prunes and reads it, and reports line by line.
+    """Run the demo.
 
-    Raises StorageError if `keep` is not empty, DeltaSkipError if the pruned read and the full read differ.
+    Args:
+        keep: An empty or new folder for the table. The default is a temporary folder.
+        report: Called with each line of output.
+
+    Raises:
+        StorageError: `keep` is not empty.
+        DeltaSkipError: The pruned read and the full read differ.
     """
     with tempfile.TemporaryDirectory(prefix="deltaskip-demo-") as scratch:
         root = _empty_folder(keep) if keep is not None else Path(scratch) / "customers"
@@ -118,7 +124,7 @@ def run(keep: Path | None, report: Report) -> Outcome:
 
 
 def make_table(root: Path, write: Callable[[Path], None]) -> None:
-    """Makes the demo's table: data files by `write`, then version 0 of the log from their footers."""
+    """Create the demo's table: write data files with `write`, then version 0 of the log from their footers."""
     write(root)
     log = root / "_delta_log"
     log.mkdir()
@@ -127,7 +133,7 @@ def make_table(root: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_with_pyarrow(root: Path) -> None:
-    """Writes the demo's data files with pyarrow, in the folders that Spark would have chosen."""
+    """Write the demo's data files with pyarrow, in the same folders as Spark."""
     for number in range(FILES):
         day = FIRST_DAY + timedelta(days=number // FILES_PER_DAY)
         folder = root / f"day={day}"
@@ -136,7 +142,7 @@ def write_with_pyarrow(root: Path) -> None:
 
 
 def write_with_spark(spark: Any, root: Path) -> None:
-    """Writes the same rows with `DataFrameWriter.parquet`: a task for half a day, a file for each surname in it."""
+    """Write the same rows with Spark: one task per half day, one file per surname in it."""
     per_day = ROWS_PER_FILE * FILES_PER_DAY
     surnames = ", ".join(f"'{name}'" for name in SURNAMES)
     surname = f"element_at(array({surnames}), 1 + cast(id % {per_day} div {ROWS_PER_FILE} AS int))"
@@ -154,17 +160,17 @@ def write_with_spark(spark: Any, root: Path) -> None:
 
 
 def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Outcome:
-    report(f"Making a table of {FILES} files and {FILES * ROWS_PER_FILE:,} rows with {engine.name} ...")
+    report(f"Creating a table of {FILES} files and {FILES * ROWS_PER_FILE:,} rows with {engine.name} ...")
     make_seconds, _ = _timed(lambda: make_table(root, engine.write), runs=1)
-    report(f"Pruning and reading it: {PREDICATE}")
+    report(f"Reading rows where {PREDICATE}")
     list_seconds, everything = _timed(lambda: DeltaTable(str(root)).scan().files())
     prune_seconds, kept = _timed(lambda: DeltaTable(str(root)).scan(where=PREDICATE).files())
     all_seconds, expected = _timed(lambda: engine.read_all(root))
     kept_seconds, found = _timed(lambda: engine.read_kept(root))
     if found != expected:
         raise DeltaSkipError(
-            f"The demo's table at {root}, version 0, gave {found[0]} rows through the pruned read but {expected[0]} "
-            "through a full read; this is a fault of deltaskip, please report it."
+            f"The pruned read of the demo table {root}, version 0, returned {found[0]} rows, but the full read "
+            f"{expected[0]}. This is a bug in deltaskip; please report it."
         )
     total_bytes = pc.sum(everything.column("size")).as_py()
     return Outcome(
@@ -191,23 +197,23 @@ def _report(outcome: Outcome, keep: Path | None, report: Report) -> None:
     report(f"  files kept      {outcome.kept_files} of {outcome.total_files}")
     report(f"  bytes skipped   {outcome.skipped_bytes:,} of {outcome.total_bytes:,} ({share:.1f} %)")
     report(
-        f"  planning        {outcome.prune_seconds * 1000:.0f} ms from a cold start "
-        f"(listing every file: {outcome.list_all_seconds * 1000:.0f} ms)"
+        f"  planning        {outcome.prune_seconds * 1000:.0f} ms, including reading the log "
+        f"(listing all files: {outcome.list_all_seconds * 1000:.0f} ms)"
     )
     report(
         f"  reading         {outcome.read_kept_seconds:.2f} s with {outcome.engine} "
-        f"(the whole folder with the same filter: {outcome.read_all_seconds:.2f} s)"
+        f"(full read with the same filter: {outcome.read_all_seconds:.2f} s)"
     )
-    report(f"  matching rows   {outcome.matching_rows}, the same rows both ways")
+    report(f"  matching rows   {outcome.matching_rows}, the same as in the full read")
     report("")
     if outcome.note is not None:
         report(outcome.note)
     if keep is not None:
-        report(f"The table stays in {keep}. Try: deltaskip explain {keep} --where \"{PREDICATE}\"")
+        report(f"The table is in {keep}. Try: deltaskip explain {keep} --where \"{PREDICATE}\"")
 
 
 def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
-    """Spark where it can start (until `session` ends), else pyarrow and a sentence on what Spark would have done."""
+    """Spark if it starts (until `session` ends), otherwise pyarrow and a note on what Spark would do."""
     reason = _why_no_spark()
     if reason is None:
         try:
@@ -215,8 +221,8 @@ def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
         except RuntimeError as error:
             reason = f"Spark did not start ({' '.join(str(error).split())})"
     return _pyarrow_engine(), (
-        f"Without Spark: {reason}; Spark would have written the same files and read only the kept ones, "
-        "through scan.to_spark(spark), as a DataFrame of exactly the matching rows."
+        f"Without Spark: {reason}. With Spark, scan.to_spark(spark) reads only the kept files and returns a DataFrame "
+        "of exactly the matching rows."
     )
 
 
@@ -256,24 +262,25 @@ def _pyarrow_engine() -> Engine:
 
 
 def _why_no_spark() -> str | None:
-    """What is missing for Spark, or None where it can be tried."""
+    """Why Spark cannot be used; None if it can be tried."""
     try:
         version = engine(_ACT).version
     except SparkUnavailable as error:
         return str(error).rstrip(".")
     if version.startswith("3."):
-        return f"PySpark {version} has no collations (PySpark 4.0 or newer has)"
+        return f"PySpark {version} does not support collations (PySpark 4.0 and newer do)"
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None:
-        return f"no Java was found (Spark needs Java {MIN_JAVA})"
+        return f"Java was not found (Spark needs Java {MIN_JAVA} or newer)"
     try:
-        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+        output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError) as error:
         return f"Java does not run ({error})"
-    number = re.search(r'version "(\d+)', said)
+    number = re.search(r'version "(\d+)', output)
     if number is None or int(number[1]) < MIN_JAVA:
-        return f"Java {number[1] if number else 'of an unknown version'} is too old (Spark needs Java {MIN_JAVA})"
+        found = f"Java {number[1]}" if number else "Java of an unknown version"
+        return f"{found} is too old (Spark needs Java {MIN_JAVA} or newer)"
     return None
 
 
@@ -335,13 +342,13 @@ def _first_commit(root: Path) -> Iterator[dict[str, Any]]:
 
 
 def _footer_statistics(path: Path) -> dict[str, Any]:
-    """Statistics of the file as the log holds them, from the footer of its only row group.
+    """Statistics of the file in the log's form, from the footer of its only row group.
 
-    The demo's values need none of the care that files of others do: no NaN, no long strings, whole seconds.
+    The demo's values have no NaN, no long strings and whole seconds, so the footer's bounds are used as they are.
     """
     footer = pq.read_metadata(path)
     if footer.num_row_groups != 1:
-        raise StorageError(f"{path} has {footer.num_row_groups} row groups where the demo wrote one.")
+        raise StorageError(f"{path} has {footer.num_row_groups} row groups, but the demo writes one.")
     group = footer.row_group(0)
     columns = [group.column(i) for i in range(group.num_columns)]
     bounded = {c.path_in_schema: c.statistics for c in columns if c.statistics is not None and c.statistics.has_min_max}
@@ -354,7 +361,7 @@ def _footer_statistics(path: Path) -> dict[str, Any]:
 
 
 def _collated(path: Path, names: Collation | None) -> dict[str, Any]:
-    """Bounds of the names under their collation, none where nothing here evaluates it."""
+    """Bounds of the names under their collation; nothing if it is not available."""
     if names is None:
         return {}
     column = pq.read_table(path, columns=["name"], partitioning=None).column("name").combine_chunks()
@@ -371,14 +378,14 @@ def _empty_folder(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
-            raise StorageError(f"{path} is not empty; give --keep a new or empty folder.")
+            raise StorageError(f"{path} is not empty; pass a new or empty folder to --keep.")
     except FileExistsError as error:
-        raise StorageError(f"{path} is not a folder; give --keep a new or empty folder.") from error
+        raise StorageError(f"{path} is not a folder; pass a new or empty folder to --keep.") from error
     return path
 
 
 def _timed(work: Callable[[], T], runs: int = 2) -> tuple[float, T]:
-    """The best of `runs` times in seconds, and the last result."""
+    """The shortest time of `runs` runs in seconds, and the last result."""
     best = float("inf")
     for _ in range(runs):
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The command line: `deltaskip files | explain | inspect | history | collations | demo`."""
+"""The command line: `deltaskip files | explain | inspect | stats | history | collations | checkpoint | demo`."""
 
 from deltaskip.cli.commands import main
 

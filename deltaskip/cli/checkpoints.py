@@ -1,4 +1,4 @@
-"""Checkpoints written and logs cleaned up, for `deltaskip checkpoint`."""
+"""Output of `deltaskip checkpoint`: the checkpoint that was written, and deleted log files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def checkpoint(table: DeltaTable, clean_up: bool) -> dict[str, Any]:
-    """Write the checkpoint of the table's version, clean up its log if asked to; what was done, as JSON can hold it."""
+    """Write a checkpoint of the table's version, optionally clean up its log; return the result for JSON."""
     made = table.checkpoint()
     return {
         "version": made.version,
@@ -28,13 +28,13 @@ def checkpoint(table: DeltaTable, clean_up: bool) -> dict[str, Any]:
 
 
 def print_checkpoint(done: dict[str, Any]) -> None:
-    """Prints for people what was done."""
+    """Print the result as text."""
     where = printable(done["checkpoint"])
     if done["written"]:
         sidecars = f" in {counted(done['sidecars'], 'sidecar')}" if done["sidecars"] else ""
         size = human_bytes(done["bytes"])
-        click.echo(f"version {done['version']}: {counted(done['files'], 'file')}{sidecars}, {size}, in {where}")
+        click.echo(f"version {done['version']}: wrote {where} ({counted(done['files'], 'file')}{sidecars}, {size})")
     else:
-        click.echo(f"version {done['version']} has its checkpoint already: {where}")
+        click.echo(f"version {done['version']} already has a checkpoint: {where}")
     if done["deleted"]:
-        click.echo(f"{counted(len(done['deleted']), 'file')} of the log deleted")
+        click.echo(f"deleted {counted(len(done['deleted']), 'log file')}")

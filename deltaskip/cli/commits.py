@@ -1,4 +1,4 @@
-"""The commits of a table, gathered and printed for `deltaskip history`."""
+"""Output of `deltaskip history`: the commits of a table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def history(table: DeltaTable, limit: int | None) -> list[dict[str, Any]]:
 
 
 def print_history(entries: Sequence[Mapping[str, Any]]) -> None:
-    """Prints the commits for people."""
+    """Print the commits as text."""
     rows = [
         (
             str(entry["version"]),

@@ -1,4 +1,4 @@
-"""How values look: JSON for programs, tables and sizes for people."""
+"""Output formats: JSON, text tables, sizes and counts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PIPE_WIDTH = 240
 
 
 def print_json(value: Any, out: IO[str] | None = None) -> None:
-    """Prints one JSON document and a line end to `out` (standard output by default)."""
+    """Print one JSON document and a newline to `out` (standard output by default)."""
     stream = out or sys.stdout
     json.dump(plain(value), stream, indent=2, allow_nan=False)
     stream.write("\n")
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON can hold it: NaN and infinities as strings, bytes in base64, anything else unknown as text."""
+    """Return a value for JSON: NaN and infinities as strings, bytes in base64, unknown types as text."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -42,10 +42,10 @@ def plain(value: Any) -> Any:
 
 
 def json_values(array: pa.Array) -> Sequence[Any]:
-    """The array's elements as values that JSON can hold.
+    """Return the elements of an array as values for JSON.
 
-    Dates and timestamps become ISO 8601 text through Arrow, because Python's own cannot hold every one of them;
-    decimals keep their scale as text.
+    Arrow formats dates and timestamps as ISO 8601 text, because Python's types do not cover its range. Decimals become
+    text, which keeps their scale.
     """
     kind = array.type
     if pa.types.is_timestamp(kind):
@@ -57,7 +57,7 @@ def json_values(array: pa.Array) -> Sequence[Any]:
         names = [field.name for field in kind]
         columns = [json_values(pc.struct_field(array, [i])) for i in range(kind.num_fields)]
         rows = zip(*columns, strict=True) if columns else ((),) * len(array)
-        # A null struct and a struct of nulls say the same to a reader of partition values.
+        # For partition values, a null struct means the same as a struct of nulls.
         return [dict(zip(names, row, strict=True)) for row in rows]
     if pa.types.is_string(kind) or pa.types.is_integer(kind):
         return list(array.to_pylist())
@@ -65,7 +65,7 @@ def json_values(array: pa.Array) -> Sequence[Any]:
 
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
-    """Prints a table; `columns` are (heading, "left" or "right"). A pipe gets lines as long as they need to be."""
+    """Print a table; `columns` are (heading, "left" or "right"). In a pipe, lines are not wrapped."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -82,12 +82,12 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]
 
 
 def printable(text: str, keep: str = "") -> str:
-    """The text with control characters escaped (but those in `keep`): names come from logs that others wrote."""
+    """Escape control characters except those in `keep`, because names in a log can contain any character."""
     return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 
 def human_bytes(size: int) -> str:
-    """A size in bytes with a binary unit, such as 20.1 KiB."""
+    """Format a size in bytes with a binary unit, such as 20.1 KiB."""
     amount = float(size)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if amount < 1024:
@@ -97,10 +97,10 @@ def human_bytes(size: int) -> str:
 
 
 def average(n: float | None) -> str:
-    """A number with one decimal, "-" where there is none."""
+    """Format a number with one decimal; None is "-"."""
     return "-" if n is None else f"{n:,.1f}"
 
 
 def counted(n: int, noun: str) -> str:
-    """A count with its noun, such as "1 file" or "2,000 files"."""
+    """Format a count with its noun, such as "1 file" or "2,000 files"."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -1,4 +1,4 @@
-"""The file list as text or JSON, written batch by batch: a million files are never a million Python objects."""
+"""Output of `deltaskip files`, written in batches so that memory does not grow with the number of files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
 
 JSON_COLUMNS = ("path", "uri", "size", "num_records", "partition_values")
-"""Columns of `Scan.files()` that write_json writes."""
+"""Columns of `Scan.files()` in JSON output."""
 
 TEXT_COLUMNS = ("path", "size", "num_records", "deletion_vector")
-"""Columns of `Scan.files()` that write_text needs."""
+"""Columns of `Scan.files()` for text output."""
 
 _BATCH_ROWS = 4096
 _COUNTED_ROWS = 200_000
@@ -28,14 +28,14 @@ _COUNTED_ROWS = 200_000
 
 @contextmanager
 def counting(table: DeltaTable, always: bool) -> Iterator[Callable[[], int | None]]:
-    """Counts the files of the table's version meanwhile; the function waits for the number, or raises its error.
+    """Count the active files in the background; the yielded function returns the number or raises the error.
 
-    It gives None where counting would take longer than the list itself, unless the number is `always` wanted.
+    It returns None if counting could take longer than listing, unless `always` is set.
     """
     if not always and _is_large(table):
         yield lambda: None
         return
-    table.snapshot.commit_adds  # noqa: B018 replayed here, once, as both sides need it
+    table.snapshot.commit_adds  # noqa: B018 replay once, before both threads use it
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(table.scan().total_files).result
 
@@ -45,7 +45,7 @@ def _is_large(table: DeltaTable) -> bool:
 
 
 def write_json(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
-    """Writes one JSON object: version, total_files, kept_files, and files with what a reader needs of each."""
+    """Write one JSON object: version, total_files, kept_files and files."""
     head = json.dumps({"version": version, "total_files": total_files, "kept_files": files.num_rows})
     out.write(f'{head[:-1]}, "files": [')
     encode = json.JSONEncoder(allow_nan=False).encode
@@ -57,9 +57,9 @@ def write_json(out: IO[str], version: int, total_files: int | None, files: pa.Ta
 
 
 def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
-    """Writes a summary line and a line a file: size, rows (less those deleted by a deletion vector), path.
+    """Write a summary, then one line per file: size, row count without deleted rows, path.
 
-    total_files: None where they were not counted.
+    total_files: number of active files; None if it is not known.
     """
     size = pc.sum(files.column("size")).as_py() or 0
     found = counted(files.num_rows, "file")

@@ -1,4 +1,4 @@
-"""A Spark session for commands that need one."""
+"""Spark sessions for commands that need one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ __all__ = ["session", "session_for_location"]
 
 @contextmanager
 def session(act: str) -> Iterator[Any]:
-    """The process's active session, else a local one for the block. act: what needs it, as a sentence begins.
+    """Yield the active Spark session, or a local one that stops at the end of the block.
 
-    Raises SparkUnavailable without pyspark, and where Spark does not start.
+    Args:
+        act: The operation as the beginning of a sentence, such as `Opening hdfs://host/table`.
+
+    Raises:
+        SparkUnavailable: PySpark is not installed, or Spark does not start.
     """
     local_session = engine(act).local_session
     with ExitStack() as stack:
@@ -37,6 +41,6 @@ def session(act: str) -> Iterator[Any]:
 
 
 def session_for_location(table: str) -> None:
-    """Start a session that lasts as long as the command, where the table lies on HDFS or the like."""
+    """Start a session until the command ends if the table is on HDFS or another Hadoop file system."""
     if scheme_of(table) in HADOOP_SCHEMES:
         click.get_current_context().with_resource(session(f"Opening {table}"))

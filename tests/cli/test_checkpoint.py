@@ -23,11 +23,11 @@ def folder(tmp_path: Path) -> Path:
 def test_a_checkpoint_is_written_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "_delta_log" / f"{1:020d}.checkpoint.parquet"
     assert main(["checkpoint", str(folder)]) == 0
-    assert capsys.readouterr().out.startswith("version 1: 2 files, ")
+    assert capsys.readouterr().out.startswith(f"version 1: wrote {path} (2 files, ")
     assert path.exists()
     assert ds.DeltaTable(folder).snapshot.segment.commits == ()
     assert main(["checkpoint", str(folder)]) == 0
-    assert capsys.readouterr().out == f"version 1 has its checkpoint already: {path}\n"
+    assert capsys.readouterr().out == f"version 1 already has a checkpoint: {path}\n"
 
 
 def test_programs_get_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +45,7 @@ def test_the_log_is_cleaned_up_on_demand(folder: Path, capsys: pytest.CaptureFix
     assert main(["checkpoint", str(folder)]) == 0
     assert len(list((folder / "_delta_log").glob("*.json"))) == 2
     assert main(["checkpoint", str(folder), "--clean-up"]) == 0
-    assert capsys.readouterr().out.endswith("1 file of the log deleted\n")
+    assert capsys.readouterr().out.endswith("deleted 1 log file\n")
     assert [commit.name for commit in (folder / "_delta_log").glob("*.json")] == [f"{1:020d}.json"]
     assert paths(folder) == ["a", "b"]
 

@@ -28,7 +28,7 @@ def test_without_java_the_demo_reads_with_pyarrow_and_says_so(run: Run) -> None:
     ran = run("demo")
     assert (ran.status, ran.err) == (0, "")
     assert "files kept      7 of 200" in ran.out
-    assert "matching rows   7, the same rows both ways" in ran.out
+    assert "matching rows   7, the same as in the full read" in ran.out
     notes = [line for line in ran.out.splitlines() if "Without Spark: " in line]
     assert len(notes) == 1
     assert "Java 17" in notes[0]
@@ -80,13 +80,13 @@ def test_an_old_java_is_named(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_pat
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n", encoding="utf-8")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert "Java 11 is too old (Spark needs Java 17)" in run("demo").out
+    assert "Java 11 is too old (Spark needs Java 17 or newer)" in run("demo").out
 
 
 @pytest.mark.usefixtures("no_java")
 def test_a_pruned_read_that_differs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "PREDICATE", "day >= '2026-01-05' AND name = 'Müller 0500'")
-    with pytest.raises(DeltaSkipError, match="6 rows through the pruned read but 7"):
+    with pytest.raises(DeltaSkipError, match="returned 6 rows, but the full read 7"):
         demo.run(None, lambda _line: None)
 
 
