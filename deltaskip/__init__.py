@@ -40,7 +40,7 @@ from deltaskip.errors import (
 )
 from deltaskip.expr.column import ColumnExpr, col, lit
 from deltaskip.log.checkpoint.written import WrittenCheckpoint
-from deltaskip.log.history import HistoryEntry
+from deltaskip.log.history import History, HistoryEntry
 from deltaskip.schema.types import (
     ArrayType,
     DataType,
@@ -87,6 +87,7 @@ __all__ = [
     "DeltaTable",
     "Explain",
     "Format",
+    "History",
     "HistoryEntry",
     "InvalidArgument",
     "InvalidArgumentType",

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
 
 def history(table: DeltaTable, limit: int | None) -> list[dict[str, Any]]:
-    """Commits up to the table's version that the log still holds, newest first, as JSON can hold them."""
+    """Return the table's history as values that JSON can represent."""
     entries = table.history(limit)
-    if entries and entries[0].version > table.version:
-        entries = [entry for entry in table.history() if entry.version <= table.version][:limit]
     times = json_values(pa.array([entry.timestamp_ms for entry in entries], pa.timestamp("ms", "UTC")))
     return [_entry(entry, time) for entry, time in zip(entries, times, strict=True)]
 

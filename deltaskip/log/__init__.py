@@ -2,7 +2,7 @@
 
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
-from deltaskip.log.history import HistoryEntry, history, version_at_timestamp
+from deltaskip.log.history import History, HistoryEntry, history, version_at_timestamp
 from deltaskip.log.loading import load_snapshot, refresh
 from deltaskip.log.replay import Superseded, dv_ids
 from deltaskip.log.segment import CheckpointRef, LogSegment
@@ -12,6 +12,7 @@ __all__ = [
     "LOG_FOLDER",
     "CheckpointPart",
     "CheckpointRef",
+    "History",
     "HistoryEntry",
     "Kind",
     "LogFile",

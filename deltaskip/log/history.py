@@ -1,10 +1,13 @@
 """When each version was committed, by whom and how, and which version a time belongs to."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from html import escape
+from typing import Any, SupportsIndex, overload
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog, VersionNotFound
@@ -14,12 +17,27 @@ from deltaskip.log.loading import list_log, load_snapshot
 from deltaskip.log.segment import LogListing, earliest_rebuildable
 from deltaskip.storage import Storage
 
-__all__ = ["HistoryEntry", "commit_time", "history", "version_at_timestamp"]
+__all__ = ["History", "HistoryEntry", "commit_time", "history", "version_at_timestamp"]
 
+_HEADINGS = ("version", "time", "operation", "parameters", "engine")
+_SHOWN_ENTRIES = 50
+_SHOWN_CHARACTERS = 60
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class HistoryEntry:
-    """One commit. timestamp_ms: milliseconds since the epoch; info: all that the writer said, empty where nothing."""
+    """One commit of a table.
+
+    Attributes:
+        version: Version that the commit created.
+        timestamp_ms: Commit time in milliseconds since the epoch.
+        operation: Name of the operation, such as "WRITE"; None if the writer recorded none.
+        operation_parameters: Parameters of the operation, as logged.
+        operation_metrics: Metrics of the operation, as logged.
+        user_id: Id of the user who ran the operation, if recorded.
+        user_name: Name of the user who ran the operation, if recorded.
+        engine_info: Name and version of the writer, if recorded.
+        info: The whole commitInfo action; empty if the commit has none.
+    """
 
     version: int
     timestamp_ms: int
@@ -31,27 +49,72 @@ class HistoryEntry:
     engine_info: str | None
     info: CommitInfo
 
+    def __repr__(self) -> str:
+        engine = f", engine_info={self.engine_info!r}" if self.engine_info is not None else ""
+        return f"HistoryEntry(version={self.version}, {_shown(self.timestamp_ms)}, {self.operation!r}{engine})"
 
-def history(storage: Storage, root: str, limit: int | None = None) -> list[HistoryEntry]:
-    """The commits that the log still holds, newest first, `limit` of them at most.
 
-    A commit's time is its in-commit timestamp from the version on that enabled them, before that the file's
-    modification time, moved where needed so that times never descend. Raises as load_snapshot.
+class History(list[HistoryEntry]):
+    """A list of HistoryEntry, newest first, that is displayed as a table."""
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> HistoryEntry: ...
+    @overload
+    def __getitem__(self, index: slice) -> History: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> HistoryEntry | History:
+        found = super().__getitem__(index)
+        return History(found) if isinstance(found, list) else found
+
+    def __repr__(self) -> str:
+        rows = [_HEADINGS, *(_cells(entry) for entry in self[:_SHOWN_ENTRIES])]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join(line.rstrip() for line in [*lines, *self._more()])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(_html_row(_cells(entry), "td") for entry in self[:_SHOWN_ENTRIES])
+        return f"<table>{_html_row(_HEADINGS, 'th')}{rows}</table>{''.join(self._more())}"
+
+    def _more(self) -> list[str]:
+        return [f"… {len(self) - _SHOWN_ENTRIES:,} more"] if len(self) > _SHOWN_ENTRIES else []
+
+
+def history(storage: Storage, root: str, limit: int | None = None, version: int | None = None) -> History:
+    """Return the commits up to a version that the log still contains, newest first.
+
+    The time of a commit is its in-commit timestamp from the version that enabled them on. Before, it is the
+    modification time of the file, adjusted so that times strictly ascend with versions.
+
+    Args:
+        storage: Storage that contains the table.
+        root: Location of the table in the storage.
+        limit: Maximum number of commits. The default is all.
+        version: The last version to return. The default is the latest.
+
+    Raises:
+        CorruptLog: A commit lacks the in-commit timestamp that the table's properties require.
+        SchemaError: A property that enables in-commit timestamps is malformed.
     """
     listing = list_log(storage, root)
     versions = sorted(listing.commits)
     times = _file_times(listing, versions)
     ict_from = _ict_from(storage, root)
-    chosen = versions[::-1][:limit]
-    infos = _read_infos(storage, root, [listing.commits[version] for version in chosen])
-    entries = []
+    chosen = [each for each in reversed(versions) if version is None or each <= version][:limit]
+    infos = _read_infos(storage, root, [listing.commits[each] for each in chosen])
+    entries = History()
     first_ict: int | None = None
-    for version, info in zip(chosen, infos, strict=True):
-        if ict_from is not None and version >= ict_from:
-            time = first_ict = _in_commit_time(root, listing.commits[version], info)
+    if chosen and ict_from is not None and chosen[0] < ict_from <= versions[-1]:
+        # The commit that enabled in-commit timestamps is newer than the requested versions, and bounds their times.
+        enabling = next(each for each in versions if each >= ict_from)
+        first_ict = _read_in_commit_time(storage, root, listing.commits[enabling])
+    for each, info in zip(chosen, infos, strict=True):
+        if ict_from is not None and each >= ict_from:
+            time = first_ict = _in_commit_time(root, listing.commits[each], info)
         else:
-            time = _before(times[version], first_ict)
-        entries.append(_entry(version, time, info))
+            time = _before(times[each], first_ict)
+        entries.append(_entry(each, time, info))
     return entries
 
 
@@ -97,8 +160,7 @@ def commit_time(
 
     def in_commit_time(version: int) -> int:
         if version not in read:
-            file = listing.commits[version]
-            read[version] = _in_commit_time(root, file, _read_infos(storage, root, [file])[0])
+            read[version] = _read_in_commit_time(storage, root, listing.commits[version])
         return read[version]
 
     first = next(version for version in versions if version >= ict_from)
@@ -134,6 +196,10 @@ def _read_infos(storage: Storage, root: str, files: Sequence[LogFile]) -> list[C
     return commit_infos(commits)
 
 
+def _read_in_commit_time(storage: Storage, root: str, file: LogFile) -> int:
+    return _in_commit_time(root, file, _read_infos(storage, root, [file])[0])
+
+
 def _in_commit_time(root: str, file: LogFile, info: CommitInfo | None) -> int:
     time = None if info is None else info.in_commit_timestamp
     if time is None:
@@ -165,6 +231,19 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _cells(entry: HistoryEntry) -> tuple[str, ...]:
+    """The cells of a displayed entry, in the order of _HEADINGS. Logged text is escaped where it is not printable."""
+    parameters = ", ".join(f"{name}={value}" for name, value in entry.operation_parameters.items())
+    if len(parameters) > _SHOWN_CHARACTERS:
+        parameters = f"{parameters[:_SHOWN_CHARACTERS]}…"
+    cells = (str(entry.version), _shown(entry.timestamp_ms), entry.operation, parameters, entry.engine_info)
+    return tuple(cell if cell.isprintable() else repr(cell)[1:-1] for cell in (cell or "" for cell in cells))
+
+
+def _html_row(cells: Iterable[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def _shown(timestamp_ms: int) -> str:

@@ -1,5 +1,7 @@
 """One version of a table, as its log tells it."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +19,7 @@ from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
 from deltaskip.log.checksum import Checksum, file_differences, parse_checksum, state_differences
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import last_commit_info, read_commits
+from deltaskip.log.file_names import LogFile
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.stats_provenance import Writers, read_writers
@@ -65,6 +68,19 @@ class Snapshot:
         if self._checksum is not None:
             for difference in state_differences(self._checksum, self._state):
                 self._warn(f"{difference}; the log was followed")
+
+    @classmethod
+    def of_adds(cls, base: Snapshot, adds: pa.Table, commits: Sequence[LogFile]) -> Snapshot:
+        """Return a snapshot with the protocol and metadata of `base` whose only files are `adds`.
+
+        Args:
+            base: Snapshot of the same table.
+            adds: Rows of `Commits.actions`, none of them a remove.
+            commits: Commits that contain them, in ascending order. The last one is the version of the result.
+        """
+        segment = LogSegment(base.root, commits[-1].version, None, tuple(commits))
+        tail = Tail(base.root, StateChange(base.protocol, base.metadata), None, adds)
+        return cls(base.storage, segment, None, tail)
 
     def __repr__(self) -> str:
         return f"Snapshot({self.root!r}, version={self.version})"

@@ -14,7 +14,7 @@ from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot, load_snapshot, refresh
-from deltaskip.log.history import HistoryEntry, version_at_timestamp
+from deltaskip.log.history import History, version_at_timestamp
 from deltaskip.log.history import history as log_history
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.schema.json import simple_string
@@ -161,13 +161,14 @@ class DeltaTable:
         """
         return table_detail(self.snapshot)
 
-    def history(self, limit: int | None = None) -> list[HistoryEntry]:
-        """Return the commits that the log still contains, newest first.
+    def history(self, limit: int | None = None) -> History:
+        """Return the commits up to this version that the log still contains, newest first.
 
         Args:
             limit: Maximum number of commits. The default is all.
         """
-        return log_history(self.snapshot.storage, self.snapshot.root, arguments.non_negative("limit", limit))
+        most = arguments.non_negative("limit", limit)
+        return log_history(self.snapshot.storage, self.snapshot.root, most, self.version)
 
     def stats(self, overlap: bool = True) -> TableCoverage:
         """Return how many files and rows have statistics, how far their bounds overlap, and recommendations.

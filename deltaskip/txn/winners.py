@@ -15,9 +15,7 @@ from deltaskip.errors import CommitConflict, CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
 from deltaskip.log.file_names import Kind, LogFile
-from deltaskip.log.segment import LogSegment, list_commits
-from deltaskip.log.table_state import StateChange
-from deltaskip.log.tail import Tail
+from deltaskip.log.segment import list_commits
 from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values
 
 __all__ = ["Winners", "read_winners"]
@@ -78,12 +76,7 @@ class Winners:
             blind = [i for i, info in enumerate(self.infos) if info is not None and _is_blind(info)]
             brings = pc.and_(brings, pc.invert(pc.is_in(actions["commit"], value_set=arrow_array(blind, pa.int32()))))
         adds = actions.filter(brings)
-        if not len(adds):
-            return None
-        base, last = self.base, self.commits.files[-1]
-        state = StateChange(base.protocol, base.metadata)
-        segment = LogSegment(base.root, last.version, None, self.commits.files)
-        return Snapshot(base.storage, segment, None, Tail(base.root, state, None, adds))
+        return Snapshot.of_adds(self.base, adds, self.commits.files) if len(adds) else None
 
 
 def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+import deltaskip as ds
 from deltaskip.errors import CorruptLog, VersionNotFound
-from deltaskip.log import history, version_at_timestamp
+from deltaskip.log import History, history, version_at_timestamp
 from deltaskip.storage import open_storage
 from tests import corpus
 from tests.log.builder import TableBuilder, add, log_name, metadata
@@ -175,3 +176,50 @@ def test_every_commit_of_the_corpus_has_its_place_in_time(table: corpus.CorpusTa
     assert [entry.version for entry in entries] == sorted(table.entry["commit_versions"], reverse=True)
     if entries:
         assert version_at_timestamp(storage, root, times[0]) == entries[0].version
+
+
+def test_history_ends_at_the_version(hourly: TableBuilder) -> None:
+    where = open_storage(hourly.path)
+    assert history(*where, version=2) == history(*where)[2:]
+    assert [entry.version for entry in history(*where, limit=2, version=3)] == [3, 2]
+    assert history(*where, version=99) == history(*where)
+    table = ds.DeltaTable(hourly.path, version=0)
+    assert [entry.version for entry in table.history()] == [0]
+    hourly.commit(add("newer"))
+    assert [entry.version for entry in table.refresh().history(limit=1)] == [5]
+
+
+def test_the_times_of_an_older_versions_history_are_those_of_the_whole_history(with_ict: TableBuilder) -> None:
+    for version in (0, 1):
+        set_time(with_ict, version, 80 * HOUR)
+    where = open_storage(with_ict.path)
+    for version in range(5):
+        assert history(*where, version=version) == history(*where)[4 - version :]
+
+
+def test_history_is_a_list_that_is_displayed_as_a_table(table: TableBuilder) -> None:
+    table.commit(add("a"))
+    table.commit(add("b"), info(operation="W\n", operationParameters={"mode": "<b>"}, engineInfo="Engine/1.0"))
+    set_time(table, 0, HOUR)
+    set_time(table, 1, 2 * HOUR)
+    entries = history(*open_storage(table.path))
+    assert isinstance(entries, list)
+    assert entries == list(entries)
+    assert repr(entries).splitlines() == [
+        "version  time                         operation  parameters  engine",
+        "1        1970-01-01 02:00:00.000 UTC  W\\n        mode=<b>    Engine/1.0",
+        "0        1970-01-01 01:00:00.000 UTC",
+    ]
+    assert "<tr><td>1</td>" in entries._repr_html_()
+    assert "<td>mode=&lt;b&gt;</td>" in entries._repr_html_()
+    assert repr(entries[0]) == (
+        r"HistoryEntry(version=1, 1970-01-01 02:00:00.000 UTC, 'W\n', engine_info='Engine/1.0')"
+    )
+    assert repr(entries[1:]) == repr(History(entries[1:]))
+
+
+def test_a_long_history_is_displayed_in_part(hourly: TableBuilder) -> None:
+    entries = History(list(history(*open_storage(hourly.path))) * 11)
+    assert repr(entries).splitlines()[-1] == "… 5 more"
+    assert len(repr(entries).splitlines()) == 52
+    assert repr(History()).split() == ["version", "time", "operation", "parameters", "engine"]
