@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -25,16 +26,23 @@ TIME_LIMIT_SECONDS = 900
 def oracle_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """By table of recipes.py what delta-spark says; tests are skipped where it cannot run."""
     require_delta_spark()
-    folder = tmp_path_factory.mktemp("oracle")
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.reference.oracle", str(folder)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=TIME_LIMIT_SECONDS,
-        check=False,
-    )
-    assert run.returncode == 0, f"the oracle failed:\n{run.stderr[-4000:]}"
+    base = tmp_path_factory.getbasetemp()
+    # Workers of pytest-xdist share one folder, and the first to come runs the oracle for all.
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, done = shared / "oracle", shared / "oracle.done"
+    with (shared / "oracle.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            run = subprocess.run(
+                [sys.executable, "-m", "tests.reference.oracle", str(folder)],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                timeout=TIME_LIMIT_SECONDS,
+                check=False,
+            )
+            assert run.returncode == 0, f"the oracle failed:\n{run.stderr[-4000:]}"
+            done.touch()
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
 
 
