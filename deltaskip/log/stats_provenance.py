@@ -1,9 +1,9 @@
 """Which files carry statistics of a writer that is known to record NaN, as far as the log's commits tell.
 
 Spark sorts NaN above every number, and Delta's own statistics record it as a maximum. Other writers leave it out
-(skipping.md, trap 1), so an upper bound of a float column is only believed where the commit that brought the file says
-that Spark wrote it. A file's statistics may be older than the add that carries them (deletion vectors, clones,
-restores), hence only an add of a new file counts, and none by an unknown writer may stand against it.
+(docs/pages/soundness.md, trap 1), so an upper bound of a float column is only believed where the commit that brought
+the file says that Spark wrote it. A file's statistics may be older than the add that carries them (deletion vectors,
+clones, restores), hence only an add of a new file counts, and none by an unknown writer may stand against it.
 
 Statistics that this package computed (operation COMPUTE STATS, all columns) are what the values are, whoever wrote the
 file: NaN is recorded, and a bound under a collation is no cut-off string that nobody looked at again.

@@ -1,6 +1,6 @@
 """Add actions that a scan looks at: batch by batch, the columns that decide first, the rest only for what is kept.
 
-# design.md, How data flows: late materialisation
+# docs/pages/internals.md, Data flow: late materialization
 """
 
 from __future__ import annotations

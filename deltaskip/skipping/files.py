@@ -1,6 +1,6 @@
 """The list of files that a scan gives: one Arrow row a kept file, partition values typed by the schema.
 
-# design.md, Public surface: columns of `files()`
+# docs/pages/api.md, Scan.files: columns
 """
 
 from __future__ import annotations

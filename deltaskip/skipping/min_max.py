@@ -3,8 +3,8 @@
 A file's bound is *attained* if some row that matches certainly has that value: the whole file matches, its statistics
 are tight (PROTOCOL, Per-file Statistics: a deletion vector makes them wide unless `tightBounds` says otherwise), and
 bounds of the type are written as they are, both of them there. Every other bound is only an edge, which no matching
-row lies beyond. The extreme is the outermost attained bound, if no edge lies further out (skipping.md, traps 1, 2, 4, 5
-and 8).
+row lies beyond. The extreme is the outermost attained bound, if no edge lies further out
+(docs/pages/soundness.md, traps 1, 2, 4, 5 and 8).
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A term `min(c) <= v` fails for every file of a row group if it fails for the smallest minimum in it, and `max(c) >= v`
 if it fails for the largest maximum; the footer holds both. Footer bounds ignore nulls, and a null here is a file
 without that statistic, which must be kept: a row group counts only if every add action in it has the statistic
-(skipping.md, trap 13). Other actions (remove, protocol, …) are null in every statistic and never looked for here.
+(docs/pages/soundness.md, trap 13). Other actions (remove, protocol, …) are null in every statistic and never looked
+for here.
 """
 
 from __future__ import annotations

@@ -64,8 +64,9 @@ class FileStats:
     """min/max, null counts and row counts of `num_rows` files, decoded once each.
 
     A row whose `stats_parsed` is not null is read from there, any other row and any leaf that the struct's schema lacks
-    from the text (skipping.md, trap 11). A NaN minimum is no bound unless the file's writer records NaN and the maximum
-    is NaN, too (trap 1). cache, scope: where decoded leaves are kept for the next scan, and the batch's key there.
+    from the text (docs/pages/soundness.md, trap 11). A NaN minimum is no bound unless the file's writer records NaN and
+    the maximum is NaN, too (trap 1). cache, scope: where decoded leaves are kept for the next scan, and the
+    batch's key there.
     """
 
     def __init__(self, num_rows: int, source: StatisticsSource, cache: ColumnStore, scope: Hashable) -> None:

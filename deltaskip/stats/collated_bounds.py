@@ -35,7 +35,7 @@ def merged_spellings(columns: Sequence[pa.Array], verified: Callable[[], pa.Bool
     """One bound a file out of those under each spelling; null where two are there that differ, or none is usable.
 
     Writers cut long strings at a fixed length, and under a collation the beginning of a string need not be the lower of
-    the two: a bound that may be cut says nothing (collations.md, Truncation), but in files that are `verified`.
+    the two: a bound that may be cut says nothing (docs/pages/soundness.md, trap 7), but in files that are `verified`.
     """
     columns = [column for column in columns if column.null_count < len(column)] or list(columns[:1])
     values = columns[0]

@@ -50,7 +50,8 @@ def from_double(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     """JSON numbers as bounds of a float or double column.
 
     A float's text is the shortest that names the float, so it is rounded to a float before it is widened. A double that
-    was a float once (`delta.typeChanges`) may carry either text: the bound takes in both (skipping.md, trap 14).
+    was a float once (`delta.typeChanges`) may carry either text: the bound takes in both (docs/pages/soundness.md,
+    trap 14).
     """
     if field.type != FLOAT and "float" not in field.widened_from:
         return values
@@ -120,9 +121,10 @@ def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
 
 
 def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
-    """Old writers ended a cut maximum with U+FFFD, which sorts below supplementary characters (skipping.md, trap 5).
+    """Old writers ended a cut maximum with U+FFFD, which sorts below supplementary characters.
 
-    Without it the bound is a prefix that compares as one (CUT_FROM), which takes in every string it was cut from.
+    Without it the bound is a prefix that compares as one (CUT_FROM), which takes in every string it was cut from
+    (docs/pages/soundness.md, trap 5).
     Shorter strings were not cut: there U+FFFD is their own last character.
     """
     if side == "min":
@@ -294,7 +296,7 @@ def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
 
     The true bound is a multiple of 10^-scale that rounds to a double whose first 15 digits are these, so it lies within
     one unit in the double's last place and half a unit of the 15th digit: take the outermost such multiple
-    (skipping.md, trap 2).
+    (docs/pages/soundness.md, trap 2).
     """
     with localcontext(Context(prec=120)) as context:
         try:

@@ -40,9 +40,10 @@ PARTITION_VALUES = "partitionValues_parsed"
 """First name of a StatField that stands for a partition column: checkpoints hold its value beside the statistics."""
 
 CUT_FROM = 32
-"""A string maximum of this many code points or bytes, without a tie-breaker, may be a cut prefix (skipping.md, trap 5).
+"""A string maximum of this many code points or bytes, without a tie-breaker, may be a cut prefix.
 
-32 is the shortest length at which a writer of Delta statistics is known to cut without raising the last character."""
+32 is the shortest length at which a writer of Delta statistics is known to cut without raising the last character
+(docs/pages/soundness.md, trap 5)."""
 
 
 class BoundKind(Enum):

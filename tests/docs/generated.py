@@ -1,6 +1,6 @@
-"""The parts of README that the program itself says: the table of features, and what bad input gets.
+"""The parts of the documentation that the program itself writes: the table of features, and what bad input gets.
 
-`python -m tests.cli.readme` brings README up to date; tests/cli/test_readme.py compares.
+`python -m tests.docs.generated` brings the pages up to date; tests/docs/test_docs.py compares.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from pathlib import Path
 from deltaskip import demo
 from deltaskip.features.registry import support_table
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "docs" / "pages"
+PROTOCOL, ERRORS = PAGES / "protocol.md", PAGES / "errors.md"
 DATA = "/data"
 
 
-def section(text: str, name: str) -> str:
-    """What stands between the section's markers."""
-    return _pattern(name).search(text)[2]  # type: ignore[index]
+def with_support_table(text: str) -> str:
+    """The text of protocol.md with the registry's table of features between its markers."""
+    return _pattern("support table").sub(lambda found: f"{found[1]}\n{support_table()}\n{found[3]}", text)
 
 
-def generated(text: str) -> str:
-    """README's text with every generated section as the program says it today."""
-    text = _pattern("support table").sub(lambda m: f"{m[1]}\n{support_table()}\n{m[3]}", text)
-    return _pattern("bad input").sub(lambda m: m[1] + _console(m[2]) + m[3], text)
+def with_bad_input(text: str) -> str:
+    """The text of errors.md with what the program prints today for each command between its markers."""
+    return _pattern("bad input").sub(lambda found: found[1] + _console(found[2]) + found[3], text)
 
 
 def main() -> None:
-    """Rewrites README's generated sections."""
-    README.write_text(generated(README.read_text(encoding="utf-8")), encoding="utf-8")
+    """Rewrite the generated sections."""
+    PROTOCOL.write_text(with_support_table(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
+    ERRORS.write_text(with_bad_input(ERRORS.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _pattern(name: str) -> re.Pattern[str]:
@@ -51,8 +53,8 @@ def _console(block: str) -> str:
         commit = (root / "customers" / "_delta_log" / f"{0:020}.json").read_text(encoding="utf-8")
         (damaged / f"{0:020}.json").write_text(commit, encoding="utf-8")
         (damaged / f"{2:020}.json").write_text(commit, encoding="utf-8")
-        said = [f"$ {command}\n{_run(command, root)}" for command in commands]
-    return "```console\n" + "".join(said) + "```\n"
+        printed = [f"$ {command}\n{_run(command, root)}" for command in commands]
+    return "```console\n" + "".join(printed) + "```\n"
 
 
 def _run(command: str, root: Path) -> str:

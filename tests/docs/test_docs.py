@@ -1,0 +1,118 @@
+"""README and the pages of the documentation describe the program as it is."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import deltaskip
+from deltaskip import demo
+from deltaskip.cli.commands import program
+from tests.docs import generated
+from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT
+
+README = ROOT / "README.md"
+WRITTEN = (README, *sorted(PAGES.glob("*.md")))
+# Blocks that need Spark or only show a call are marked, as in ```python { .spark }.
+PLAIN_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHELL = re.compile(r"^```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ANY_PYTHON = re.compile(r"^```python[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RESULT = "# → "
+
+
+def test_the_support_table_is_the_registry() -> None:
+    text = PROTOCOL.read_text(encoding="utf-8")
+    assert generated.with_support_table(text) == text, "run python -m tests.docs.generated"
+
+
+def test_bad_input_gets_the_sentences_that_are_shown() -> None:
+    text = ERRORS.read_text(encoding="utf-8")
+    assert generated.with_bad_input(text) == text, "run python -m tests.docs.generated"
+
+
+def test_every_error_and_warning_has_its_description() -> None:
+    text = ERRORS.read_text(encoding="utf-8")
+    for name in deltaskip.errors.__all__:
+        error = getattr(deltaskip.errors, name)
+        base = error.__bases__[-1]
+        row = f"| `{name}` | `{base.__name__}` |"
+        assert name == "DeltaSkipError" or row in text or (issubclass(error, Warning) and f"`{name}`" in text), row
+
+
+def test_the_api_reference_has_every_public_name() -> None:
+    named = set(re.findall(r"^::: deltaskip\.(\w+)$", (PAGES / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(deltaskip.__all__) - {*deltaskip.errors.__all__, "__version__"} <= named
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_every_command_that_is_shown_parses(page: Path) -> None:
+    shell = "".join(SHELL.findall(page.read_text(encoding="utf-8")))
+    lines = re.findall(r"^(?:\$ )?(?:\.venv/bin/)?(deltaskip .*)$", shell, re.MULTILINE)
+    assert len(lines) > (3 if page.name in ("README.md", "quickstart.md") else -1)
+    for line in lines:
+        _, name, *arguments = shlex.split(line.split("  #")[0].split(" | ")[0])
+        assert isinstance(program.commands[name].make_context(name, arguments), click.Context), line
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_every_python_block_compiles(page: Path) -> None:
+    for block in ANY_PYTHON.findall(page.read_text(encoding="utf-8")):
+        ast.parse(block)
+
+
+@pytest.mark.parametrize("page", [PAGES / "quickstart.md", README], ids=lambda page: page.name)
+def test_the_quick_start_runs_and_gives_what_it_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.make_table(tmp_path / "customers", demo.write_with_pyarrow)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    shown = 0
+    blocks = PLAIN_PYTHON.findall(page.read_text(encoding="utf-8"))
+    for block in blocks:
+        lines = block.splitlines()
+        for statement in ast.parse(block).body:
+            code = ast.unparse(statement)
+            _, arrow, result = lines[(statement.end_lineno or 0) - 1].partition(RESULT)
+            if arrow:
+                shown += 1
+                assert repr(eval(code, names)) == result.strip(), code
+            else:
+                exec(code, names)
+    assert blocks and shown >= 2
+
+
+def test_soundness_names_modules_and_tests_that_exist() -> None:
+    text = (PAGES / "soundness.md").read_text(encoding="utf-8")
+    modules = set(re.findall(r"`(deltaskip/[\w/]+\.py)`", text))
+    tests = set(re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text))
+    assert len(modules) > 10 and len(tests) > 30
+    assert not [module for module in modules if not (ROOT / module).is_file()]
+    for file, name in tests:
+        assert (ROOT / file).is_file(), file
+        assert not name or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), f"{file}::{name}"
+
+
+def test_comments_cite_traps_and_pages_that_exist() -> None:
+    numbers = set(re.findall(r"^### (\d+)\. ", (PAGES / "soundness.md").read_text(encoding="utf-8"), re.MULTILINE))
+    for path in sorted((ROOT / "deltaskip").rglob("*.py*")):
+        if path.suffix not in (".py", ".pyx", ".pxd", ".pyi"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        for cited in re.findall(r"\b([\w/]+\.md)\b", text):
+            assert cited == "README.md" or (ROOT / cited).is_file(), f"{path.name} cites {cited}"
+        for traps in re.findall(r"soundness\.md,\s+traps?\s+([\d,\sand]+)", text):
+            assert set(re.findall(r"\d+", traps)) <= numbers, f"{path.name} cites traps {traps}"
+
+
+def test_readme_is_short_and_has_the_test_command_that_ci_runs() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 110
+    assert re.search(r"^bash \.ci/test$", text, re.MULTILINE)
+    assert "bash .ci/test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
