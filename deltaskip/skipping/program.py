@@ -53,16 +53,12 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Keep(Term):
-    """Proves nothing; `reason` says why, for explain."""
-
-    reason: str = ""
+    """Proves nothing: every file is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop(Term):
     """No row of any file can match."""
-
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +186,15 @@ class PartitionTerm(Term):
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Term):
-    """A leaf of the user's predicate: `text` as written, `term` what it became. Transparent to evaluation."""
+    """A leaf of the user's predicate: `text` as written, `term` what it became. Transparent to evaluation.
+
+    reason: why no rule prunes more by it, set by the rule that gave up; of a Drop, why no row matches. It follows from
+    the predicate and the schema alone, whatever statistics the log holds.
+    """
 
     text: str
     term: Term
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,7 +154,7 @@ class Scan:
 
     def explain(self) -> Explain:
         """What each leaf of the predicate could prove, and how many files it dropped."""
-        return explain(self.snapshot, self.program, self._lane, self._predicate)
+        return explain(self.snapshot, self.program, self._lane)
 
     def to_spark(self, spark: Any) -> Any:
         """A DataFrame of exactly the rows of the table that match `where`, with the table's schema.

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import decode_paths
-from deltaskip.expr.nodes import Node
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.skipping.batches import Batch, candidates
@@ -23,8 +22,7 @@ from deltaskip.skipping.explain.reasons import (
     LeafFacts,
     contributes,
     is_conclusion,
-    leaf_facts,
-    predicate_leaves,
+    reason_of,
     statistic_name,
     together,
     used,
@@ -163,13 +161,10 @@ class Explain:
         return "\n".join(lines)
 
 
-def explain(
-    snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Batch], Lane], predicate: Node | None = None
-) -> Explain:
-    """Evaluate each leaf of the program over every file of the snapshot, and what they come to together.
+def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Batch], Lane]) -> Explain:
+    """Evaluate each leaf of the program over every file of the snapshot, and their combination.
 
-    predicate: what `program` was rewritten from, for reasons that the program no longer shows. No object is made for a
-    file: a batch's outcome is a bit a file for each leaf.
+    No object is created for a file: a batch's result is one bit per file and leaf.
     """
     leaves: list[Leaf] = []
     tree = _tree(program.root, leaves)
@@ -177,7 +172,6 @@ def explain(
     for batch in candidates(snapshot, Program(Keep())):
         batch.prepare(program)
         tally.add(batch, lane_of)
-    nodes = predicate_leaves(predicate)
     reports = tuple(
         LeafReport(
             predicate=leaf.text,
@@ -187,7 +181,7 @@ def explain(
             without_statistics=tally.without[i],
             lacking=tally.lacking[i],
             examples=tuple(tally.examples[i]),
-            reason=leaf_facts(leaf, nodes.get(leaf.text), tally.facts(i), snapshot),
+            reason=reason_of(leaf, tally.facts(i), snapshot),
         )
         for i, leaf in enumerate(leaves)
     )

@@ -1,4 +1,4 @@
-"""What can be said of a leaf of a predicate from its terms, the schema and the predicate itself: for explain."""
+"""Why a leaf of a predicate skips no file, or no more: its own reason, and what evaluation has shown."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from dataclasses import dataclass, replace
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation
-from deltaskip.expr.evaluate import deterministic
-from deltaskip.expr.nodes import And, Compare, FieldRef, Node, Opaque, Or, walk
-from deltaskip.expr.render import to_sql
 from deltaskip.log import Snapshot
-from deltaskip.schema import Resolved, collation_of, leaves, simple_string
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.skipping.logged_collations import logged_collations
+from deltaskip.skipping.explain.logged import is_logged, logged_collations
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,
@@ -21,23 +16,23 @@ from deltaskip.skipping.program import (
     Bound,
     ConstantTerm,
     Drop,
-    Keep,
     Leaf,
     NotOnly,
+    NullsPossible,
     PartitionTerm,
     Program,
     Term,
     terms_of,
 )
 from deltaskip.skipping.proofs.generated import derived_columns
+from deltaskip.skipping.proofs.proof import enumerated, joined
 from deltaskip.stats.layout import StatLeaf
 
 __all__ = [
     "LeafFacts",
     "contributes",
     "is_conclusion",
-    "leaf_facts",
-    "predicate_leaves",
+    "reason_of",
     "statistic_name",
     "together",
     "used",
@@ -90,7 +85,7 @@ def together(term: Term) -> Leaf:
     program = Program(term)
     labels = [stat.field.label for stat in program.stat_leaves if stat.field is not None]
     labels += [".".join(column.logical) for column in program.partition_columns]
-    on = f" on {_enumerated(list(dict.fromkeys(labels)), 'and')}" if labels else ""
+    on = f" on {enumerated(list(dict.fromkeys(labels)), 'and')}" if labels else ""
     return Leaf(f"{_TOGETHER}{on} together", term)
 
 
@@ -109,18 +104,6 @@ def contributes(leaf: Leaf, conclusion: Leaf) -> bool:
     return bool(its.partition_columns) or any(stat.field in fields for stat in its.stat_leaves)
 
 
-def predicate_leaves(predicate: Node | None) -> dict[str, Node]:
-    """The leaves of a normalised predicate by their text."""
-    found: dict[str, Node] = {}
-    pending = [] if predicate is None else [predicate]
-    while pending:
-        node = pending.pop()
-        found[to_sql(node)] = node
-        if isinstance(node, And | Or):
-            pending.extend(node.children)
-    return found
-
-
 def without_nan_guard(term: Term) -> Term | None:
     """`term` as if every writer recorded NaN; None where that makes no difference."""
     if not any(isinstance(t, Bound | AnyPoint | NotOnly) and t.nan_matches for t in terms_of(term)):
@@ -128,37 +111,49 @@ def without_nan_guard(term: Term) -> Term | None:
     return _unguarded(term)
 
 
-def leaf_facts(leaf: Leaf, node: Node | None, facts: LeafFacts, snapshot: Snapshot) -> str:
-    """Why the leaf could prove nothing, or not more than it did, in a sentence; "" where there is nothing to say."""
+def reason_of(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
+    """Why the leaf skips no file, or no more, in a sentence; "" where nothing stands in its way.
+
+    The leaf's own reason, followed by what evaluation has shown.
+    """
     if isinstance(leaf.term, Drop):
-        return leaf.term.reason
-    said = [] if _is_bounded(leaf) else _unbounded(leaf, node, snapshot)
-    absent = [name for name, files in facts.lacking.items() if facts.files and files == facts.files]
-    if absent:
-        said.append(f"no file has {_enumerated(absent, 'or')} in the log")
-    said += _of_other_versions(leaf, facts, snapshot)
-    if facts.nan_hidden:
-        files = "1 file is" if facts.nan_hidden == 1 else f"{facts.nan_hidden:,} files are"
-        said.append(f"{files} kept only because a writer that the log does not name may have left out a NaN")
-    if not said and facts.files and not facts.dropped:
-        said.append(_overlap(Program(leaf), facts))
-    return "; ".join(dict.fromkeys(said))
+        return leaf.reason
+    found = [
+        leaf.reason,
+        *_absent(leaf, facts, snapshot),
+        *_of_other_versions(leaf, facts, snapshot),
+        _nan_hidden(facts),
+    ]
+    reason = joined(found)
+    return reason if reason or not facts.files or facts.dropped else _overlap(Program(leaf), facts)
+
+
+def _absent(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
+    """Statistics that no file has, or none that can be used."""
+    stats = {statistic_name(stat): stat for stat in Program(leaf).stat_leaves}
+    names = [name for name, files in facts.lacking.items() if facts.files and files == facts.files]
+    unusable = [name for name in names if is_logged(snapshot, stats[name])]
+    absent = [name for name in names if name not in unusable]
+    found = [f"no file has {enumerated(absent, 'or')} in the log"] if absent else []
+    if unusable:
+        found.append(f"the log's values of {enumerated(unusable, 'and')} cannot be used as bounds")
+    return found
 
 
 def _of_other_versions(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
-    """Which statistics of the same collation are there that this comparison must not use."""
+    """Statistics of another version of a collation that the leaf needs."""
     needed = {stat.collation[0]: statistic_name(stat) for stat in Program(leaf).stat_leaves if stat.collation}
-    said = []
+    found = []
     for collation, statistic in needed.items():
         if not facts.lacking.get(statistic):
             continue
         others = [key for key in logged_collations(snapshot) if _same_but_version(key, collation)]
         if others:
-            said.append(
-                f"{_enumerated(others, 'and')}: statistics of another version than {collation}, by which strings are "
-                "compared here, prove nothing; recompute them for this version"
+            found.append(
+                f"statistics of {enumerated(others, 'and')} cannot be used, because strings are compared under "
+                f"{collation} here: recompute them for this version"
             )
-    return said
+    return found
 
 
 def _same_but_version(key: str, collation: str) -> bool:
@@ -169,12 +164,27 @@ def _same_but_version(key: str, collation: str) -> bool:
     return one.version != other.version and one.without_version.canonical == other.without_version.canonical
 
 
-def _is_bounded(leaf: Leaf) -> bool:
-    """Whether partition values, bounds of files with more than one value, or the counts of a NULL test decide."""
-    if leaf.text.endswith((" IS NULL", " IS NOT NULL")) or " <=> NULL" in leaf.text:
-        return not isinstance(leaf.term, Keep)
-    terms = [term for term in terms_of(leaf.term) if not isinstance(term, Leaf | AllOf | AnyOf | ConstantTerm)]
-    return any(isinstance(term, PartitionTerm) or any(s.side for s in Program(term).stat_leaves) for term in terms)
+def _nan_hidden(facts: LeafFacts) -> str:
+    if not facts.nan_hidden:
+        return ""
+    files = "1 file is" if facts.nan_hidden == 1 else f"{facts.nan_hidden:,} files are"
+    writer = "its" if facts.nan_hidden == 1 else "their"
+    return f"{files} kept only because {writer} writer may omit NaN from min and max"
+
+
+def _overlap(program: Program, facts: LeafFacts) -> str:
+    """That the statistics, where there are any, rule out no file."""
+    stats = program.stat_leaves
+    if not stats:
+        return "the partition values of every file could match" if program.partition_columns else ""
+    ranges = any(stat.side for stat in stats)
+    nulls = any(isinstance(term, NullsPossible) for term in terms_of(program.root))
+    if any(facts.lacking.values()):
+        every = "every min/max range in the log could contain" if ranges else "every null count in the log allows"
+        return f"{every} a match"
+    if not ranges:
+        return "every file's null count allows a match"
+    return f"every file's min/max range {'or null count allows' if nulls else 'could contain'} a match"
 
 
 def _unguarded(term: Term) -> Term:
@@ -184,65 +194,11 @@ def _unguarded(term: Term) -> Term:
         case AnyOf(children):
             return AnyOf(tuple(map(_unguarded, children)))
         case Leaf(text, inner):
-            return Leaf(text, _unguarded(inner))
+            return Leaf(text, _unguarded(inner), term.reason)
         case Bound() | AnyPoint() | NotOnly():
             return replace(term, nan_matches=False)
         case _:
             return term
-
-
-def _of_expression(node: Node | None) -> str:
-    """What stands in the way of any proof in the expression itself, as far as it can be told."""
-    if node is None:
-        return ""
-    parts = list(walk(node))
-    if any(isinstance(part, Opaque) for part in parts):
-        return "this expression is not understood, so it may be true anywhere"
-    if not deterministic(node):
-        return "the expression is not deterministic, or calls a function that is not known here"
-    columns = {part.logical for part in parts if isinstance(part, FieldRef)}
-    if isinstance(node, Compare) and len(columns) > 1:
-        return "it compares columns with each other, and statistics bound each column alone"
-    return ""
-
-
-def _unbounded(leaf: Leaf, node: Node | None, snapshot: Snapshot) -> list[str]:
-    """Why there are at most counts, and files of one value, to look at."""
-    by_path = {column.physical: column for column in leaves(snapshot.schema, snapshot.mapping_mode)}
-    fields = list(dict.fromkeys(stat.field for stat in Program(leaf).stat_leaves if stat.field is not None))
-    columns = [by_path[field.physical] for field in fields if field.physical in by_path]
-    causes = [cause for column in columns if (cause := _unbounded_because(column))]
-    if causes:
-        return causes
-    expression = _of_expression(node)
-    if expression or not fields:
-        keeps = [term.reason for term in terms_of(leaf.term) if isinstance(term, Keep) and term.reason]
-        return [expression or "; ".join(keeps) or "no rule for this expression"]
-    names = _enumerated([field.label for field in fields], "and")
-    constant = " or with only one" if any(isinstance(t, ConstantTerm) for t in terms_of(leaf.term)) else ""
-    return [f"there is no rule that bounds {names} by this expression: only files without a value{constant} can go"]
-
-
-def _unbounded_because(column: Resolved) -> str:
-    name = ".".join(column.logical)
-    declared = str(column.field.metadata.get(CHAR_VARCHAR_KEY, ""))
-    if declared.startswith("char("):
-        return f"{name} is {declared}, which Spark compares padded with blanks: its bounds say nothing of that"
-    collation = collation_of(column)
-    if collation is not None:
-        return f"{name} is compared under the collation {collation}, of which the log has no usable statistics"
-    kind = simple_string(column.type)
-    if kind in ("binary", "variant", "void"):
-        return f"no bounds are kept of {name}, which is {kind}"
-    return ""
-
-
-def _overlap(program: Program, facts: LeafFacts) -> str:
-    if not program.stat_leaves:
-        return "every partition has values that may match"
-    if any(facts.lacking.values()):
-        return "every file that has the statistics leaves room for a match"
-    return "the statistics of every file leave room for a match"
 
 
 def _generated_columns(snapshot: Snapshot) -> frozenset[str]:
@@ -251,7 +207,3 @@ def _generated_columns(snapshot: Snapshot) -> frozenset[str]:
         snapshot.schema, snapshot.mapping_mode, snapshot.partition_columns, snapshot.properties
     )
     return frozenset(".".join(one.column.logical) for one in derived)
-
-
-def _enumerated(names: list[str], last: str) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

@@ -42,14 +42,15 @@ from deltaskip.expr.nodes import (
     Not,
     StartsWith,
 )
-from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, Term, ValuesPossible
+from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, ValuesPossible
 from deltaskip.skipping.proofs.preimage.like import prefix_of
+from deltaskip.skipping.proofs.proof import Proof, joined, some
 from deltaskip.skipping.proofs.terms import all_of, any_of
-from deltaskip.stats.layout import StatField
+from deltaskip.stats.layout import Side, StatField
 
-__all__ = ["Collations", "collated_term", "in_binary_order", "spellings"]
+__all__ = ["Collations", "collated_proof", "in_binary_order", "spellings"]
 
-_BOUNDS: dict[str, tuple[tuple[str, Op], ...]] = {
+_BOUNDS: dict[str, tuple[tuple[Side, Op], ...]] = {
     "=": (("min", "le"), ("max", "ge")),
     "<": (("min", "lt"),),
     "<=": (("min", "le"),),
@@ -86,12 +87,14 @@ class Collations:
         return named.with_version(self.version) if named.version is None else named
 
     def unavailable(self, collation: str) -> str:
-        """Why `evaluator` has none: what was needed, and what is here."""
+        """Why `evaluator` returns None for the collation."""
         identifier = self.identifier(collation)
         if identifier is None:
             return f"the collation {collation} is not known"
         try:
             registry.collation(identifier)
+        except InvalidCollation:
+            return f"the collation {collation} is not known"
         except DeltaSkipError as error:
             return str(error).rstrip(".")
         return f"the collation {identifier} cannot be evaluated here"
@@ -124,12 +127,12 @@ def in_binary_order(node: Node) -> Node | None:
     return None
 
 
-def collated_term(node: Node, field_of: StatFieldOf, collations: Collations) -> Term | None:
-    """The condition of a leaf that compares a column with literals under a collation; None for every other leaf."""
+def collated_proof(node: Node, field_of: StatFieldOf, collations: Collations) -> Proof | None:
+    """The proof of a leaf that compares a column with literals under a collation; None for every other leaf."""
     try:
-        return _term(node, _Reader(field_of, collations))
+        return _proof(node, _Reader(field_of, collations))
     except PredicateError:
-        return Keep("two collations meet in this comparison")
+        return Proof(Keep(), "it compares strings under different collations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +140,11 @@ class _Reader:
     field_of: StatFieldOf
     collations: Collations
 
-    def subject(self, column: Node, *others: Node) -> _Subject | Keep | None:
-        """The column of a comparison under a collation; a Keep where its order cannot be had, None for other nodes."""
+    def subject(self, column: Node, *others: Node) -> _Subject | Proof | None:
+        """The column of a comparison under a collation.
+
+        A proof of nothing where the collation cannot be evaluated, None for other nodes.
+        """
         reference = _stripped(column)
         if not isinstance(reference, FieldRef) or not all(isinstance(_stripped(other), Literal) for other in others):
             return None
@@ -148,7 +154,7 @@ class _Reader:
             return None
         found = self.collations.evaluator(collation)
         if found is None:
-            return Keep(self.collations.unavailable(collation))
+            return Proof(Keep(), self.collations.unavailable(collation))
         return _Subject(statistics, found, spellings(found.id, collation), _coarser(found))
 
 
@@ -161,49 +167,55 @@ class _Subject:
     keys: tuple[str, ...]
     coarser: Collation | None
 
-    def compared(self, op: str, value: Any) -> Term:
+    def compared(self, op: str, value: Any) -> Proof:
         if not isinstance(value, str):
-            return Keep("the literal is no string")
+            return Proof(Keep(), "the literal is not a string")
         present = ValuesPossible(self.field)
+        if self.coarser is None and not self.collation.exact_keys:
+            return Proof(present, f"Spark does not always follow the sort keys of {self.collation.id}")
         if op == "!=":
-            if self.coarser is not None or not self.collation.exact_keys:
-                return present
-            return all_of([present, any_of([self._bound("min", "ne", value), self._bound("max", "ne", value)])])
-        return all_of([present, *(self._bound(side, comparison, value) for side, comparison in _BOUNDS[op])])
+            if self.coarser is not None:
+                return Proof(present, f"min and max under {self.collation.id} do not prove that all values are equal")
+            return Proof(all_of([present, any_of([self._bound("min", "ne", value), self._bound("max", "ne", value)])]))
+        return Proof(all_of([present, *(self._bound(side, comparison, value) for side, comparison in _BOUNDS[op])]))
 
-    def listed(self, values: Sequence[Any]) -> Term:
+    def listed(self, values: Sequence[Any]) -> Proof:
         texts = [value for value in values if isinstance(value, str)]
         if not texts:
-            return Keep("the list holds no string")
+            return Proof(Keep(), "the list holds no string")
         if len(texts) <= _MOST_VALUES:
-            return any_of([self.compared("=", text) for text in texts])
+            return some([self.compared("=", text) for text in texts])
         order = self.coarser or self.collation
         least, greatest = texts[0], texts[0]
         for text in texts[1:]:
             least = text if order.compare_values(text, least) < 0 else least
             greatest = text if order.compare_values(text, greatest) > 0 else greatest
-        return all_of([self.compared(">=", least), self.compared("<=", greatest)])
+        return _both(self.compared(">=", least), self.compared("<=", greatest))
 
-    def none_of(self, values: Sequence[Any]) -> Term:
+    def none_of(self, values: Sequence[Any]) -> Proof:
         if len(values) > _MOST_VALUES:
-            return ValuesPossible(self.field)
-        return all_of([ValuesPossible(self.field), *(self.compared("!=", value) for value in values)])
+            return Proof(ValuesPossible(self.field), f"the list of NOT IN holds more than {_MOST_VALUES} values")
+        return _both(Proof(ValuesPossible(self.field)), *(self.compared("!=", value) for value in values))
 
-    def starting_with(self, prefix: Any) -> Term:
+    def starting_with(self, prefix: Any) -> Proof:
         if not isinstance(prefix, str) or self.collation.prefix_key(prefix) is None:
-            return Keep(f"no beginning of the strings is certain under {self.collation.id}")
-        return all_of([ValuesPossible(self.field), CollatedPrefix(self.field, prefix, self.collation, self.keys)])
+            return Proof(Keep(), f"no range follows from this prefix under the collation {self.collation.id}")
+        prefixed = CollatedPrefix(self.field, prefix, self.collation, self.keys)
+        return Proof(all_of([ValuesPossible(self.field), prefixed]))
 
-    def _bound(self, side: Any, op: Op, value: str) -> Term:
-        order = self.collation
-        if self.coarser is not None:
-            order, op = self.coarser, _WITH_TIES.get(op, op)
-        elif not order.exact_keys:
-            return Keep(f"Spark does not follow the sort keys of {order.id}")
-        return CollatedBound(self.field, side, op, value, order, self.keys)
+    def _bound(self, side: Side, op: Op, value: str) -> CollatedBound:
+        """A bound in an order that Spark follows, that of `coarser` where there is one."""
+        if self.coarser is None:
+            return CollatedBound(self.field, side, op, value, self.collation, self.keys)
+        return CollatedBound(self.field, side, _WITH_TIES.get(op, op), value, self.coarser, self.keys)
 
 
-def _term(node: Node, reader: _Reader) -> Term | None:
+def _both(*proofs: Proof) -> Proof:
+    """Proofs that one comparison needs together: each reason limits it."""
+    return Proof(all_of([proof.term for proof in proofs]), joined(proof.reason for proof in proofs))
+
+
+def _proof(node: Node, reader: _Reader) -> Proof | None:
     match node:
         case Compare(op, left, right) if isinstance(_stripped(left), Literal):
             return _compared(reader, MIRRORED[op], right, left)
@@ -214,9 +226,9 @@ def _term(node: Node, reader: _Reader) -> Term | None:
             unequal, subject = _compared(reader, "!=", column, literal), reader.subject(column, literal)
             if unequal is None or not isinstance(subject, _Subject):
                 return unequal
-            return any_of([NullsPossible(subject.field), unequal])
+            return some([Proof(NullsPossible(subject.field)), unequal])
         case Not(Compare(op, left, right)) if op in NEGATED:
-            return _term(Compare(NEGATED[op], left, right), reader)
+            return _proof(Compare(NEGATED[op], left, right), reader)
         case In(child, values):
             found = reader.subject(child, *values)
             return found.listed(_values(values)) if isinstance(found, _Subject) else found
@@ -232,20 +244,20 @@ def _term(node: Node, reader: _Reader) -> Term | None:
     return None
 
 
-def _compared(reader: _Reader, op: str, column: Node, literal: Node) -> Term | None:
+def _compared(reader: _Reader, op: str, column: Node, literal: Node) -> Proof | None:
     subject = reader.subject(column, literal)
     return subject.compared("=" if op == "<=>" else op, _value(literal)) if isinstance(subject, _Subject) else subject
 
 
-def _like(subject: _Subject, node: Like) -> Term:
+def _like(subject: _Subject, node: Like) -> Proof:
     text, rest = prefix_of(node)
     if text is None or subject.collation.id.canonical.name != LCASE:
-        return Keep(f"LIKE under {subject.collation.id} is left to Spark")
+        return Proof(Keep(), f"no rule prunes this LIKE under the collation {subject.collation.id}")
     if not rest:
         return subject.compared("=", text)
     if set(rest) != {"%"}:
         text = _sure_beginning(text)
-    return subject.starting_with(text) if text else Keep("the pattern has no certain beginning")
+    return subject.starting_with(text) if text else Proof(Keep(), "no range of strings follows from the pattern")
 
 
 def _sure_beginning(text: str) -> str:

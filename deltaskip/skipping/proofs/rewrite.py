@@ -12,75 +12,43 @@ induction over a predicate without NOT above AND/OR (expr.normalize):
 * a leaf with CASE or COALESCE: an OR over the branches (proofs.conditional).
 * a leaf whose statistics tell its columns' only values: evaluated (skipping.constants).
 * a leaf on the source of a generated column: what it says of that column (proofs.generated).
-* everything else: Keep.
+* everything else: the null counts of its columns, or Keep (proofs.unproved).
 
-Statistics that are missing keep (a term is TRUE there), so nothing here has to ask whether they are present.
+A term is TRUE where its statistic is missing, so no rule has to check that statistics are present. A rule that gives up
+sets the leaf's reason (proofs.proof).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from deltaskip.collations.registry import SPARK_VERSION
-from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import deterministic
-from deltaskip.expr.nodes import (
-    MIRRORED,
-    NEGATED,
-    And,
-    Call,
-    Cast,
-    Collate,
-    Compare,
-    FieldRef,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    Node,
-    Not,
-    Opaque,
-    Or,
-    StartsWith,
-    children_of,
-    walk,
-)
+from deltaskip.expr.nodes import And, Collate, Compare, FieldRef, In, IsNull, Like, Literal, Node, Not, Opaque, Or, walk
 from deltaskip.expr.normalize import normalize
 from deltaskip.expr.render import to_sql
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.resolve import leaves
-from deltaskip.schema.types import BOOLEAN, BYTE, DATE, INTEGER, LONG, SHORT, STRING, StructField, StructType
-from deltaskip.skipping.program import (
-    AllOf,
-    ConstantTerm,
-    Drop,
-    Keep,
-    Leaf,
-    NullsPossible,
-    PartitionTerm,
-    Program,
-    Term,
-    ValuesPossible,
-)
-from deltaskip.skipping.proofs.collated import Collations, collated_term, in_binary_order
+from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, StructType
+from deltaskip.skipping.program import ConstantTerm, Drop, Keep, Leaf, PartitionTerm, Program, Term
+from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.generated import Derived, derive, derived_columns
-from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
-from deltaskip.skipping.proofs.preimage.preimage import null_only_with, preimage, strict_columns
-from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, domain_of, meet, points_of, satisfying
+from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
+from deltaskip.skipping.proofs.preimage.preimage import null_only_with
+from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, meet
+from deltaskip.skipping.proofs.proof import Proof, every, joined, some
+from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import all_of, any_of, within
-from deltaskip.stats.layout import PARTITION_VALUES, StatField, widened_types
+from deltaskip.skipping.proofs.unproved import UNSUPPORTED, columns_read, still_skipped, unproved
+from deltaskip.stats.layout import PARTITION_VALUES, StatField
 
 __all__ = ["rewrite"]
 
 _PLAIN_PARTITIONS = (BYTE, SHORT, INTEGER, LONG, DATE)
 _UNFOLDED = 64
-"""Leaves into which CASE and COALESCE of one leaf may unfold."""
-
-Found = tuple[FieldRef, Values]
+"""Branches into which the CASE and COALESCE of one predicate may unfold."""
 
 
 def rewrite(
@@ -92,160 +60,149 @@ def rewrite(
     properties: Mapping[str, str] | None = None,
     collations: Collations | None = None,
 ) -> Program:
-    """The Program of a predicate that expr.bind and expr.normalize have prepared.
+    """Return the Program of a predicate that expr.bind and expr.normalize have prepared.
 
-    schema, mode: the table's schema and column mapping. time_zone: the session's, for casts of dates and timestamps.
-    partition_columns, properties: the table's; without them, generated partition columns are not known as such.
-    collations: what evaluates them, by default Spark 4.1's version.
+    Args:
+        node: The bound, normalized predicate.
+        schema: The table's schema.
+        mode: The table's column mapping mode.
+        time_zone: The session's time zone, for casts between dates and timestamps.
+        partition_columns: The table's partition columns; without them, no generated partition column is used.
+        properties: The table's properties, likewise.
+        collations: The collations that compare strings, by default those of Spark 4.1.
     """
     derived = derived_columns(schema, mode, partition_columns, properties or {})
-    return Program(_Rewriter(schema, mode, time_zone, derived, collations or Collations(SPARK_VERSION)).may(node))
+    rewriter = _Rewriter(TableColumns(schema, mode), time_zone, derived, collations or Collations(SPARK_VERSION))
+    return Program(rewriter.may(node))
+
+
+@dataclass(slots=True)
+class _Budget:
+    """Branches into which CASE and COALESCE may still unfold."""
+
+    left: int = _UNFOLDED
 
 
 @dataclass(frozen=True, slots=True)
 class _Rewriter:
-    schema: StructType
-    mode: MappingMode
+    columns: TableColumns
     time_zone: str
     derived: tuple[Derived, ...]
     collations: Collations
-    known: dict[int, tuple[Node, Found | None]] = field(default_factory=dict)
-    budget: list[int] = field(default_factory=lambda: [_UNFOLDED])
+    budget: _Budget = field(default_factory=_Budget)
 
     def may(self, node: Node) -> Term:
+        """The condition of a part of the user's predicate, with a Leaf around that of each leaf."""
+        return self._labelled(node)[0]
+
+    def _labelled(self, node: Node) -> tuple[Term, Found | None]:
+        """`may`, and the values of its column that a leaf admits."""
         match node:
             case Literal(value):
-                return Keep("the predicate is always true") if value is True else Drop("the predicate is never true")
+                return (Keep() if value is True else Drop()), None
             case _ if partition := self._partition(node):
-                return Leaf(to_sql(node), partition)
+                return Leaf(to_sql(node), partition), None
             case And(children):
-                terms = [self.may(child) for child in _gather(children, And, self._reads_partitions_only)]
-                return all_of([*terms, *self._together(children)])
+                parts = _gather(children, And, self._reads_partitions_only)
+                done = list(map(self._labelled, parts))
+                together = self._together(parts, [found for _, found in done])
+                return all_of([*(term for term, _ in done), *together]), None
             case Or(children):
-                return any_of([self.may(child) for child in _gather(children, Or, self._reads_partitions_only)])
+                return any_of([self.may(child) for child in _gather(children, Or, self._reads_partitions_only)]), None
             case _:
-                return Leaf(to_sql(node), self._leaf(node))
+                proof, found = self._leaf(node)
+                limited = proof.reason and not isinstance(proof.term, Drop)
+                reason = joined([proof.reason, still_skipped(proof.term)]) if limited else proof.reason
+                return Leaf(to_sql(node), proof.term, reason), found
 
-    def _leaf(self, node: Node) -> Term:
-        term, exact = self._decided(node)
-        if exact or isinstance(term, Drop):
-            return all_of([term, *self._derivations([node], self._found(node))])
+    def unlabelled(self, node: Node) -> Proof:
+        """`may` of a part that is not a leaf of the user's predicate."""
+        return self._unlabelled(node)[0]
+
+    def _unlabelled(self, node: Node) -> tuple[Proof, Found | None]:
+        match node:
+            case Literal(value):
+                return Proof(Keep() if value is True else Drop()), None
+            case _ if partition := self._partition(node):
+                return Proof(partition), None
+            case And(children):
+                done = list(map(self._unlabelled, children))
+                together = self._together(children, [found for _, found in done])
+                return every([*(proof for proof, _ in done), *map(Proof, together)]), None
+            case Or(children):
+                return some([self.unlabelled(child) for child in children]), None
+            case _:
+                return self._leaf(node)
+
+    def _leaf(self, node: Node) -> tuple[Proof, Found | None]:
+        """The proof of a leaf, and the values of its column that it admits, where they decide."""
+        found = self._usable(leaf_values(node, self.time_zone))
+        proof, exact = self._decided(node, found)
+        derived = self._derivations([node], found)
+        if exact or isinstance(proof.term, Drop):
+            return Proof(all_of([proof.term, *derived]), proof.reason), found
         constant = self._constant(node)
-        if constant is not None:
-            # A Keep stays beside it: its reason is told.
-            term = AllOf((term, constant))
-        derived = self._derivations([node], self._found(node))
-        return AllOf((term, *derived)) if derived else term
+        term = all_of([proof.term, *([] if constant is None else [constant]), *derived])
+        return Proof(term, "" if derived else proof.reason), found
 
-    def _decided(self, node: Node) -> tuple[Term, bool]:
-        """The condition of a leaf, and whether evaluation of constants could tell no more."""
+    def _decided(self, node: Node, found: Found | None) -> tuple[Proof, bool]:
+        """The proof of a leaf by its own columns, and whether evaluation of constants could prove no more."""
         match node:
             case IsNull(child) if column := null_only_with(child):
-                return self._is_null(column), True
+                return self.columns.is_null(column), True
             case Not(IsNull(child)) if column := null_only_with(child):
-                return self._is_not_null(column), True
+                return self.columns.is_not_null(column), True
             case Compare(op, _, Literal(None)) | Compare(op, Literal(None), _) if op != "<=>":
-                return Drop("a comparison with NULL is never true"), True
-            case In(_, values) if _literals(values) == [None] * len(values):
-                return Drop("an IN list without values is never true"), True
-            case Not(In(_, values)) if None in (_literals(values) or ()):
-                return Drop("NOT IN a list with NULL is never true"), True
+                return Proof(Drop(), "a comparison with NULL is never true"), True
+            case In(_, values) if literals_of(values) == [None] * len(values):
+                return Proof(Drop(), "an IN list of nothing but NULL is never true"), True
+            case Not(In(_, values)) if None in (literals_of(values) or ()):
+                return Proof(Drop(), "NOT IN is never true of a list with NULL"), True
             case Opaque():
-                return Keep("this expression is not understood"), True
-        collated = collated_term(node, self._field, self.collations)
+                return Proof(Keep(), UNSUPPORTED), True
+        collated = collated_proof(node, self.columns.stat_field, self.collations)
         if collated is not None:
-            return (all_of([self._strict(node), collated]) if isinstance(collated, Keep) else collated), False
-        found = self._found(in_binary_order(node) or node)
+            return (self._unproved(node, collated) if isinstance(collated.term, Keep) else collated), False
+        binary = in_binary_order(node)
+        found = found if binary is None else self._usable(leaf_values(binary, self.time_zone))
         if found is not None:
-            statistics = self._field(found[0])
-            if statistics is not None:
-                return within(statistics, found[1]), found[1].exact
+            return self._bounded(node, *found), found[1].exact
         unfolded = self._unfolded(node)
-        return (self._strict(node), False) if unfolded is None else (unfolded, False)
+        return (unproved(node, self.columns), False) if unfolded is None else (unfolded, False)
 
-    def _found(self, node: Node) -> Found | None:
-        """The column of a leaf over one column, and its values, NULL or not, for which the leaf may be TRUE."""
-        if id(node) not in self.known:
-            found = self._values(node)
-            self.known[id(node)] = node, found if found is not None and self._usable(*found) else None
-        return self.known[id(node)][1]
+    def _unproved(self, node: Node, given_up: Proof) -> Proof:
+        return unproved(node, self.columns, given_up.reason)
 
-    def _values(self, node: Node) -> Found | None:
-        match node:
-            case Not(FieldRef() | Cast() | Call() as child) if type_of(child) == BOOLEAN:
-                return self._boolean(child, False)
-            case FieldRef() | Cast() | Call() if type_of(node) == BOOLEAN:
-                return self._boolean(node, True)
-            case IsNull(child):
-                return self._preimage(child, Values((), null=True))
-            case Not(IsNull(child)):
-                domain = domain_of(type_of(child))
-                return None if domain is None else self._preimage(child, Values(domain.all))
-            case Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left):
-                return self._values(IsNull(left))
-            case Not(Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left)):
-                return self._values(Not(IsNull(left)))
-            case Compare(op, left, Literal(value)) if not isinstance(left, Literal):
-                return self._compared("=" if op == "<=>" else op, left, value)
-            case Compare(op, Literal() as left, right) if not isinstance(right, Literal):
-                return self._values(Compare(MIRRORED[op], right, left))
-            case Not(Compare("<=>", left, Literal(value)) | Compare("<=>", Literal(value), left)):
-                return self._compared("!=", left, value, null=True)
-            case Not(Compare(op, left, right)) if op in NEGATED:
-                return self._values(Compare(NEGATED[op], left, right))
-            case In(child, values):
-                return self._listed(child, values, False)
-            case Not(In(child, values)):
-                return self._listed(child, values, True)
-            case StartsWith(child, Literal(str() as prefix)) if type_of(child) == STRING:
-                return self._preimage(child, starting_with(prefix))
-            case Not(StartsWith(child, Literal(str() as prefix))) if type_of(child) == STRING:
-                return self._preimage(child, _others(starting_with(prefix)))
-            case Like(child):
-                return self._preimage(child, matching(node))
-            case Not(Like(child) as like):
-                return self._preimage(child, not_matching(like))
-        return None
+    def _bounded(self, node: Node, column: FieldRef, values: Values) -> Proof:
+        """The values of one column as a condition on its statistics."""
+        statistics = self.columns.stat_field(column)
+        assert statistics is not None
+        term, domain = within(statistics, values), domain_of(column.type)
+        if isinstance(term, Drop):
+            return Proof(term, f"no value of type {simple_string(column.type)} can match")
+        if domain is None or values.spans != domain.all or values.cycles:
+            return Proof(term)
+        name = label(column)
+        if values.exact:
+            return Proof(term, f"every value of {name}{'' if values.null else ' other than NULL'} matches")
+        if isinstance(node, Like):
+            return Proof(term, "the pattern begins with a wildcard")
+        return Proof(term, f"no rule bounds {name} by this expression")
 
-    def _preimage(self, node: Node, results: Values | None) -> Found | None:
-        return None if results is None else preimage(node, results, self.time_zone)
-
-    def _compared(self, op: str, node: Node, value: Any, null: bool = False) -> Found | None:
-        type_ = type_of(node)
-        results = None if type_ is None else satisfying(type_, op, value)
-        return None if results is None else self._preimage(node, replace(results, null=null))
-
-    def _boolean(self, node: Node, wanted: bool) -> Found | None:
-        if isinstance(node, Call) and node.name == "isnan":
-            # Never NULL: NOT isnan(NULL) is TRUE.
-            return self._compared("=" if wanted else "!=", node.args[0], float("nan"), null=not wanted)
-        return self._compared("=", node, wanted)
-
-    def _listed(self, child: Node, values: Sequence[Node], negated: bool) -> Found | None:
-        """IN: TRUE on a match with some value; NULL elements never match. NOT IN: TRUE where all differ."""
-        literals, type_ = _literals(values), type_of(child)
-        domain = domain_of(type_)
-        if literals is None or type_ is None or domain is None:
+    def _usable(self, found: Found | None) -> Found | None:
+        """`found` if statistics of the column decide about its values: bounds do not of a collated or char(n) one."""
+        statistics = None if found is None else self.columns.stat_field(found[0])
+        if found is None or statistics is None:
             return None
-        results = points_of(type_, [value for value in literals if value is not None])
-        if results is None:
-            return None
-        return self._preimage(child, Values(complement(results.spans, domain)) if negated else results)
-
-    def _usable(self, column: FieldRef, values: Values) -> bool:
-        """Whether the column's statistics serve: bounds do not where it is collated or a char(n)."""
-        statistics = self._field(column)
-        if statistics is None:
-            return False
+        column, values = found
         if not values.spans:
-            return not isinstance(column.type, StructType)
-        return column.collation is None and not self._is_padded(column) and statistics.kind is not None
+            return None if isinstance(column.type, StructType) else found
+        return None if self.columns.unusable_bounds(column) else found
 
-    def _together(self, children: Sequence[Node]) -> list[Term]:
-        """What the leaves of an AND over one column say together beyond what each says alone."""
+    def _together(self, children: Sequence[Node], values: Sequence[Found | None]) -> list[Term]:
+        """What the leaves of an AND over one column prove together beyond what each proves alone."""
         groups: dict[FieldRef, list[tuple[Node, Values]]] = {}
-        for child in children:
-            found = None if isinstance(child, Or) else self._found(child)
+        for child, found in zip(children, values, strict=True):
             if found is not None:
                 groups.setdefault(found[0], []).append((child, found[1]))
         terms: list[Term] = []
@@ -253,72 +210,48 @@ class _Rewriter:
             if len(group) < 2:
                 continue
             met = group[0][1]
-            for _, values in group[1:]:
-                met = meet(met, values)
-            statistics = self._field(column)
+            for _, each in group[1:]:
+                met = meet(met, each)
+            statistics = self.columns.stat_field(column)
             assert statistics is not None
-            # Spans that meet each other and a file's range each meet it together (Helly), so they say nothing new.
-            alone = all(len(values.spans) == 1 and not values.cycles and not values.null for _, values in group)
+            # Spans that overlap each other and a file's range each overlap it together (Helly): nothing new is proved.
+            alone = all(len(each.spans) == 1 and not each.cycles and not each.null for _, each in group)
             if not (alone and met.spans):
                 terms.append(within(statistics, met))
             terms += self._derivations([node for node, _ in group], (column, met))
         return terms
 
     def _derivations(self, nodes: Sequence[Node], found: Found | None) -> list[Term]:
-        """Conditions on generated columns of whose source the leaves speak."""
+        """Conditions on the columns generated from the one that the leaves read."""
         if not self.derived:
             return []
         plain = replace(self, derived=())
-        terms = [plain.unlabelled(normalize(part)) for part in derive(self.derived, nodes, found)]
+        terms = [plain.unlabelled(normalize(part)).term for part in derive(self.derived, nodes, found)]
         return [term for term in terms if not isinstance(term, Keep)]
 
-    def unlabelled(self, node: Node) -> Term:
-        """`may` of a part that is no leaf of the user's predicate."""
-        match node:
-            case Literal():
-                return self.may(node)
-            case _ if partition := self._partition(node):
-                return partition
-            case And(children):
-                return all_of([*(self.unlabelled(child) for child in children), *self._together(children)])
-            case Or(children):
-                return any_of([self.unlabelled(child) for child in children])
-            case _:
-                return self._leaf(node)
-
-    def _unfolded(self, node: Node) -> Term | None:
+    def _unfolded(self, node: Node) -> Proof | None:
         """CASE and COALESCE as the OR of their branches."""
-        if self.budget[0] <= 0 or any(self._is_collated(part) for part in walk(node)):
+        if self.budget.left <= 0 or any(_is_collated(part) for part in walk(node)):
             return None
         branches = unfold(node, self.time_zone)
         if branches is None:
             return None
-        self.budget[0] -= len(branches)
-        return any_of([self.unlabelled(normalize(branch)) for branch in branches])
-
-    def _is_collated(self, node: Node) -> bool:
-        return isinstance(node, Collate) or (isinstance(node, FieldRef) and node.collation is not None)
-
-    def _strict(self, node: Node) -> Term:
-        """A leaf that some columns' NULL makes NULL needs a value in each of them."""
-        inner = node.child if isinstance(node, Not) and isinstance(node.child, IsNull) else node
-        columns = strict_columns(inner.child if isinstance(inner, IsNull) and inner is not node else inner)
-        terms = [term for column in columns if not isinstance(term := self._is_not_null(column), Keep)]
-        collated = next((c.collation for c in columns if c.collation is not None), None)
-        reason = "no statistic is kept of this expression"
-        if collated is not None:
-            reason = f"no usable statistics under the collation {collated}"
-        return all_of([*terms, Keep(reason)])
+        self.budget.left -= len(branches)
+        proof = some([self.unlabelled(normalize(branch)) for branch in branches])
+        if isinstance(proof.term, Drop) and not proof.reason:
+            return Proof(proof.term, "no branch of CASE or COALESCE can match")
+        if isinstance(proof.term, Keep) and not proof.reason:
+            return Proof(proof.term, "some branch of CASE or COALESCE is true for any values")
+        return proof
 
     def _constant(self, node: Node) -> ConstantTerm | None:
         """The leaf, to be evaluated in files where each of its columns has one value."""
-        if not deterministic(node) or not _evaluable(node):
+        if not deterministic(node) or any(isinstance(part, Opaque | Collate) for part in walk(node)):
             return None
-        columns = _columns(node)
-        fields = [self._field(column) for column in columns]
         found: list[tuple[FieldRef, StatField]] = []
-        for column, statistics in zip(columns, fields, strict=True):
-            if statistics is None or column.collation is not None or self._is_padded(column):
+        for column in columns_read(node):
+            statistics = self.columns.stat_field(column)
+            if statistics is None or column.collation is not None or self.columns.is_padded(column):
                 return None
             if isinstance(column.type, StructType):
                 return None
@@ -329,12 +262,12 @@ class _Rewriter:
         """Every row of a file has the file's partition values, so any expression over them has one value a file."""
         if not self._reads_partitions_only(node):
             return None
-        return PartitionTerm(node, tuple(_columns(node)), self._partition_bounds(node))
+        return PartitionTerm(node, tuple(columns_read(node)), self._partition_bounds(node))
 
     def _partition_bounds(self, node: Node) -> Term:
         """The condition on a range of values of the partition columns: that of data columns with such bounds.
 
-        Text is left out, as the empty string of the log is NULL; so are timestamps, whose zone the log may not tell.
+        Text is left out, as the empty string of the log is NULL; so are timestamps, whose zone the log may not name.
         """
         match node:
             case And(children):
@@ -342,65 +275,18 @@ class _Rewriter:
             case Or(children):
                 return any_of([self._partition_bounds(child) for child in children])
             case _:
-                values = self._values(node)
+                values = leaf_values(node, self.time_zone)
                 if values is None or values[0].type not in _PLAIN_PARTITIONS or not values[0].partition:
                     return Keep()
                 column = values[0]
-                name = ".".join(column.logical)
-                return within(StatField((PARTITION_VALUES, *column.physical), column.type, name), values[1])
+                field_ = StatField((PARTITION_VALUES, *column.physical), column.type, label(column))
+                return within(field_, values[1])
 
     def _reads_partitions_only(self, node: Node) -> bool:
-        columns = _columns(node)
-        if not columns or not all(column.partition and not self._is_padded(column) for column in columns):
+        columns = columns_read(node)
+        if not columns or not all(column.partition and not self.columns.is_padded(column) for column in columns):
             return False
         return deterministic(node) and not any(isinstance(part, Opaque) for part in walk(node))
-
-    def _field(self, column: FieldRef) -> StatField | None:
-        """The column as statistics know it, or None for partition columns."""
-        declared = None if column.partition else self._declared(column)
-        if declared is None:
-            return None
-        return StatField(column.physical, column.type, ".".join(column.logical), widened_types(declared.metadata))
-
-    def _declared(self, column: FieldRef) -> StructField | None:
-        """The schema's field, found by its exact names."""
-        found: StructField | None = None
-        current: Any = self.schema
-        for name in column.logical:
-            fields = current.fields if isinstance(current, StructType) else ()
-            found = next((f for f in fields if f.name == name), None)
-            if found is None:
-                return None
-            current = found.type
-        return found
-
-    def _is_padded(self, column: FieldRef) -> bool:
-        """Whether the column is a char(n): Spark compares it, and the literal, padded with blanks."""
-        declared = self._declared(column)
-        return declared is not None and str(declared.metadata.get(CHAR_VARCHAR_KEY, "")).startswith("char(")
-
-    def _is_null(self, column: FieldRef) -> Term:
-        """Some row is NULL only if nullCount is not 0. A struct can be null only where each of its leaves is."""
-        statistics = self._field(column)
-        if statistics is None:
-            return Keep("no null count for this expression")
-        if isinstance(statistics.type, StructType):
-            return self._struct_is_null(statistics)
-        return NullsPossible(statistics)
-
-    def _struct_is_null(self, struct: StatField) -> Term:
-        depth = len(struct.physical)
-        inner = [leaf for leaf in leaves(self.schema, self.mode) if leaf.physical[:depth] == struct.physical]
-        if not inner:
-            return Keep("a struct without leaves has no null count")
-        return all_of([NullsPossible(StatField(leaf.physical, leaf.type, ".".join(leaf.logical))) for leaf in inner])
-
-    def _is_not_null(self, column: FieldRef) -> Term:
-        """Some row is not NULL only if nullCount is not numRecords. A struct has no count of its own."""
-        statistics = self._field(column)
-        if statistics is None or isinstance(statistics.type, StructType):
-            return Keep("no null count for this expression")
-        return ValuesPossible(statistics)
 
 
 def _gather(
@@ -413,28 +299,5 @@ def _gather(
     return [combine(tuple(together)), *(child for child in children if not belongs(child))]
 
 
-def _columns(node: Node) -> list[FieldRef]:
-    """The columns that a node reads, each once. Literals, of which a list may have very many, are passed over."""
-    found: dict[FieldRef, None] = {}
-    pending = [node]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, FieldRef):
-            found[part] = None
-        pending.extend(child for child in reversed(children_of(part)) if not isinstance(child, Literal))
-    return list(found)
-
-
-def _evaluable(node: Node) -> bool:
-    return not any(isinstance(part, Opaque | Collate) for part in walk(node))
-
-
-def _others(values: Values) -> Values:
-    domain = domain_of(STRING)
-    assert domain is not None
-    return Values(complement(values.spans, domain))
-
-
-def _literals(values: Sequence[Node]) -> list[Any] | None:
-    found = [value.value for value in values if isinstance(value, Literal)]
-    return found if len(found) == len(values) else None
+def _is_collated(node: Node) -> bool:
+    return isinstance(node, Collate) or (isinstance(node, FieldRef) and node.collation is not None)

@@ -58,27 +58,27 @@ def within(field: StatField, values: Values) -> Term:
 def all_of(terms: Sequence[Term]) -> Term:
     """Every one of `terms`; a Drop decides, a Keep says nothing beside others."""
     if any(isinstance(term, Drop) for term in terms):
-        return next(term for term in terms if isinstance(term, Drop))
+        return Drop()
     rest = [term for term in terms if not isinstance(term, Keep)]
     if not rest:
-        return terms[-1]
+        return Keep()
     return rest[0] if len(rest) == 1 else AllOf(tuple(dict.fromkeys(rest)))
 
 
 def any_of(terms: Sequence[Term]) -> Term:
     """Some one of `terms`; a Keep decides, a Drop says nothing beside others."""
     if any(isinstance(term, Keep) for term in terms):
-        return next(term for term in terms if isinstance(term, Keep))
+        return Keep()
     rest = [term for term in terms if not isinstance(term, Drop)]
     if not rest:
-        return terms[0]
+        return Drop()
     return rest[0] if len(rest) == 1 else AnyOf(tuple(dict.fromkeys(rest)))
 
 
 def _present(field: StatField, values: Values) -> Term:
     domain = domain_of(field.type)
     if not values.spans:
-        return Drop("no value of the column's type satisfies this")
+        return Drop()
     if domain is None:
         return ValuesPossible(field)
     terms: list[Term] = [ValuesPossible(field)]

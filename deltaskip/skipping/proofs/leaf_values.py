@@ -1,0 +1,112 @@
+"""A leaf over one column as a set: the values of the column, NULL or not, for which the leaf may be TRUE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.nodes import (
+    MIRRORED,
+    NEGATED,
+    Call,
+    Cast,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Node,
+    Not,
+    StartsWith,
+)
+from deltaskip.schema.types import BOOLEAN, STRING
+from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
+from deltaskip.skipping.proofs.preimage.preimage import preimage
+from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, domain_of, points_of, satisfying
+
+__all__ = ["Found", "leaf_values", "literals_of"]
+
+Found = tuple[FieldRef, Values]
+
+
+def leaf_values(node: Node, time_zone: str) -> Found | None:
+    """The column of `node` and the values for which `node` may be TRUE; None where no rule derives them."""
+    match node:
+        case Not(FieldRef() | Cast() | Call() as child) if type_of(child) == BOOLEAN:
+            return _boolean(child, False, time_zone)
+        case FieldRef() | Cast() | Call() if type_of(node) == BOOLEAN:
+            return _boolean(node, True, time_zone)
+        case IsNull(child):
+            return _preimage(child, Values((), null=True), time_zone)
+        case Not(IsNull(child)):
+            domain = domain_of(type_of(child))
+            return None if domain is None else _preimage(child, Values(domain.all), time_zone)
+        case Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left):
+            return leaf_values(IsNull(left), time_zone)
+        case Not(Compare("<=>", left, Literal(None)) | Compare("<=>", Literal(None), left)):
+            return leaf_values(Not(IsNull(left)), time_zone)
+        case Compare(op, left, Literal(value)) if not isinstance(left, Literal):
+            return _compared("=" if op == "<=>" else op, left, value, time_zone)
+        case Compare(op, Literal() as left, right) if not isinstance(right, Literal):
+            return leaf_values(Compare(MIRRORED[op], right, left), time_zone)
+        case Not(Compare("<=>", left, Literal(value)) | Compare("<=>", Literal(value), left)):
+            return _compared("!=", left, value, time_zone, null=True)
+        case Not(Compare(op, left, right)) if op in NEGATED:
+            return leaf_values(Compare(NEGATED[op], left, right), time_zone)
+        case In(child, values):
+            return _listed(child, values, False, time_zone)
+        case Not(In(child, values)):
+            return _listed(child, values, True, time_zone)
+        case StartsWith(child, Literal(str() as prefix)) if type_of(child) == STRING:
+            return _preimage(child, starting_with(prefix), time_zone)
+        case Not(StartsWith(child, Literal(str() as prefix))) if type_of(child) == STRING:
+            return _preimage(child, _others(starting_with(prefix)), time_zone)
+        case Like(child):
+            return _preimage(child, matching(node), time_zone)
+        case Not(Like(child) as like):
+            return _preimage(child, not_matching(like), time_zone)
+    return None
+
+
+def literals_of(values: Sequence[Node]) -> list[Any] | None:
+    """The values of `values`; None where one is not a literal."""
+    found = [value.value for value in values if isinstance(value, Literal)]
+    return found if len(found) == len(values) else None
+
+
+def _preimage(node: Node, results: Values | None, time_zone: str) -> Found | None:
+    return None if results is None else preimage(node, results, time_zone)
+
+
+def _compared(op: str, node: Node, value: Any, time_zone: str, null: bool = False) -> Found | None:
+    type_ = type_of(node)
+    results = None if type_ is None else satisfying(type_, op, value)
+    return None if results is None else _preimage(node, replace(results, null=null), time_zone)
+
+
+def _boolean(node: Node, wanted: bool, time_zone: str) -> Found | None:
+    if isinstance(node, Call) and node.name == "isnan":
+        # Never NULL: NOT isnan(NULL) is TRUE.
+        return _compared("=" if wanted else "!=", node.args[0], float("nan"), time_zone, null=not wanted)
+    return _compared("=", node, wanted, time_zone)
+
+
+def _listed(child: Node, values: Sequence[Node], negated: bool, time_zone: str) -> Found | None:
+    """IN: TRUE on a match with some value; NULL elements never match. NOT IN: TRUE where all differ."""
+    literals, type_ = literals_of(values), type_of(child)
+    domain = domain_of(type_)
+    if literals is None or type_ is None or domain is None:
+        return None
+    results = points_of(type_, [value for value in literals if value is not None])
+    if results is None:
+        return None
+    return _preimage(child, Values(complement(results.spans, domain)) if negated else results, time_zone)
+
+
+def _others(values: Values) -> Values:
+    domain = domain_of(STRING)
+    assert domain is not None
+    return Values(complement(values.spans, domain))

@@ -1,0 +1,96 @@
+"""The columns of a table as proofs use them: their statistics, and what keeps their bounds from being used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from deltaskip.expr.nodes import FieldRef
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.resolve import leaves
+from deltaskip.schema.types import StructField, StructType
+from deltaskip.skipping.program import Keep, NullsPossible, ValuesPossible
+from deltaskip.skipping.proofs.proof import Proof
+from deltaskip.skipping.proofs.terms import all_of
+from deltaskip.stats.layout import StatField, widened_types
+
+__all__ = ["TableColumns", "label"]
+
+
+def label(column: FieldRef) -> str:
+    """The column's logical name, with dots between the names of nested fields."""
+    return ".".join(column.logical)
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """Columns of the schema, in the table's column mapping mode."""
+
+    schema: StructType
+    mode: MappingMode
+
+    def stat_field(self, column: FieldRef) -> StatField | None:
+        """The column as statistics identify it; None for a partition column."""
+        declared = None if column.partition else self._declared(column)
+        if declared is None:
+            return None
+        return StatField(column.physical, column.type, label(column), widened_types(declared.metadata))
+
+    def is_padded(self, column: FieldRef) -> bool:
+        """Whether the column is a char(n): Spark compares it, and the literal, padded with blanks."""
+        return self._char_type(column).startswith("char(")
+
+    def unusable_bounds(self, column: FieldRef) -> str:
+        """Why no rule compares the column's binary bounds, as a reason; "" where rules do."""
+        if self.is_padded(column):
+            kind = self._char_type(column)
+            return f"{label(column)} is {kind}, which Spark compares padded with blanks, unlike its bounds"
+        if column.collation is not None:
+            return f"no rule prunes this expression under the collation {column.collation}"
+        statistics = self.stat_field(column)
+        if statistics is not None and statistics.kind is None:
+            return f"no rule uses min and max of {label(column)}, which is {simple_string(column.type)}"
+        return ""
+
+    def is_null(self, column: FieldRef) -> Proof:
+        """Some row is NULL only if nullCount is not 0. A struct can be null only where each of its leaves is."""
+        statistics = self.stat_field(column)
+        if statistics is None:
+            return _uncounted(column)
+        if not isinstance(statistics.type, StructType):
+            return Proof(NullsPossible(statistics))
+        depth = len(statistics.physical)
+        inner = [leaf for leaf in leaves(self.schema, self.mode) if leaf.physical[:depth] == statistics.physical]
+        if not inner:
+            return _uncounted(column)
+        return Proof(
+            all_of([NullsPossible(StatField(leaf.physical, leaf.type, ".".join(leaf.logical))) for leaf in inner])
+        )
+
+    def is_not_null(self, column: FieldRef) -> Proof:
+        """Some row is not NULL only if nullCount is not numRecords. A struct has no count of its own."""
+        statistics = self.stat_field(column)
+        if statistics is None or isinstance(statistics.type, StructType):
+            return _uncounted(column)
+        return Proof(ValuesPossible(statistics))
+
+    def _char_type(self, column: FieldRef) -> str:
+        declared = self._declared(column)
+        return "" if declared is None else str(declared.metadata.get(CHAR_VARCHAR_KEY, ""))
+
+    def _declared(self, column: FieldRef) -> StructField | None:
+        """The schema's field, found by its exact names."""
+        found: StructField | None = None
+        current: Any = self.schema
+        for name in column.logical:
+            fields = current.fields if isinstance(current, StructType) else ()
+            found = next((f for f in fields if f.name == name), None)
+            if found is None:
+                return None
+            current = found.type
+        return found
+
+
+def _uncounted(column: FieldRef) -> Proof:
+    return Proof(Keep(), f"no statistic counts the NULL values of {label(column)} itself")

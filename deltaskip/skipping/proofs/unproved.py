@@ -1,0 +1,71 @@
+"""The rule of last resort: a leaf that no other rule covers needs a value in each column whose NULL makes it NULL."""
+
+from __future__ import annotations
+
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.nodes import Call, Collate, FieldRef, IsNull, Literal, Node, Not, Opaque, children_of, walk
+from deltaskip.skipping.program import AllOf, ConstantTerm, Keep, Leaf, Term, ValuesPossible, terms_of
+from deltaskip.skipping.proofs.preimage.preimage import strict_columns
+from deltaskip.skipping.proofs.proof import Proof, enumerated
+from deltaskip.skipping.proofs.table_columns import TableColumns, label
+from deltaskip.skipping.proofs.terms import all_of
+
+__all__ = ["UNSUPPORTED", "columns_read", "still_skipped", "unproved"]
+
+
+UNSUPPORTED = "the expression is not supported, so any row could match"
+
+
+def unproved(node: Node, columns: TableColumns, reason: str = "") -> Proof:
+    """The null counts of the leaf's strict columns; `reason` as another rule gave it, else what the leaf shows."""
+    inner = node.child if isinstance(node, Not) and isinstance(node.child, IsNull) else node
+    strict = strict_columns(inner.child if isinstance(inner, IsNull) and inner is not node else inner)
+    terms = [columns.is_not_null(column).term for column in strict]
+    return Proof(all_of([*terms, Keep()]), reason or _reason(node, columns))
+
+
+def still_skipped(term: Term) -> str:
+    """Which files a leaf skips that has null counts and constant columns only; "" for any other term."""
+    terms = list(terms_of(term))
+    if not all(isinstance(each, AllOf | Leaf | Keep | ValuesPossible | ConstantTerm) for each in terms):
+        return ""
+    nulls = list(dict.fromkeys(each.field.label for each in terms if isinstance(each, ValuesPossible)))
+    # Without bounds of each column nothing but NULL is a known single value.
+    evaluated = [each.columns for each in terms if isinstance(each, ConstantTerm)]
+    bounded = [columns for columns in evaluated if all(field.kind is not None for _, field in columns)]
+    constant = list(dict.fromkeys(label(column) for columns in bounded for column, _ in columns))
+    found = [f"{enumerated(nulls, 'or')} is NULL in every row"] if nulls else []
+    if constant:
+        found.append(f"{enumerated(constant, 'and')} {'has' if len(constant) == 1 else 'each have'} a single value")
+    return f"only files where {' or where '.join(found)} can be skipped" if found else ""
+
+
+def columns_read(node: Node) -> list[FieldRef]:
+    """The columns that a node reads, each once. Literals, of which a list may have very many, are passed over."""
+    found: dict[FieldRef, None] = {}
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, FieldRef):
+            found[part] = None
+        pending.extend(child for child in reversed(children_of(part)) if not isinstance(child, Literal))
+    return list(found)
+
+
+def _reason(node: Node, columns: TableColumns) -> str:
+    if any(isinstance(part, Opaque) for part in walk(node)):
+        return UNSUPPORTED
+    foreign = next((part for part in walk(node) if isinstance(part, Call) and part.name not in FUNCTIONS), None)
+    if foreign is not None:
+        return f"{foreign.name} is not deterministic, or not a function that deltaskip can evaluate"
+    read = columns_read(node)
+    collate = next((part for part in walk(node) if isinstance(part, Collate)), None)
+    if collate is not None:
+        return f"no rule prunes this expression under the collation {collate.collation}"
+    unusable = [reason for column in read if (reason := columns.unusable_bounds(column))]
+    if unusable:
+        return unusable[0]
+    names = [label(column) for column in read]
+    if len(names) > 1:
+        return f"it reads several columns ({enumerated(names, 'and')}), and statistics bound each column separately"
+    return f"no rule bounds {names[0]} by this expression" if names else "it reads no column"
