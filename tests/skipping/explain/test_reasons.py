@@ -22,7 +22,17 @@ from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import BINARY, BYTE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
 from deltaskip.skipping.explain.explain import LeafReport
-from deltaskip.skipping.program import AllOf, ConstantTerm, Drop, Keep, Leaf, Program, ValuesPossible, leaves_of, terms_of
+from deltaskip.skipping.program import (
+    AllOf,
+    ConstantTerm,
+    Drop,
+    Keep,
+    Leaf,
+    Program,
+    ValuesPossible,
+    leaves_of,
+    terms_of,
+)
 from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import DELTA_RS, SPARK, TableBuilder, add, bounds
