@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["FALSE", "NOTHING", "TRUE", "arrow_array", "arrow_scalar", "empty_table", "numpy_values"]
+__all__ = ["FALSE", "NOTHING", "TRUE", "arrow_array", "arrow_scalar", "empty_table", "numpy_values", "one_chunk"]
 
 _NUMPY: dict[pa.DataType, type[np.generic]] = {
     pa.int8(): np.int8,
@@ -56,13 +56,19 @@ def arrow_scalar(value: Any, type_: pa.DataType) -> pa.Scalar:
     return pa.nulls(1, type_)[0] if value is None else arrow_array([value], type_)[0]
 
 
+def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The values as one array, which is copied only if there are several chunks."""
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
 def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
     """The values of an array of numbers or booleans without nulls; numbers are not copied and must not be changed.
 
     Raises ValueError where a value is null.
     """
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    array = one_chunk(array)
     if array.null_count:
         raise ValueError(f"{array.null_count} of {len(array)} values are null")
     data = array.buffers()[1]

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from urllib.parse import unquote
 
-__all__ = ["is_hidden", "is_local", "metadata_path", "needs_own_scan", "spark_path"]
+from deltaskip.errors import UnsupportedFeature
+
+__all__ = ["check_not_hidden", "is_hidden", "is_local", "metadata_path", "needs_own_scan", "spark_path"]
 
 _LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
@@ -51,6 +54,16 @@ def is_hidden(path: str) -> bool:
     if name.startswith(("_common_metadata", "_metadata")):
         return False
     return name.startswith(".") or name.endswith("._COPYING_") or (name.startswith("_") and "=" not in name)
+
+
+def check_not_hidden(paths: Iterable[str], table_root: str) -> None:
+    """Raise UnsupportedFeature for the first of these paths that Spark skips."""
+    hidden = next(filter(is_hidden, paths), None)
+    if hidden is not None:
+        raise UnsupportedFeature(
+            f"Spark skips the data file {hidden} of {table_root} because its name marks it as hidden; rewrite it under "
+            f"another name."
+        )
 
 
 def is_local(path: str) -> bool:

@@ -10,14 +10,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.engine import PlannedScan
-from deltaskip.errors import CorruptLog, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.features import deletion_vectors
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
-from deltaskip.spark.locations import is_hidden, spark_path
+from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import quoted, with_declared_lengths
 from deltaskip.spark.scans import DeletionVectorReader, Source, live_rows
@@ -148,12 +148,7 @@ def _check_paths(source: Source) -> None:
     if len(set(source.paths)) != len(source.paths):
         twice = Counter(source.paths).most_common(1)[0][0]
         raise CorruptLog(f"The log of {source.table_root} lists {twice} twice, which would duplicate its rows.")
-    hidden = next((path for path in source.paths if is_hidden(path)), None)
-    if hidden is not None:
-        raise UnsupportedFeature(
-            f"Spark skips the data file {hidden} of {source.table_root} because its name marks it as hidden; "
-            "rewrite it under another name."
-        )
+    check_not_hidden(source.paths, source.table_root)
 
 
 def _condition(where: object) -> str | Column:
@@ -165,7 +160,7 @@ def _condition(where: object) -> str | Column:
         case Column():
             return where
         case _:
-            raise PredicateError(f"A predicate must be SQL text, a column or a node, not {type(where).__name__}.")
+            raise InvalidArgumentType.of("where", "SQL text, an expression or a Column", where)
 
 
 def _selected(schema: StructType, columns: Sequence[str]) -> list[Column]:

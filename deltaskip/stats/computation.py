@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
-from deltaskip.errors import SchemaError
+from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.json import parse_schema
@@ -121,7 +121,7 @@ def statistics_request(
 ) -> StatisticsRequest:
     """The request for `columns`; collations as in compute. Raises as compute does for them, before any file is read."""
     if mode not in ("auto", "footer", "scan"):
-        raise ValueError(f"There is no mode {mode!r}; there are auto, footer and scan.")
+        raise InvalidArgument(f"mode must be auto, footer or scan, not {mode!r}.")
     wanted = collations if isinstance(collations, Mapping) else _versions_of_declared(columns, collations)
     identifiers = _by_column(columns, wanted)
     from deltaskip.stats.file_facts import StatisticsRequest

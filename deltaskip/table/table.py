@@ -287,6 +287,8 @@ class DeltaTable:
             )
         if collations is not None and not isinstance(collations, Mapping):
             warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
+        if not arguments.non_negative("batch_files", batch_files):
+            raise InvalidArgument(f"batch_files must be 1 or greater, not {batch_files}.")
         chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
         request = recompute_request(self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling)
         results = engine(f"Recomputing statistics of {self.uri}").recompute_statistics(

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import absolute_uris
 from deltaskip.errors import CommitConflict
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.row_ids import ROW_TRACKING_DOMAIN
@@ -78,8 +78,7 @@ def _check_removes(intent: Intent, winners: Winners) -> None:
     _refuse(intent, "delete-read", "removed", "read", intent.files, canonical, raw, versions)
     uris = absolute_uris(intent.base.table_root, raw)
     for scan in intent.scans:
-        read = _uris_read(scan)
-        gone = pc.is_in(uris, value_set=read)
+        gone = pc.is_in(uris, value_set=one_chunk(scan.files(columns=["uri"])["uri"]))
         if pc.any(gone).as_py():
             raise _files_conflict(intent, "delete-read", "removed", "read", raw.filter(gone), versions.filter(gone))
 
@@ -113,11 +112,6 @@ def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
                 "append",
                 tuple(may),
             )
-
-
-def _uris_read(scan: Scan) -> pa.Array:
-    column = scan.files(columns=["uri"])["uri"]
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _refuse(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -89,6 +89,10 @@ class Intent:
         vector = action.deletion_vector
         deleted = 0 if vector is None else vector.cardinality
         self.unchanged[key] = Known(dv_id(action), deleted, action.base_row_id, action.default_row_commit_version)
+
+    def put_read(self, paths: Iterable[str]) -> None:
+        """Add paths of files that were read by name."""
+        self.files.update((self._key(path), path) for path in paths)
 
     def put_remove(self, action: RemoveFile) -> None:
         """Add a remove action; see put_add."""

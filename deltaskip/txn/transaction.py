@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
-from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
+from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
+from deltaskip.arguments import instance, mapping, text, texts
 from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, StorageError
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
@@ -105,8 +106,7 @@ class Transaction:
         """
         if where is None:
             raise InvalidArgumentType(
-                f"A transaction on {self.snapshot.root} cannot read None: pass the predicate 'true' to depend on every "
-                f"row."
+                f"where must be a predicate, not None: pass 'true' to depend on every row of {self.snapshot.root}."
             )
         scan = Scan(self.snapshot, where, time_zone=time_zone)
         self._pending.scans.append(scan)
@@ -118,7 +118,7 @@ class Transaction:
         Args:
             paths: Paths of active files, as logged.
         """
-        self._pending.files.update((canonical_path(path), path) for path in paths)
+        self._pending.put_read(texts("paths", paths))
 
     def read_app(self, app_id: str) -> int | None:
         """Return the version that an application committed last, and make the transaction depend on it.
@@ -129,7 +129,7 @@ class Transaction:
         Returns:
             The version, or None if the application has not committed any.
         """
-        self._pending.apps.add(app_id)
+        self._pending.apps.add(text("app_id", app_id))
         found = self.snapshot.txns.get(app_id)
         return None if found is None else found.version
 
@@ -146,7 +146,7 @@ class Transaction:
             InvalidCommit: A path was already added, or removed with the same deletion vector, in this transaction.
         """
         for file in files:
-            self._pending.put_add(file)
+            self._pending.put_add(instance("Each file", file, AddFile, "an AddFile"))
 
     def add_again(self, *files: AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.
@@ -161,7 +161,7 @@ class Transaction:
             InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
-            self._pending.put_unchanged(file)
+            self._pending.put_unchanged(instance("Each file", file, AddFile, "an AddFile"))
 
     def remove(self, *files: RemoveFile) -> None:
         """Remove active files.
@@ -173,7 +173,7 @@ class Transaction:
             InvalidCommit: A path was already removed, or added with the same deletion vector, in this transaction.
         """
         for file in files:
-            self._pending.put_remove(file)
+            self._pending.put_remove(instance("Each file", file, RemoveFile, "a RemoveFile"))
 
     def add_cdc(self, *files: AddCdcFile) -> None:
         """Add CDC files, which list the rows that this commit changes.
@@ -188,7 +188,7 @@ class Transaction:
             InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
-            self._pending.put_change(file)
+            self._pending.put_change(instance("Each file", file, AddCdcFile, "an AddCdcFile"))
 
     def set_metadata(self, metadata: Metadata) -> None:
         """Replace the metaData action: schema, partition columns and table properties.
@@ -196,7 +196,7 @@ class Transaction:
         Args:
             metadata: The new action, with the id of the table.
         """
-        self._pending.metadata = metadata
+        self._pending.metadata = instance("metadata", metadata, Metadata, "a Metadata action")
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Replace the protocol action.
@@ -204,7 +204,7 @@ class Transaction:
         Args:
             protocol: The new action. It must keep every table feature that the table has.
         """
-        self._pending.protocol = protocol
+        self._pending.protocol = instance("protocol", protocol, Protocol, "a Protocol action")
 
     def set_domain(self, domain: str, configuration: str) -> None:
         """Set the configuration of a metadata domain.
@@ -216,7 +216,8 @@ class Transaction:
         Raises:
             InvalidCommit: The protocol reserves the domain, and this package does not support it.
         """
-        self._pending.domains[self._own(domain)] = DomainMetadata(domain, configuration)
+        name = self._own(text("domain", domain))
+        self._pending.domains[name] = DomainMetadata(name, text("configuration", configuration))
 
     def remove_domain(self, domain: str) -> None:
         """Remove a metadata domain; its tombstone keeps the last configuration.
@@ -227,9 +228,10 @@ class Transaction:
         Raises:
             InvalidCommit: The protocol reserves the domain, and this package does not support it.
         """
-        known = self.snapshot.domains.get(domain)
+        name = self._own(text("domain", domain))
+        known = self.snapshot.domains.get(name)
         configuration = "" if known is None else known.configuration
-        self._pending.domains[self._own(domain)] = DomainMetadata(domain, configuration, removed=True)
+        self._pending.domains[name] = DomainMetadata(name, configuration, removed=True)
 
     def set_app_version(self, app_id: str, version: int) -> None:
         """Record the version of an application, so that it can skip what it already committed (txn action).
@@ -240,7 +242,8 @@ class Transaction:
             app_id: Identifier of the application, such as that of a streaming query.
             version: The application's own version, such as the number of a micro-batch.
         """
-        self._pending.txns[app_id] = Txn(app_id, version, time.time_ns() // 1_000_000)
+        name, number = text("app_id", app_id), instance("version", version, int, "an int")
+        self._pending.txns[name] = Txn(name, number, time.time_ns() // 1_000_000)
 
     def set_metrics(self, metrics: Mapping[str, object]) -> None:
         """Set metrics of the operation in the table's history (operationMetrics).
@@ -248,7 +251,7 @@ class Transaction:
         Args:
             metrics: Values by name; they are written as text.
         """
-        self._pending.metrics.update((name, str(value)) for name, value in metrics.items())
+        self._pending.metrics.update((name, str(value)) for name, value in mapping("metrics", metrics).items())
 
     def leave_out(self, *paths: str) -> None:
         """Drop the file actions on these paths, so that the others can be committed after a conflict.
@@ -259,7 +262,7 @@ class Transaction:
         Raises:
             InvalidCommit: The transaction contains CDC files, which cover the changes of all its files.
         """
-        self._intent = self._pending.without(paths)
+        self._intent = self._pending.without(texts("paths", paths))
 
     def commit(self) -> int:
         """Write the actions as the next version of the table, and return that version.
@@ -319,9 +322,9 @@ class Transaction:
                     return self._finish(latest, landed)
                 check_conflicts(self._intent, prepared.isolation, winners, prepared.every_file)
                 checked = latest.version
-            text = commit_text(prepared, latest, self._txn_id)
-            if self._try(text, latest):
-                return self._finish(latest, latest.version + 1, text)
+            commit = commit_text(prepared, latest, self._txn_id)
+            if self._try(commit, latest):
+                return self._finish(latest, latest.version + 1, commit)
             _pause(attempt, self.snapshot.storage.remote)
         raise CommitConflict(
             f"Other writers of {self.snapshot.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again "
@@ -329,17 +332,17 @@ class Transaction:
             "busy",
         )
 
-    def _try(self, text: bytes, latest: Snapshot) -> bool:
-        """Whether the text is now the version after `latest`."""
+    def _try(self, commit: bytes, latest: Snapshot) -> bool:
+        """Whether the commit is now the version after `latest`."""
         storage = latest.storage
         path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
         try:
-            storage.put_if_absent(path, text)
+            storage.put_if_absent(path, commit)
         except FileExistsError:
             # A request that was retried after its response was lost finds its own file.
-            return self._is_ours(path, text)
+            return self._is_ours(path, commit)
         except StorageError:
-            if self._is_ours(path, text):
+            if self._is_ours(path, commit):
                 return True
             raise
         return True
@@ -352,17 +355,17 @@ class Transaction:
         paths = [*(file.path for file in segment.files), *checkpoint.sidecars]
         return not all(self.snapshot.storage.exists(path) for path in paths)
 
-    def _is_ours(self, path: str, text: bytes) -> bool:
+    def _is_ours(self, path: str, commit: bytes) -> bool:
         try:
-            return self.snapshot.storage.read(path) == text
+            return self.snapshot.storage.read(path) == commit
         except (FileNotFoundError, StorageError):
             return False
 
-    def _finish(self, latest: Snapshot, version: int, text: bytes | None = None) -> int:
+    def _finish(self, latest: Snapshot, version: int, commit: bytes | None = None) -> int:
         self._committed = version
         step("committed")
         if self._after_commit is not None:
-            self._after_commit(latest, version, text)
+            self._after_commit(latest, version, commit)
         return version
 
     def _own(self, domain: str) -> str:

@@ -16,7 +16,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.segment import list_commits
-from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values
+from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values, one_chunk
 
 __all__ = ["Winners", "read_winners"]
 
@@ -55,7 +55,7 @@ class Winners:
         actions = self.commits.actions
         wanted = actions["is_remove"] if is_remove else pc.invert(actions["is_remove"])
         rows = actions.filter(wanted)
-        raw = _one(rows["path"])
+        raw = one_chunk(rows["path"])
         try:
             canonical = canonical_paths(raw)
         except ValueError as error:
@@ -110,9 +110,3 @@ def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
 
 def _is_blind(info: CommitInfo) -> bool:
     return info.members.get("isBlindAppend") is True
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -418,7 +418,7 @@ def test_long_rows_are_read_in_short_batches(write: Callable[..., str]) -> None:
 
 
 def test_an_unknown_mode_and_unlike_lengths_are_refused(write: Callable[..., str]) -> None:
-    with pytest.raises(ValueError, match="no mode 'fast'"):
+    with pytest.raises(ValueError, match="must be auto, footer or scan, not 'fast'"):
         compute([write(FLAT)], FLAT.schema, mode="fast")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="1 files and 2 deletion vectors"):
         compute([write(FLAT)], FLAT.schema, deletion_vectors=[None, None])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +112,35 @@ def test_a_conflict_at_the_end_of_a_block_leaves_the_transaction_open(folder: Pa
     assert paths(folder) == []
 
 
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda txn: txn.add("a"), "must be an AddFile, not str"),
+        (lambda txn: txn.add_again(gone("a")), "must be an AddFile, not RemoveFile"),
+        (lambda txn: txn.remove(file("a")), "must be a RemoveFile, not AddFile"),
+        (lambda txn: txn.add_cdc(file("a")), "must be an AddCdcFile, not AddFile"),
+        (lambda txn: txn.set_metadata({}), "metadata must be a Metadata action, not dict"),
+        (lambda txn: txn.set_protocol(None), "protocol must be a Protocol action, not NoneType"),
+        (lambda txn: txn.set_domain("x", {}), "configuration must be a str, not dict"),
+        (lambda txn: txn.remove_domain(1), "domain must be a str, not int"),
+        (lambda txn: txn.set_app_version("x", "1"), "version must be an int, not str"),
+        (lambda txn: txn.read_app(1), "app_id must be a str, not int"),
+        (lambda txn: txn.read_files("a"), "paths must be a list of str, not a str"),
+        (lambda txn: txn.set_metrics([]), "metrics must be a mapping, not list"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_arguments_of_the_wrong_type_are_named(folder: Path, call: Callable[[Any], Any], named: str) -> None:
+    txn = make_table(folder).transaction()
+    with pytest.raises(ds.InvalidArgumentType, match=named):
+        call(txn)
+    with pytest.raises(InvalidCommit, match="nothing to commit"):
+        txn.commit()
+
+
 def test_none_is_no_predicate_to_read(folder: Path) -> None:
     txn = make_table(folder).transaction()
-    with pytest.raises(ds.InvalidArgumentType, match="pass the predicate 'true' to depend on every row"):
+    with pytest.raises(ds.InvalidArgumentType, match="not None: pass 'true' to depend on every row"):
         txn.read(None)
 
 

@@ -18,11 +18,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.actions.paths import escape_globs
-from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot
 from deltaskip.spark.listing import missing_files_named, tuned_listing
-from deltaskip.spark.locations import is_hidden, needs_own_scan, spark_path
+from deltaskip.spark.locations import check_not_hidden, needs_own_scan, spark_path
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.tasks import DataFile, contents_runner
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
@@ -145,12 +144,7 @@ def _from_footers(
 
 def _from_bytes(spark: SparkSession, table_root: str, asked: Sequence[_Asked], request: StatisticsRequest) -> list[Any]:
     by_path = {each.spark_path: each for each in asked}
-    hidden = next(filter(is_hidden, by_path), None)
-    if hidden is not None:
-        raise UnsupportedFeature(
-            f"Spark leaves out the data file {hidden} of {table_root} because its name marks it as hidden; rewrite it "
-            f"under another name."
-        )
+    check_not_hidden(by_path, table_root)
     paths = list(by_path)
     runner = contents_runner({path: (each.number, each.deleted) for path, each in by_path.items()}, request)
     with _one_file_a_batch(spark), tuned_listing(spark, paths), missing_files_named(table_root):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import canonical_paths, decode_paths
+from deltaskip.arguments import texts
 from deltaskip.collations.write_versions import DOMAIN, write_versions
-from deltaskip.errors import InvalidArgumentType
 from deltaskip.log import Snapshot
 from deltaskip.log.live_adds import live_adds
 from deltaskip.schema import display_name
@@ -86,8 +86,9 @@ def recompute_request(
     collations: as in stats.compute; None for the versions that the metadata domain `collations` lists and this process
     can evaluate. Raises what stats.compute raises for columns and collations.
     """
-    if isinstance(collations, str):
-        raise InvalidArgumentType(f"collation_versions must be a list of versions, as in [{collations!r}].")
+    columns = None if columns is None else texts("columns", columns)
+    if collations is not None and not isinstance(collations, Mapping):
+        collations = texts("collation_versions", collations)
     chosen = indexed_columns(
         snapshot.schema,
         partition_columns=snapshot.partition_columns,

@@ -80,11 +80,15 @@ def test_versions_are_of_every_collated_column(asked: Asked, table: ds.DeltaTabl
     assert [request.collations for request in asked.requests] == [((), ("icu.UNICODE_CI.77.1",))] * 3
 
 
-def test_collations_are_given_in_one_way(asked: Asked, table: ds.DeltaTable) -> None:
+def test_arguments_that_are_refused(asked: Asked, table: ds.DeltaTable) -> None:
     with pytest.raises(ds.InvalidArgument, match=r"either collations or collation_versions .*, not both"):
         table.recompute_stats(None, collations={"name": ["icu.UNICODE_CI.77.1"]}, collation_versions=["77.1"])
-    with pytest.raises(ds.InvalidArgumentType, match=r"as in \['77\.1'\]"):
+    with pytest.raises(ds.InvalidArgumentType, match=r"collation_versions must be a list of str, .* \['77\.1'\]"):
         table.recompute_stats(None, collation_versions="77.1")
+    with pytest.raises(ds.InvalidArgument, match="batch_files must be 1 or greater, not 0"):
+        table.recompute_stats(None, batch_files=0)
+    with pytest.raises(ds.InvalidArgument, match="mode must be auto, footer or scan, not 'fast'"):
+        table.recompute_stats(None, mode="fast")  # type: ignore[arg-type]
     assert not asked.requests
 
 
