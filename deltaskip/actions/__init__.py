@@ -1,6 +1,14 @@
 """One frozen dataclass an action, its JSON and Arrow forms, and what its paths and partition values mean."""
 
-from deltaskip.actions.file_schema import DELETION_VECTOR, FILE_SCHEMA
+from deltaskip.actions.file_fields import (
+    ADD_FIELDS,
+    DELETION_VECTOR,
+    DELETION_VECTOR_FIELDS,
+    FILE_SCHEMA,
+    LOGGED_DELETION_VECTOR,
+    REMOVE_FIELDS,
+    TEXT_MAP,
+)
 from deltaskip.actions.files import AddCdcFile, AddFile, DeletionVectorDescriptor, RemoveFile
 from deltaskip.actions.line import Action, parse_action, to_line
 from deltaskip.actions.partition_values import (
@@ -32,8 +40,13 @@ from deltaskip.actions.table_state import (
 )
 
 __all__ = [
+    "ADD_FIELDS",
     "DELETION_VECTOR",
+    "DELETION_VECTOR_FIELDS",
     "FILE_SCHEMA",
+    "LOGGED_DELETION_VECTOR",
+    "REMOVE_FIELDS",
+    "TEXT_MAP",
     "Action",
     "AddCdcFile",
     "AddFile",

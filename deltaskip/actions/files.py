@@ -5,11 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+import pyarrow as pa
+
 from deltaskip.actions import members as m
+from deltaskip.actions.file_fields import (
+    ADD_FIELDS,
+    CDC_FIELDS,
+    DELETION_VECTOR,
+    DELETION_VECTOR_FIELDS,
+    REMOVE_FIELDS,
+    TEXT_MAP,
+    ActionFields,
+)
 
 __all__ = ["AddCdcFile", "AddFile", "DeletionVectorDescriptor", "RemoveFile"]
 
@@ -42,30 +53,18 @@ class DeletionVectorDescriptor:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """The descriptor in `json`; raises ValueError naming a member that is missing or wrong."""
-        name = "deletionVector"
-        storage_type = m.string(name, json, "storageType")
-        if storage_type not in _STORAGE_TYPES:
-            raise ValueError(f"deletionVector.storageType is not u, i or p: {storage_type!r}")
-        offset = m.optional_integer(name, json, "offset")
-        return cls(
-            storage_type=storage_type,
-            path_or_inline_dv=m.string(name, json, "pathOrInlineDv"),
-            size_in_bytes=_at_least_zero(name, "sizeInBytes", m.integer(name, json, "sizeInBytes")),
-            cardinality=_at_least_zero(name, "cardinality", m.integer(name, json, "cardinality")),
-            offset=None if offset is None else _at_least_zero(name, "offset", offset),
-        )
+        values = _read(_DELETION_VECTOR, json)
+        if values["storage_type"] not in _STORAGE_TYPES:
+            raise ValueError(f"deletionVector.storageType is not u, i or p: {values['storage_type']!r}")
+        for field in DELETION_VECTOR_FIELDS.fields:
+            value = values[field.name]
+            if isinstance(value, int) and value < 0:
+                raise ValueError(f"deletionVector.{field.logged} is negative: {value}")
+        return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
         """The descriptor as the log writes it."""
-        return m.present(
-            {
-                "storageType": self.storage_type,
-                "pathOrInlineDv": self.path_or_inline_dv,
-                "offset": self.offset,
-                "sizeInBytes": self.size_in_bytes,
-                "cardinality": self.cardinality,
-            }
-        )
+        return _written(DELETION_VECTOR_FIELDS, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,37 +90,11 @@ class AddFile:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """The action in `json`; raises ValueError naming a member that is missing or wrong."""
-        return cls(
-            path=_path("add", json),
-            partition_values=m.string_map("add", json, "partitionValues"),
-            size=m.integer("add", json, "size"),
-            modification_time=m.integer("add", json, "modificationTime"),
-            data_change=m.boolean("add", json, "dataChange"),
-            stats=m.optional_string("add", json, "stats"),
-            tags=m.optional_string_map("add", json, "tags"),
-            deletion_vector=_deletion_vector("add", json),
-            base_row_id=m.optional_integer("add", json, "baseRowId"),
-            default_row_commit_version=m.optional_integer("add", json, "defaultRowCommitVersion"),
-            clustering_provider=m.optional_string("add", json, "clusteringProvider"),
-        )
+        return cls(**_read_file(_ADD, json))
 
     def to_json(self) -> dict[str, Any]:
         """The action as the log writes it."""
-        return m.present(
-            {
-                "path": self.path,
-                "partitionValues": dict(self.partition_values),
-                "size": self.size,
-                "modificationTime": self.modification_time,
-                "dataChange": self.data_change,
-                "stats": self.stats,
-                "tags": _plain(self.tags),
-                "deletionVector": self.deletion_vector.to_json() if self.deletion_vector else None,
-                "baseRowId": self.base_row_id,
-                "defaultRowCommitVersion": self.default_row_commit_version,
-                "clusteringProvider": self.clustering_provider,
-            }
-        )
+        return _written(ADD_FIELDS, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,37 +116,11 @@ class RemoveFile:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """The action in `json`; raises ValueError naming a member that is missing or wrong."""
-        return cls(
-            path=_path("remove", json),
-            data_change=m.boolean("remove", json, "dataChange"),
-            deletion_timestamp=m.optional_integer("remove", json, "deletionTimestamp"),
-            extended_file_metadata=m.optional_boolean("remove", json, "extendedFileMetadata"),
-            partition_values=m.optional_string_map("remove", json, "partitionValues"),
-            size=m.optional_integer("remove", json, "size"),
-            stats=m.optional_string("remove", json, "stats"),
-            tags=m.optional_string_map("remove", json, "tags"),
-            deletion_vector=_deletion_vector("remove", json),
-            base_row_id=m.optional_integer("remove", json, "baseRowId"),
-            default_row_commit_version=m.optional_integer("remove", json, "defaultRowCommitVersion"),
-        )
+        return cls(**_read_file(_REMOVE, json))
 
     def to_json(self) -> dict[str, Any]:
         """The action as the log writes it."""
-        return m.present(
-            {
-                "path": self.path,
-                "deletionTimestamp": self.deletion_timestamp,
-                "dataChange": self.data_change,
-                "extendedFileMetadata": self.extended_file_metadata,
-                "partitionValues": _plain(self.partition_values),
-                "size": self.size,
-                "stats": self.stats,
-                "tags": _plain(self.tags),
-                "deletionVector": self.deletion_vector.to_json() if self.deletion_vector else None,
-                "baseRowId": self.base_row_id,
-                "defaultRowCommitVersion": self.default_row_commit_version,
-            }
-        )
+        return _written(REMOVE_FIELDS, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,48 +136,68 @@ class AddCdcFile:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """The action in `json`; raises ValueError naming a member that is missing or wrong."""
-        return cls(
-            path=_path("cdc", json),
-            partition_values=m.string_map("cdc", json, "partitionValues"),
-            size=m.integer("cdc", json, "size"),
-            data_change=m.boolean("cdc", json, "dataChange"),
-            tags=m.optional_string_map("cdc", json, "tags"),
-        )
+        return cls(**_read_file(_CDC, json))
 
     def to_json(self) -> dict[str, Any]:
         """The action as the log writes it."""
-        return m.present(
-            {
-                "path": self.path,
-                "partitionValues": dict(self.partition_values),
-                "size": self.size,
-                "dataChange": self.data_change,
-                "tags": _plain(self.tags),
-            }
-        )
+        return _written(CDC_FIELDS, self)
 
 
-def _path(action: str, json: Mapping[str, Any]) -> str:
-    path = m.string(action, json, "path")
-    if not path:
-        raise ValueError(f"{action}.path is empty")
-    return path
+def _read_file(reader: _Reader, json: Mapping[str, Any]) -> dict[str, Any]:
+    values = _read(reader, json)
+    if not values["path"]:
+        raise ValueError(f"{reader.action}.path is empty")
+    return values
 
 
-def _deletion_vector(action: str, json: Mapping[str, Any]) -> DeletionVectorDescriptor | None:
-    value = json.get("deletionVector")
+def _read(reader: _Reader, json: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the action's fields by name. Raises ValueError naming a member that is missing or wrong."""
+    values = {name: read(reader.action, json, logged) for name, logged, read in reader.fields}
+    for name, logged in reader.required:
+        if values[name] is None:
+            raise ValueError(f"{reader.action}.{logged} is missing")
+    return values
+
+
+def _written(fields: ActionFields, action: Any) -> dict[str, Any]:
+    """The action's members by their keys in the log, without those that are None."""
+    members: dict[str, Any] = {}
+    for field in fields.fields:
+        value = getattr(action, field.name)
+        if isinstance(value, DeletionVectorDescriptor):
+            members[field.logged] = value.to_json()
+        elif value is not None:
+            members[field.logged] = dict(value) if field.type == TEXT_MAP else value
+    return members
+
+
+def _deletion_vector(action: str, json: Mapping[str, Any], name: str) -> DeletionVectorDescriptor | None:
+    value = json.get(name)
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise ValueError(f"{action}.deletionVector is not an object")
+        raise ValueError(f"{action}.{name} is not an object")
     return DeletionVectorDescriptor.from_json(value)
 
 
-def _at_least_zero(action: str, name: str, value: int) -> int:
-    if value < 0:
-        raise ValueError(f"{action}.{name} is negative: {value}")
-    return value
+_READ_TYPE: dict[pa.DataType, Callable[[str, Mapping[str, Any], str], Any]] = {
+    pa.string(): m.optional_string,
+    pa.int32(): m.optional_int32,
+    pa.int64(): m.optional_integer,
+    pa.bool_(): m.optional_boolean,
+    TEXT_MAP: m.optional_string_map,
+    DELETION_VECTOR: _deletion_vector,
+}
 
 
-def _plain(values: Mapping[str, str | None] | None) -> dict[str, str | None] | None:
-    return None if values is None else dict(values)
+class _Reader:
+    """How to read an action's members: for each field its name, its key and the function for its type."""
+
+    def __init__(self, fields: ActionFields) -> None:
+        self.action = fields.action
+        self.fields = [(field.name, field.logged, _READ_TYPE[field.type]) for field in fields.fields]
+        self.required = [(field.name, field.logged) for field in fields.fields if field.name in fields.required]
+
+
+_ADD, _REMOVE, _CDC = _Reader(ADD_FIELDS), _Reader(REMOVE_FIELDS), _Reader(CDC_FIELDS)
+_DELETION_VECTOR = _Reader(DELETION_VECTOR_FIELDS)

@@ -9,6 +9,7 @@ __all__ = [
     "boolean",
     "integer",
     "optional_boolean",
+    "optional_int32",
     "optional_integer",
     "optional_string",
     "optional_string_list",
@@ -57,12 +58,12 @@ def optional_string(action: str, members: Mapping[str, Any], name: str) -> str |
 
 def optional_integer(action: str, members: Mapping[str, Any], name: str) -> int | None:
     """The integer member, None where missing or null; raises ValueError for another JSON type or beyond 64 bits."""
-    value = members.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
-        raise _wrong(action, name, "a 64-bit integer", value)
-    return value
+    return _integer(action, members, name, 64)
+
+
+def optional_int32(action: str, members: Mapping[str, Any], name: str) -> int | None:
+    """The integer member, None where missing or null; raises ValueError for another JSON type or beyond 32 bits."""
+    return _integer(action, members, name, 32)
 
 
 def optional_boolean(action: str, members: Mapping[str, Any], name: str) -> bool | None:
@@ -106,6 +107,16 @@ def optional_string_list(action: str, members: Mapping[str, Any], name: str) -> 
 def present(members: Mapping[str, Any]) -> dict[str, Any]:
     """`members` without those that are None: absent and null mean the same in the log."""
     return {name: value for name, value in members.items() if value is not None}
+
+
+def _integer(action: str, members: Mapping[str, Any], name: str, bits: int) -> int | None:
+    value = members.get(name)
+    if value is None:
+        return None
+    half = 1 << (bits - 1)
+    if isinstance(value, bool) or not isinstance(value, int) or not -half <= value < half:
+        raise _wrong(action, name, f"a {bits}-bit integer", value)
+    return value
 
 
 def _required(action: str, name: str, value: T | None) -> T:

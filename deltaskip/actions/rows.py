@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from deltaskip.actions.file_schema import FILE_SCHEMA
+from deltaskip.actions.file_fields import ADD_FIELDS, FILE_SCHEMA, REMOVE_FIELDS
 from deltaskip.actions.files import AddFile, DeletionVectorDescriptor, RemoveFile
 
 __all__ = ["add_files", "remove_of", "unchanged"]
+
+_SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged and name != "data_change"]
 
 
 def add_files(adds: pa.Table) -> Iterator[AddFile]:
@@ -30,18 +32,9 @@ def add_files(adds: pa.Table) -> Iterator[AddFile]:
 
 def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
     """The tombstone of a live file, with all that its add says of it. deletion_timestamp: ms since the epoch."""
+    shared = {name: getattr(add, name) for name in _SHARED}
     return RemoveFile(
-        path=add.path,
-        data_change=data_change,
-        deletion_timestamp=deletion_timestamp,
-        extended_file_metadata=True,
-        partition_values=add.partition_values,
-        size=add.size,
-        stats=add.stats,
-        tags=add.tags,
-        deletion_vector=add.deletion_vector,
-        base_row_id=add.base_row_id,
-        default_row_commit_version=add.default_row_commit_version,
+        **shared, data_change=data_change, deletion_timestamp=deletion_timestamp, extended_file_metadata=True
     )
 
 

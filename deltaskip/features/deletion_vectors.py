@@ -15,7 +15,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from deltaskip.actions import DeletionVectorDescriptor, hadoop_path
+from deltaskip.actions import DELETION_VECTOR_FIELDS, DeletionVectorDescriptor, hadoop_path
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.z85 import z85_decode
@@ -117,7 +117,7 @@ class _Request:
 
 def _descriptor(table_root: str, fields: dict[str, object]) -> DeletionVectorDescriptor:
     """The descriptor of a struct of FILE_SCHEMA's `deletion_vector`."""
-    for name in ("storage_type", "path_or_inline_dv", "size_in_bytes", "cardinality"):
+    for name in DELETION_VECTOR_FIELDS.required:
         if fields[name] is None:
             raise _corrupt(table_root, "of a file", f"its descriptor has no {name}")
     return DeletionVectorDescriptor(**fields)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import canonical_paths
+from deltaskip.actions import LOGGED_DELETION_VECTOR, REMOVE_FIELDS, canonical_paths
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
@@ -21,41 +21,12 @@ from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scal
 
 __all__ = ["REMOVE_TYPE", "tombstones"]
 
-STRINGS = pa.map_(pa.string(), pa.string())
-DELETION_VECTOR_TYPE = pa.struct(
-    [
-        pa.field("storageType", pa.string()),
-        pa.field("pathOrInlineDv", pa.string()),
-        pa.field("offset", pa.int32()),
-        pa.field("sizeInBytes", pa.int32()),
-        pa.field("cardinality", pa.int64()),
-    ]
-)
 # Tombstones carry neither statistics nor tags in a checkpoint.
-REMOVE_TYPE = pa.struct(
-    [
-        pa.field("path", pa.string()),
-        pa.field("deletionTimestamp", pa.int64()),
-        pa.field("dataChange", pa.bool_()),
-        pa.field("extendedFileMetadata", pa.bool_()),
-        pa.field("partitionValues", STRINGS),
-        pa.field("size", pa.int64()),
-        pa.field("deletionVector", DELETION_VECTOR_TYPE),
-        pa.field("baseRowId", pa.int64()),
-        pa.field("defaultRowCommitVersion", pa.int64()),
-    ]
-)
+_FIELDS = [field for field in REMOVE_FIELDS.fields if field.name not in ("stats", "tags")]
+REMOVE_TYPE = pa.struct([(field.logged, field.logged_type) for field in _FIELDS])
 _SEPARATOR = arrow_scalar("\0", pa.string())
-_LOGGED = {
-    "path": "path",
-    "deletionTimestamp": "deletion_timestamp",
-    "dataChange": "data_change",
-    "partitionValues": "partition_values",
-    "size": "size",
-    "deletionVector": "deletion_vector",
-    "baseRowId": "base_row_id",
-    "defaultRowCommitVersion": "default_row_commit_version",
-}
+# The kernel that parses commits does not read extendedFileMetadata.
+_LOGGED = {field.logged: field.name for field in _FIELDS if field.name != "extended_file_metadata"}
 
 
 def tombstones(snapshot: Snapshot, newer_than_ms: int) -> Iterator[pa.StructArray]:
@@ -115,9 +86,9 @@ def _rows(actions: pa.Table) -> pa.StructArray:
     arrays = []
     for field in REMOVE_TYPE:
         if field.name == "deletionVector":
-            children = [c.cast(f.type) for c, f in zip(vectors.flatten(), DELETION_VECTOR_TYPE, strict=True)]
+            children = [c.cast(f.type) for c, f in zip(vectors.flatten(), LOGGED_DELETION_VECTOR, strict=True)]
             arrays.append(
-                pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR_TYPE), mask=pc.invert(there))
+                pa.StructArray.from_arrays(children, fields=list(LOGGED_DELETION_VECTOR), mask=pc.invert(there))
             )
         elif field.name == "extendedFileMetadata":
             # It says that partition values and size are there.
@@ -146,9 +117,9 @@ def _vectors(values: pa.StructArray) -> pa.StructArray:
     there = dict(zip((field.name for field in values.type), values.flatten(), strict=True))
     children = [
         there[field.name].cast(field.type) if field.name in there else pa.nulls(len(values), field.type)
-        for field in DELETION_VECTOR_TYPE
+        for field in LOGGED_DELETION_VECTOR
     ]
-    return pa.StructArray.from_arrays(children, fields=list(DELETION_VECTOR_TYPE), mask=pc.is_null(values))
+    return pa.StructArray.from_arrays(children, fields=list(LOGGED_DELETION_VECTOR), mask=pc.is_null(values))
 
 
 def _unexpired(removes: pa.StructArray, newer_than_ms: int) -> pa.StructArray:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths
-from deltaskip.actions.file_schema import DELETION_VECTOR
+from deltaskip.actions.file_fields import DELETION_VECTOR
 from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow import arrow_type

@@ -3,7 +3,6 @@ import json
 import pytest
 
 from deltaskip.actions import (
-    FILE_SCHEMA,
     AddCdcFile,
     AddFile,
     CheckpointMetadata,
@@ -220,23 +219,3 @@ def test_actions_of_the_corpus_survive_reading_and_writing(table):
                 ((name, written),) = json.loads(to_line(action)).items()
                 assert written == without_nulls(source[name])
                 assert parse_action({name: written}) == action
-
-
-def test_file_schema_has_the_members_of_add_in_the_logs_order():
-    assert FILE_SCHEMA.names == [
-        "path",
-        "partition_values",
-        "size",
-        "modification_time",
-        "data_change",
-        "stats",
-        "tags",
-        "deletion_vector",
-        "base_row_id",
-        "default_row_commit_version",
-        "clustering_provider",
-    ]
-    assert set(FILE_SCHEMA.names) == set(AddFile.__dataclass_fields__)
-    assert {f.name for f in FILE_SCHEMA.field("deletion_vector").type} == set(
-        DeletionVectorDescriptor.__dataclass_fields__
-    )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
+from deltaskip.actions import ADD_FIELDS, DELETION_VECTOR, DELETION_VECTOR_FIELDS, FILE_SCHEMA
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.log.struct_stats import Instants, stats_json
@@ -13,22 +13,9 @@ from deltaskip.schema.arrow_values import empty_table
 
 __all__ = ["LOGGED_NAMES", "add_column", "count_live", "part_adds"]
 
-LOGGED_NAMES = {
-    "path": "path",
-    "partition_values": "partitionValues",
-    "size": "size",
-    "modification_time": "modificationTime",
-    "data_change": "dataChange",
-    "stats": "stats",
-    "tags": "tags",
-    "deletion_vector": "deletionVector",
-    "base_row_id": "baseRowId",
-    "default_row_commit_version": "defaultRowCommitVersion",
-    "clustering_provider": "clusteringProvider",
-}
+LOGGED_NAMES = ADD_FIELDS.logged
 _BATCH_BYTES = 256 << 20
 _COUNTED_ROWS = 1 << 15
-_DV_LOGGED_NAMES = ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
 
 
 def part_adds(
@@ -113,8 +100,8 @@ def add_column(adds: pa.StructArray, name: str) -> pa.Array:
 def _deletion_vectors(values: pa.StructArray) -> pa.StructArray:
     there = _fields(values)
     arrays = [
-        there[logged].cast(field.type) if logged in there else pa.nulls(len(values), field.type)
-        for logged, field in zip(_DV_LOGGED_NAMES, DELETION_VECTOR, strict=True)
+        there[field.logged].cast(field.type) if field.logged in there else pa.nulls(len(values), field.type)
+        for field in DELETION_VECTOR_FIELDS.fields
     ]
     return pa.StructArray.from_arrays(arrays, fields=list(DELETION_VECTOR), mask=pc.is_null(values))
 

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import (
-    FILE_SCHEMA,
+    ADD_FIELDS,
+    LOGGED_DELETION_VECTOR,
+    TEXT_MAP,
     CheckpointMetadata,
     DomainMetadata,
     Metadata,
@@ -21,10 +23,8 @@ from deltaskip.actions import (
     Txn,
     partition_column,
 )
-from deltaskip.log.checkpoint.adds import LOGGED_NAMES
 from deltaskip.log.live_adds import live_adds
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.tombstones import DELETION_VECTOR_TYPE, STRINGS
 from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.stats.columns import indexed_columns
@@ -41,10 +41,10 @@ STATE_TYPES: dict[str, pa.StructType] = {
             "id": pa.string(),
             "name": pa.string(),
             "description": pa.string(),
-            "format": pa.struct({"provider": pa.string(), "options": STRINGS}),
+            "format": pa.struct({"provider": pa.string(), "options": TEXT_MAP}),
             "schemaString": pa.string(),
             "partitionColumns": _LIST,
-            "configuration": STRINGS,
+            "configuration": TEXT_MAP,
             "createdTime": pa.int64(),
         }
     ),
@@ -57,9 +57,9 @@ STATE_TYPES: dict[str, pa.StructType] = {
         }
     ),
     "domainMetadata": pa.struct({"domain": pa.string(), "configuration": pa.string(), "removed": pa.bool_()}),
-    "checkpointMetadata": pa.struct({"version": pa.int64(), "tags": STRINGS}),
+    "checkpointMetadata": pa.struct({"version": pa.int64(), "tags": TEXT_MAP}),
     "sidecar": pa.struct(
-        {"path": pa.string(), "sizeInBytes": pa.int64(), "modificationTime": pa.int64(), "tags": STRINGS}
+        {"path": pa.string(), "sizeInBytes": pa.int64(), "modificationTime": pa.int64(), "tags": TEXT_MAP}
     ),
 }
 _TYPES: dict[type, str] = {
@@ -70,7 +70,6 @@ _TYPES: dict[type, str] = {
     CheckpointMetadata: "checkpointMetadata",
     Sidecar: "sidecar",
 }
-_ADD_TYPES = {"deletionVector": DELETION_VECTOR_TYPE}
 
 
 class AddRows:
@@ -88,9 +87,9 @@ class AddRows:
         self._stats = self._stats_struct() if as_struct else None
         self._partitions = self._partition_fields() if as_struct and parsed_partitions else []
         fields = [
-            pa.field(logged, _ADD_TYPES.get(logged, FILE_SCHEMA.field(name).type))
-            for name, logged in LOGGED_NAMES.items()
-            if name != "stats" or self._as_json
+            pa.field(field.logged, field.logged_type)
+            for field in ADD_FIELDS.fields
+            if field.name != "stats" or self._as_json
         ]
         if self._stats is not None:
             fields.append(pa.field("stats_parsed", self._stats.type))
@@ -106,12 +105,12 @@ class AddRows:
                 yield self._structs(batch)
 
     def _structs(self, batch: pa.RecordBatch) -> pa.StructArray:
-        columns: dict[str, pa.Array] = {logged: batch[name] for name, logged in LOGGED_NAMES.items()}
+        columns: dict[str, pa.Array] = {logged: batch[name] for name, logged in ADD_FIELDS.logged.items()}
         # What a checkpoint holds is no change of its own.
         columns["dataChange"] = pa.repeat(arrow_scalar(False, pa.bool_()), len(batch))
         vectors = columns["deletionVector"]
         columns["deletionVector"] = pa.StructArray.from_arrays(
-            vectors.flatten(), fields=list(DELETION_VECTOR_TYPE), mask=pc.is_null(vectors)
+            vectors.flatten(), fields=list(LOGGED_DELETION_VECTOR), mask=pc.is_null(vectors)
         )
         if self._stats is not None:
             columns["stats_parsed"] = self._stats.parse(batch["stats"])
