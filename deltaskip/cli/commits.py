@@ -26,14 +26,14 @@ def print_history(entries: Sequence[Mapping[str, Any]]) -> None:
     rows = [
         (
             str(entry["version"]),
-            entry["timestamp"],
-            entry["operation"] or "?",
+            entry["timestamp"].partition(".")[0].replace("T", " "),
+            entry["operation"] or "",
             ", ".join(f"{key}={value}" for key, value in entry["operation_parameters"].items()),
             entry["engine_info"] or "",
         )
         for entry in entries
     ]
-    headings = ["time", "operation", "parameters", "engine"]
+    headings = ["time (UTC)", "operation", "parameters", "engine"]
     print_table([("version", "right"), *((heading, "left") for heading in headings)], rows)
 
 

@@ -27,7 +27,7 @@ def print_coverage(coverage: TableCoverage) -> None:
     ]
     if rows:
         print_table(_HEADINGS, rows)
-        print("\nmin/max, null count: share of files, and of their rows, that have the statistic.")
+        print("\nmin/max, null count: share of files that have the statistic, and of the rows that are counted.")
         print("files per value: average number of files that an equality filter (column = value) reads.")
     if rows and coverage.advice:
         print()

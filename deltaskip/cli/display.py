@@ -13,6 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _PIPE_WIDTH = 240
+# Columns with cells or headings no longer than these are not wrapped.
+_WRAPPED_WIDTH = 20
+_WRAPPED_HEADING = 10
 
 
 def print_json(value: Any, out: IO[str] | None = None) -> None:
@@ -74,10 +77,17 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]
     if not console.is_terminal:
         console = Console(highlight=False, width=_PIPE_WIDTH)
     table = Table(box=None, pad_edge=False)
-    for heading, side in columns:
-        table.add_column(heading.upper(), justify="right" if side == "right" else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+    texts = [[printable(cell) for cell in row] for row in rows]
+    for i, (heading, side) in enumerate(columns):
+        width = max((len(row[i]) for row in texts), default=0)
+        table.add_column(
+            heading.upper(),
+            justify="right" if side == "right" else "left",
+            overflow="fold",
+            no_wrap=width <= _WRAPPED_WIDTH and len(heading) <= max(width, _WRAPPED_HEADING),
+        )
+    for row in texts:
+        table.add_row(*map(Text, row))
     console.print(table)
 
 

@@ -142,9 +142,10 @@ def _log(log: LogDetail) -> str:
     checksum = ", version checksum" if log.has_checksum else ""
     if log.checkpoint_version is None:
         return f"no checkpoint, {counted(log.commits_after, 'commit')}{checksum}"
+    kind = (log.checkpoint_kind or "checkpoint").removeprefix("part of a ")
     parts = f" ({log.checkpoint_files} files)" if log.checkpoint_files > 1 else ""
     return (
-        f"{log.checkpoint_kind}{parts} at version {log.checkpoint_version}, "
+        f"{kind}{parts} at version {log.checkpoint_version}, "
         f"{counted(log.commits_after, 'newer commit')}{checksum}"
     )
 
