@@ -1,23 +1,31 @@
-"""Small Delta logs for tests: each call of `commit` is one commit; data files are not made unless a test makes them."""
+"""Small Delta logs for tests: each call of `commit` is one commit; data files are not made unless a test makes them.
+
+`tests.log.builder` builds checkpoints and damaged logs from the same actions, `tests.txn.tables` tables to write to.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deltaskip.schema.json import schema_to_json
-from deltaskip.schema.types import DataType, StructField, StructType
+from deltaskip.features import FEATURES
+from deltaskip.schema import DataType, StructField, StructType, schema_to_json
 
 SPARK = "Apache-Spark/4.1.4 Delta-Lake/4.4.0"
 DELTA_RS = "delta-rs:py-1.6.6"
 
-FEATURES = ["deletionVectors", "timestampNtz", "columnMapping", "typeWidening"]
+TABLE_ID = "11111111-2222-3333-4444-555555555555"
+
+Action = dict[str, Any]
 
 
 class TableBuilder:
-    """Writes `_delta_log` below `path`. The first commit holds protocol and metadata."""
+    """Writes `_delta_log` below `path`. The first commit holds protocol and metadata.
+
+    protocol: as logged; the default lists reader features that most tests need.
+    """
 
     def __init__(
         self,
@@ -25,49 +33,69 @@ class TableBuilder:
         schema: StructType | Mapping[str, DataType],
         partition_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
+        protocol: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = path
         if not isinstance(schema, StructType):
             schema = StructType(tuple(StructField(name, type_) for name, type_ in schema.items()))
         self.schema = schema
-        self._log = path / "_delta_log"
-        self._log.mkdir(parents=True)
         self._version = 0
-        self._head = [
-            {
-                "protocol": {
-                    "minReaderVersion": 3,
-                    "minWriterVersion": 7,
-                    "readerFeatures": FEATURES,
-                    "writerFeatures": FEATURES,
-                }
-            },
-            {
-                "metaData": {
-                    "id": "00000000-0000-0000-0000-000000000000",
-                    "format": {"provider": "parquet", "options": {}},
-                    "schemaString": schema_to_json(schema),
-                    "partitionColumns": list(partition_by),
-                    "configuration": dict(properties or {}),
-                }
-            },
-        ]
+        usual = protocol_of(["deletionVectors", "timestampNtz", "columnMapping", "typeWidening"])
+        self._head = [{"protocol": protocol or usual}, metadata(schema, partition_by, properties)]
+        (path / "_delta_log").mkdir(parents=True)
 
-    def commit(self, *actions: Mapping[str, Any], engine: str | None = SPARK, operation: str = "WRITE") -> TableBuilder:
-        """One more commit with these actions."""
-        info: dict[str, Any] = {"timestamp": 1_700_000_000_000 + self._version, "operation": operation}
+    def commit(
+        self, *actions: Mapping[str, Any], engine: str | None = SPARK, operation: str = "WRITE", **info: Any
+    ) -> TableBuilder:
+        """One more commit with these actions. info: more members of its commitInfo."""
+        info = {"timestamp": 1_700_000_000_000 + self._version, "operation": operation, **info}
         if engine is not None:
             info["engineInfo"] = engine
         lines = [{"commitInfo": info}, *(self._head if self._version == 0 else []), *actions]
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        (self._log / f"{self._version:020d}.json").write_text(text, encoding="utf-8")
+        log_file(self.path, self._version).write_text(json_lines(lines), encoding="utf-8")
         self._version += 1
         return self
 
 
-def add(path: str, stats: Mapping[str, Any] | str | None = None, **members: Any) -> dict[str, Any]:
+def log_file(table: Path, version: int, suffix: str = "json") -> Path:
+    """The path of a version's commit, or of another of its files: `…/_delta_log/00…7.suffix`."""
+    return table / "_delta_log" / f"{version:020d}.{suffix}"
+
+
+def json_lines(actions: Iterable[Mapping[str, Any]]) -> str:
+    """The text of a commit."""
+    return "".join(json.dumps(action, ensure_ascii=False) + "\n" for action in actions)
+
+
+def protocol_of(features: Sequence[str]) -> dict[str, Any]:
+    """The members of a protocol action that lists the features; a plain one where there are none."""
+    if not features:
+        return {"minReaderVersion": 1, "minWriterVersion": 2}
+    return {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": [name for name in features if name in FEATURES and FEATURES[name].kind == "reader-writer"],
+        "writerFeatures": list(features),
+    }
+
+
+def metadata(
+    schema: StructType, partition_by: Sequence[str] = (), properties: Mapping[str, str] | None = None, **members: Any
+) -> Action:
+    """A metaData action; members replace or add to the usual ones."""
+    usual = {
+        "id": TABLE_ID,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema_to_json(schema),
+        "partitionColumns": list(partition_by),
+        "configuration": dict(properties or {}),
+    }
+    return {"metaData": {**usual, **members}}
+
+
+def add(path: str, stats: Mapping[str, Any] | str | None = None, **members: Any) -> Action:
     """An add action. stats: what its JSON text holds, or the text; members override the action's other fields."""
-    action: dict[str, Any] = {
+    action: Action = {
         "path": path,
         "partitionValues": {},
         "size": 100,
@@ -80,7 +108,7 @@ def add(path: str, stats: Mapping[str, Any] | str | None = None, **members: Any)
     return {"add": action}
 
 
-def remove(path: str, **members: Any) -> dict[str, Any]:
+def remove(path: str, **members: Any) -> Action:
     """A remove action."""
     return {"remove": {"path": path, "deletionTimestamp": 1_700_000_000_000, "dataChange": True, **members}}
 

@@ -1,6 +1,5 @@
 """Builds small logs by hand: commits as JSON lines, checkpoints as Parquet or JSON. For damage and for odd shapes."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,13 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.schema import LONG, StructField, StructType
 from deltaskip.storage import FileInfo, LocalStorage, open_storage
+from tests.builder import Action, json_lines, log_file, protocol_of
+from tests.builder import add as table_add
+from tests.builder import metadata as table_metadata
+from tests.builder import remove as table_remove
 
-Action = dict[str, Any]
+PROTOCOL: Action = {"protocol": protocol_of(())}
 
-PROTOCOL: Action = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
-
-_SCHEMA_STRING = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
+_SCHEMA = StructType((StructField("id", LONG),))
 
 _STRINGS = pa.map_(pa.string(), pa.string())
 _DV = pa.struct(
@@ -86,31 +88,23 @@ CHECKPOINT_SCHEMA = pa.schema(
 
 
 def metadata(**members: Any) -> Action:
-    """A metaData action; members replace or add to the usual ones."""
-    usual = {
-        "id": "3f0c2f6e-0000-0000-0000-000000000000",
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": _SCHEMA_STRING,
-        "partitionColumns": [],
-        "configuration": {},
-    }
-    return {"metaData": {**usual, **members}}
+    """A metaData action of a table with the column id; members replace or add to the usual ones."""
+    return table_metadata(_SCHEMA, **members)
 
 
 def add(path: str, dv: str | None = None, **members: Any) -> Action:
     """An add action; dv: pathOrInlineDv of an inline deletion vector."""
-    usual = {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}
-    return {"add": {**usual, **_vector(dv), **members}}
+    return table_add(path, **{"size": 1, "modificationTime": 1, **_vector(dv), **members})
 
 
 def remove(path: str, dv: str | None = None, **members: Any) -> Action:
     """A remove action."""
-    return {"remove": {"path": path, "dataChange": True, "deletionTimestamp": 1, **_vector(dv), **members}}
+    return table_remove(path, **{"deletionTimestamp": 1, **_vector(dv), **members})
 
 
 def log_name(version: int, suffix: str) -> str:
     """`00…7.suffix`."""
-    return f"{version:020d}.{suffix}"
+    return log_file(Path(), version, suffix).name
 
 
 @dataclass
@@ -131,7 +125,7 @@ class TableBuilder:
         """Write the next commit (or that version's); commit 0 gets protocol and metadata first. Returns the version."""
         version = self._versions if version is None else version
         lines = [PROTOCOL, metadata()] if version == 0 and not _has_state(actions) else []
-        self.raw_commit(version, "".join(json.dumps(action) + "\n" for action in [*lines, *actions]))
+        self.raw_commit(version, json_lines([*lines, *actions]))
         return version
 
     def raw_commit(self, version: int, text: str | bytes) -> Path:
@@ -144,7 +138,7 @@ class TableBuilder:
     def json_lines(self, name: str, actions: Sequence[Action]) -> Path:
         """A file of JSON lines in the log."""
         file = self.log / name
-        file.write_text("".join(json.dumps(action) + "\n" for action in actions))
+        file.write_text(json_lines(actions), encoding="utf-8")
         return file
 
     def parquet(self, name: str, actions: Sequence[Action], row_group_size: int = 1000) -> Path:

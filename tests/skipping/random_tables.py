@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 
 from deltaskip.actions.partition_values import parse_partition_value, serialize_partition_value
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.json import schema_to_json
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -38,6 +37,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from tests.builder import TableBuilder, log_file, protocol_of
 
 Row = dict[tuple[str, ...], Any]
 
@@ -310,37 +310,18 @@ def _cut(value: str, writer: Writer, high: bool) -> str | None:
 def _write_log(
     path: Path, schema: StructType, partition: tuple[str, ...], commits: list[tuple[Writer, list[dict[str, Any]]]]
 ) -> None:
-    log = path / "_delta_log"
-    log.mkdir(parents=True)
-    metadata = {
-        "id": "test",
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": schema_to_json(schema),
-        "partitionColumns": list(partition),
-        "configuration": {},
-    }
-    features = ["timestampNtz", "deletionVectors"]
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
-    for version, (writer, adds) in enumerate(commits):
-        info: dict[str, Any] = {"timestamp": version, "operation": "WRITE"}
-        if writer.engine is not None:
-            info["engineInfo"] = writer.engine
-        lines: list[dict[str, Any]] = [{"commitInfo": info}]
-        if version == 0:
-            lines += [{"protocol": protocol}, {"metaData": metadata}]
-        lines += [{"add": add} for add in adds]
-        text = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
-        (log / f"{version:020d}.json").write_text(text + "\n", encoding="utf-8")
+    builder = TableBuilder(path, schema, partition, protocol=protocol_of(["timestampNtz", "deletionVectors"]))
+    for writer, adds in commits:
+        builder.commit(*({"add": add} for add in adds), engine=writer.engine)
 
 
 def write_checkpoint(
     path: Path, schema: StructType, partition: tuple[str, ...], commits: int, rng: random.Random
 ) -> None:
     """A classic checkpoint of the first `commits` commits, in small row groups; their commit files go."""
-    log = path / "_delta_log"
     actions: list[dict[str, Any]] = []
     for version in range(commits):
-        file = log / f"{version:020d}.json"
+        file = log_file(path, version)
         lines = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
         actions += [line for line in lines if "commitInfo" not in line]
         if rng.random() < 0.5:
@@ -350,7 +331,7 @@ def write_checkpoint(
     rng.shuffle(rows)
     arrow = checkpoint_schema(schema, partition, with_struct=layout != "text", with_text=layout != "struct")
     table = pa.Table.from_pylist(rows, arrow)
-    pq.write_table(table, log / f"{commits - 1:020d}.checkpoint.parquet", row_group_size=rng.choice([1, 2, 100]))
+    pq.write_table(table, log_file(path, commits - 1, "checkpoint.parquet"), row_group_size=rng.choice([1, 2, 100]))
 
 
 def checkpoint_schema(schema: StructType, partition: tuple[str, ...], with_struct: bool, with_text: bool) -> pa.Schema:

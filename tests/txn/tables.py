@@ -10,12 +10,11 @@ from typing import Any
 
 import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile
-from deltaskip.features import FEATURES
-from deltaskip.schema import INTEGER, LONG, STRING, StructField, StructType, schema_to_json
+from deltaskip.schema import INTEGER, LONG, STRING, StructField, StructType
 from deltaskip.storage import Storage
+from tests.builder import TableBuilder, json_lines, log_file, metadata, protocol_of
 
 SCHEMA = StructType((StructField("id", LONG), StructField("name", STRING), StructField("part", INTEGER)))
-BOTH = frozenset(name for name, row in FEATURES.items() if row.kind == "reader-writer")
 
 
 def make_table(
@@ -28,23 +27,8 @@ def make_table(
     protocol: Mapping[str, Any] | None = None,
 ) -> ds.DeltaTable:
     """Version 0 of a table; with `features` its protocol lists just those."""
-    log = path / "_delta_log"
-    log.mkdir(parents=True)
-    lines = [
-        {"commitInfo": {"timestamp": 1_700_000_000_000, "inCommitTimestamp": 1_700_000_000_000, "operation": "CREATE"}},
-        {"protocol": protocol or protocol_of(features)},
-        {
-            "metaData": {
-                "id": "11111111-2222-3333-4444-555555555555",
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": schema_to_json(schema),
-                "partitionColumns": list(partition_by),
-                "configuration": dict(properties or {}),
-            }
-        },
-        *actions,
-    ]
-    (log / f"{0:020d}.json").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    builder = TableBuilder(path, schema, partition_by, properties, protocol or protocol_of(features))
+    builder.commit(*actions, engine=None, operation="CREATE", inCommitTimestamp=1_700_000_000_000)
     return ds.DeltaTable(path)
 
 
@@ -52,11 +36,8 @@ def put_table(
     storage: Storage, root: str, properties: Mapping[str, str] | None = None, features: Sequence[str] = ()
 ) -> str:
     """The root of a new table of a storage; version 0 has no files."""
-    layout = {"format": {"provider": "parquet", "options": {}}, "partitionColumns": []}
-    settings = {"schemaString": schema_to_json(SCHEMA), "configuration": dict(properties or {})}
-    head = [{"protocol": protocol_of(features)}, {"metaData": {"id": "remote", **layout, **settings}}]
-    text = "".join(json.dumps(line) + "\n" for line in head)
-    storage.put_if_absent(f"{root}/_delta_log/{0:020d}.json", text.encode())
+    head = [{"protocol": protocol_of(features)}, metadata(SCHEMA, properties=properties)]
+    storage.put_if_absent(f"{root}/_delta_log/{0:020d}.json", json_lines(head).encode())
     return root
 
 
@@ -74,18 +55,6 @@ def append_in_threads(opened: Callable[[], ds.DeltaTable], threads: int, commits
 
     with ThreadPoolExecutor(threads) as pool:
         return [version for made in pool.map(write, [f"t{i}" for i in range(threads)]) for version in made]
-
-
-def protocol_of(features: Sequence[str]) -> dict[str, Any]:
-    """The protocol action that lists the features; a plain one where there are none."""
-    if not features:
-        return {"minReaderVersion": 1, "minWriterVersion": 2}
-    return {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": [name for name in features if name in BOTH],
-        "writerFeatures": list(features),
-    }
 
 
 def file(path: str, low: int = 0, high: int = 9, **members: Any) -> AddFile:
@@ -114,7 +83,7 @@ def append(table: ds.DeltaTable, *files: AddFile) -> int:
 
 def lines(path: Path, version: int) -> list[dict[str, Any]]:
     """The actions of a commit."""
-    text = (path / "_delta_log" / f"{version:020d}.json").read_text(encoding="utf-8")
+    text = log_file(path, version).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 

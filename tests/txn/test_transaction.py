@@ -16,7 +16,8 @@ from deltaskip.errors import CommitConflict, InvalidCommit, StorageError, Unsupp
 from deltaskip.features import FEATURES
 from deltaskip.schema import INTEGER, LONG, StructField, StructType, schema_to_json
 from deltaskip.storage import LocalStorage
-from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table, paths, protocol_of, vector
+from tests.builder import protocol_of
+from tests.txn.tables import SCHEMA, actions, append, file, gone, lines, make_table, paths, vector
 
 ICT = "delta.enableInCommitTimestamps"
 
@@ -47,7 +48,7 @@ def test_a_commit_is_the_next_version(folder: Path) -> None:
     assert re.fullmatch(r"deltaskip/\d+\.\d+\.\d+\S*", info["engineInfo"])
     assert re.fullmatch(r"[0-9a-f-]{36}", info["txnId"])
     assert "inCommitTimestamp" not in info
-    [entry] = table.history(limit=1)
+    [entry] = table.refresh().history(limit=1)
     assert (entry.version, entry.operation, entry.operation_metrics) == (1, "WRITE", {"numFiles": "2"})
 
 
