@@ -12,7 +12,7 @@ from deltaskip.log.checkpoint.adds import LOGGED_NAMES, add_column
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.log.struct_stats import Instants, instant_bounds, stats_json
+from deltaskip.stats.parsed_stats import Instants, instant_bounds, stats_json
 
 __all__ = ["live_adds"]
 

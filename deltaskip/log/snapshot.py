@@ -23,11 +23,11 @@ from deltaskip.log.file_names import LogFile
 from deltaskip.log.replay import EMPTY, Replay, Superseded, after
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.stats_provenance import Writers, read_writers
-from deltaskip.log.struct_stats import instant_bounds
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
 from deltaskip.schema import MappingMode, StructType, mapping_mode, parse_schema
 from deltaskip.schema.properties import TableProperties
+from deltaskip.stats.parsed_stats import instant_bounds
 from deltaskip.storage import Storage, uri_of
 
 __all__ = ["Snapshot"]

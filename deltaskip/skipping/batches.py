@@ -17,13 +17,13 @@ from deltaskip.actions import FILE_SCHEMA
 from deltaskip.errors import CorruptLog
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint.adds import LOGGED_NAMES, add_column
-from deltaskip.log.struct_stats import instant_bounds, stats_json
 from deltaskip.schema.arrow_values import TRUE
 from deltaskip.schema.types import DataType
 from deltaskip.skipping.partition_values import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.batch import FileStats
+from deltaskip.stats.parsed_stats import instant_bounds, stats_json
 
 __all__ = ["Batch", "candidates", "each_candidate"]
 

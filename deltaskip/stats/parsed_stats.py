@@ -1,14 +1,16 @@
-"""Statistics as the struct `stats_parsed` of a checkpoint, out of their JSON text.
+"""Statistics as the struct `add.stats_parsed` of a checkpoint: from the JSON text of `add.stats`, and back to it.
 
 # PROTOCOL, Checkpoint Schema: stats_parsed; COLLATIONS RFC, Per-file Statistics: statsWithCollation
-What the struct's types cannot hold exactly is null there: a statistic that is not known. A bound whose JSON text says
-more than its value stays out of the struct, so that readers go on to the text: those of a double that was a float once.
+A value that the struct's type cannot hold exactly is null there, so the statistic is unknown. A bound whose JSON text
+holds more than its value (a double that was a float once) stays out of the struct, so that readers fall back to the
+text.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -27,26 +29,34 @@ from deltaskip.schema import (
     TIMESTAMP_NTZ,
     DataType,
     DecimalType,
+    MappingMode,
+    StructType,
     arrow_type,
+    physical_name,
 )
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
+from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar
 from deltaskip.stats.columns import StatColumn
 
-__all__ = ["StatsStruct", "collations_of"]
+__all__ = ["Instants", "StatsStruct", "collations_of", "instant_bounds", "stats_json"]
 
 Path = tuple[str, ...]
+Instants = frozenset[Path]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _COLLATED = "statsWithCollation"
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _1900 = "1900"
+# The characters that a JSON string must escape, except the quote and the backslash.
+_CONTROL = r"[\x00-\x1f]"
 
 
 class StatsStruct:
-    """The struct's type for some columns of a table, and how texts become values of it.
+    """The struct type for some columns of a table; `parse` reads JSON texts into it.
 
-    collations: identifiers below statsWithCollation, as the texts spell them. widened: physical paths of columns whose
-    bounds stay in the text.
+    Args:
+        columns: Columns with statistics.
+        collations: Identifiers below statsWithCollation, as the texts spell them.
+        widened: Physical paths of columns whose bounds stay in the text.
     """
 
     def __init__(
@@ -68,7 +78,7 @@ class StatsStruct:
         self.type: pa.StructType = _struct_type(nested)
 
     def parse(self, texts: pa.Array) -> pa.StructArray:
-        """The texts as structs; null where the text is null or no JSON object."""
+        """Parse the texts into structs; null where the text is null or not a JSON object."""
         integers = [path for path, type_ in self._leaves.items() if type_ in _INTEGERS]
         doubles = [path for path, type_ in self._leaves.items() if type_ in (FLOAT, DOUBLE)]
         others = [path for path in self._leaves if path not in {*integers, *doubles}]
@@ -88,7 +98,7 @@ class StatsStruct:
 
 
 def collations_of(texts: pa.Array) -> set[str]:
-    """Identifiers below statsWithCollation in the texts."""
+    """Collation identifiers below statsWithCollation in the texts."""
     found: set[str] = set()
     for text in texts.filter(pc.fill_null(pc.match_substring(texts, f'"{_COLLATED}"'), FALSE)).to_pylist():
         try:
@@ -98,6 +108,25 @@ def collations_of(texts: pa.Array) -> set[str]:
         if isinstance(collated, dict):
             found.update(identifier for identifier, bounds in collated.items() if isinstance(bounds, dict))
     return found
+
+
+def stats_json(stats: pa.StructArray, instants: Instants = frozenset()) -> pa.Array:
+    """JSON text of each struct, as `add.stats` would hold it; null where the struct is null.
+
+    Keys whose value is null are left out, as writers do. Dates and timestamps are ISO 8601 with all their digits,
+    decimals and doubles are JSON numbers, and doubles that JSON has no number for the strings "NaN", "Infinity" and
+    "-Infinity".
+
+    Args:
+        stats: Values of `stats_parsed`.
+        instants: Paths in the struct, from instant_bounds, that hold instants even if their type has no time zone.
+    """
+    return _text(_zoned(stats, instants, ()) if instants else stats)
+
+
+def instant_bounds(schema: StructType, mode: MappingMode) -> Instants:
+    """Paths in the struct of the bounds of columns of type timestamp."""
+    return frozenset((side, *path) for side in ("minValues", "maxValues") for path in _instants(schema, mode))
 
 
 def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
@@ -142,7 +171,7 @@ def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
 
 
 def _cast(text: pa.Array, arrow: pa.DataType) -> pa.Array:
-    """Each text as a value, null where it is none."""
+    """Each text as a value of the type, null where it is not one."""
     try:
         return text.cast(arrow)
     except pa.ArrowInvalid:
@@ -182,3 +211,80 @@ def _struct_array(nested: Mapping[str, Any], type_: pa.StructType, missing: pa.A
         inner = nested[field.name]
         arrays.append(_struct_array(inner, field.type, None) if isinstance(inner, dict) else inner)
     return pa.StructArray.from_arrays(arrays, fields=list(type_), mask=missing)
+
+
+def _instants(schema: StructType, mode: MappingMode) -> Iterator[tuple[str, ...]]:
+    for field in schema.fields:
+        name = physical_name(field, mode)
+        if isinstance(field.type, StructType):
+            yield from ((name, *path) for path in _instants(field.type, mode))
+        elif field.type == TIMESTAMP:
+            yield (name,)
+
+
+def _zoned(values: pa.StructArray, instants: Instants, above: tuple[str, ...]) -> pa.StructArray:
+    """The values with the zone UTC on instants whose type has no zone, as INT96."""
+    arrays = []
+    for field, child in zip(values.type, values.flatten(), strict=True):
+        path = (*above, field.name)
+        if pa.types.is_struct(field.type):
+            child = _zoned(child, instants, path)
+        elif path in instants and pa.types.is_timestamp(field.type) and field.type.tz is None:
+            child = child.view(pa.timestamp(field.type.unit, "UTC"))
+        arrays.append(child)
+    fields = [pa.field(field.name, child.type) for field, child in zip(values.type, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=pc.is_null(values))
+
+
+def _text(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return _object(values)
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return values.cast(pa.string())
+    if pa.types.is_boolean(kind):
+        return values.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return pa.array([None if v is None else _double(v) for v in values.to_pylist()], pa.string())
+    if pa.types.is_timestamp(kind):
+        text = pc.strftime(values.cast(pa.timestamp("us", kind.tz)), "%Y-%m-%dT%H:%M:%S")
+        return _wrapped('"', text, 'Z"' if kind.tz else '"')
+    if pa.types.is_date(kind):
+        return _wrapped('"', values.cast(pa.date32()).cast(pa.string()), '"')
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _string(values.cast(pa.string()))
+    # Statistics of binary and nested values are never compared.
+    return pa.nulls(len(values), pa.string())
+
+
+def _object(values: pa.StructArray) -> pa.Array:
+    """JSON objects. Each member that is not null follows a comma, and the first comma is cut off."""
+    members = [
+        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child), ""), NOTHING)
+        for field, child in zip(values.type, values.flatten(), strict=True)
+    ]
+    empty = pa.repeat(NOTHING, len(values))
+    inner = pc.utf8_slice_codeunits(pc.binary_join_element_wise(empty, *members, NOTHING), 1)
+    return pc.if_else(pc.is_valid(values), _wrapped("{", inner, "}"), arrow_scalar(None, pa.string()))
+
+
+def _wrapped(before: str, text: pa.Array, after: str) -> pa.Array:
+    first, last = arrow_scalar(before, pa.string()), arrow_scalar(after, pa.string())
+    return pc.binary_join_element_wise(first, text, last, NOTHING)
+
+
+def _string(values: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(values, _CONTROL)).as_py():
+        return pa.array(
+            [None if v is None else json.dumps(v, ensure_ascii=False) for v in values.to_pylist()], pa.string()
+        )
+    escaped = pc.replace_substring(pc.replace_substring(values, "\\", "\\\\"), '"', '\\"')
+    return _wrapped('"', escaped, '"')
+
+
+def _double(value: float) -> str:
+    if math.isfinite(value):
+        return repr(value)
+    if math.isnan(value):
+        return '"NaN"'
+    return '"Infinity"' if value > 0 else '"-Infinity"'

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 from deltaskip.actions import ADD_FIELDS, DELETION_VECTOR, DELETION_VECTOR_FIELDS, FILE_SCHEMA
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
-from deltaskip.log.struct_stats import Instants, stats_json
 from deltaskip.schema.arrow_values import empty_table
+from deltaskip.stats.parsed_stats import Instants, stats_json
 
 __all__ = ["LOGGED_NAMES", "add_column", "count_live", "part_adds"]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.log.struct_stats import instant_bounds, stats_json
 from deltaskip.schema import LONG, TIMESTAMP, TIMESTAMP_NTZ, StructField, StructType
+from deltaskip.stats.parsed_stats import instant_bounds, stats_json
 
 
 def text_of(value: Any, kind: pa.DataType) -> str | None:
