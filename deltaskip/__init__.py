@@ -51,7 +51,7 @@ from deltaskip.schema.types import (
     StructType,
     UnknownType,
 )
-from deltaskip.skipping.explain.explain import Branch, Explain, LeafReport
+from deltaskip.skipping.explain.report import Branch, Explain, LeafReport
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import Advice, ColumnCoverage, TableCoverage
 from deltaskip.table.collations import CollatedColumn

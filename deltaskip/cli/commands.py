@@ -237,7 +237,7 @@ def _explain(
     """
     explained = source.open().scan(where=where, time_zone=time_zone).explain()
     for path in filter(None, (plot, picture)):
-        explained.picture(path)
+        explained.save_plot(path)
     from deltaskip.cli import explanation
 
     _show(explained, as_json, explanation.print_explanation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaskip.cli.display import counted, human_bytes, print_table, printable
-from deltaskip.skipping.explain.explain import Explain, LeafReport
+from deltaskip.skipping.explain.report import Explain, LeafReport
 
 
 def print_explanation(explained: Explain) -> None:

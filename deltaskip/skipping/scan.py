@@ -22,7 +22,8 @@ from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
 from deltaskip.skipping.evaluate import evaluate
-from deltaskip.skipping.explain.explain import Explain, explain
+from deltaskip.skipping.explain.explain import explain
+from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
 from deltaskip.skipping.min_max import exact_extreme
 from deltaskip.skipping.partition_terms import PartitionTruth

@@ -1,12 +1,8 @@
-"""Explain: what each leaf of a predicate could prove about the files of a snapshot, alone and with the others."""
+"""Evaluation of a predicate for explain: which files each leaf skips, alone and combined with the others."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +13,7 @@ from deltaskip.actions import decode_paths
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.skipping.batches import Batch, candidates
-from deltaskip.skipping.explain.plot import Bins, Matrix, write_picture
+from deltaskip.skipping.explain.plot import Bins
 from deltaskip.skipping.explain.reasons import (
     LeafFacts,
     contributes,
@@ -28,138 +24,16 @@ from deltaskip.skipping.explain.reasons import (
     used,
     without_nan_guard,
 )
+from deltaskip.skipping.explain.report import Branch, Explain, LeafReport, Tree
 from deltaskip.skipping.program import AllOf, AnyOf, Drop, Keep, Leaf, Program, Term, leaves_of
 from deltaskip.stats.layout import StatLeaf
 
-__all__ = ["Branch", "Explain", "LeafReport", "explain"]
+__all__ = ["explain"]
 
 _Bits = npt.NDArray[np.uint8]
 """Files of a batch, eight to a byte."""
 
 _EXAMPLES = 3
-_LEAF_SCHEMA = pa.schema(
-    [
-        ("predicate", pa.string()),
-        ("used", pa.list_(pa.string())),
-        ("dropped", pa.int64()),
-        ("needed_for", pa.int64()),
-        ("without_statistics", pa.int64()),
-        ("lacking", pa.map_(pa.string(), pa.int64())),
-        ("examples", pa.list_(pa.string())),
-        ("reason", pa.string()),
-    ]
-)
-
-
-@dataclass(frozen=True, slots=True)
-class LeafReport:
-    """One leaf of the predicate.
-
-    used: the statistics and partition columns that were looked at. dropped: files that the leaf proves empty alone.
-    needed_for: files that are dropped only thanks to it, conclusions drawn from it included. without_statistics: files
-    that lack some statistic that it needs; lacking: how many lack each; examples: paths of a few of them. reason: why
-    it could prove nothing, or no more, where something is in the way.
-    """
-
-    predicate: str
-    used: tuple[str, ...]
-    dropped: int
-    needed_for: int
-    without_statistics: int
-    lacking: Mapping[str, int]
-    examples: tuple[str, ...]
-    reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """For json.dumps."""
-        return {
-            "predicate": self.predicate,
-            "used": list(self.used),
-            "dropped": self.dropped,
-            "needed_for": self.needed_for,
-            "without_statistics": self.without_statistics,
-            "lacking": dict(self.lacking),
-            "examples": list(self.examples),
-            "reason": self.reason or None,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """AND or OR over leaves (their ordinals), constants and further branches."""
-
-    combine: Literal["AND", "OR"]
-    children: tuple[Tree, ...]
-
-
-Tree = Branch | int | bool
-"""How the leaves of a predicate are combined; a bool is a part that is the same for every file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Explain:
-    """What a scan's predicate could prove. Counts are files of the snapshot, bytes their sizes."""
-
-    table_root: str
-    version: int
-    total_files: int
-    kept_files: int
-    total_bytes: int
-    kept_bytes: int
-    leaves: tuple[LeafReport, ...]
-    tree: Tree
-    matrix: Matrix = field(compare=False, repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For json.dumps; `tree` holds ordinals of `leaves`."""
-        return {
-            "table": self.table_root,
-            "version": self.version,
-            "total_files": self.total_files,
-            "kept_files": self.kept_files,
-            "total_bytes": self.total_bytes,
-            "kept_bytes": self.kept_bytes,
-            "leaves": [leaf.to_dict() for leaf in self.leaves],
-            "tree": _tree_dict(self.tree),
-        }
-
-    def table(self) -> pa.Table:
-        """One row a leaf, columns as in LeafReport."""
-        return pa.Table.from_pylist(
-            [{**leaf.to_dict(), "lacking": list(leaf.lacking.items())} for leaf in self.leaves], _LEAF_SCHEMA
-        )
-
-    def picture(self, path: str | os.PathLike[str]) -> None:
-        """Writes files × leaves, kept or skipped, and a last column for the whole predicate, as `.png` or `.svg`.
-
-        Raises ValueError for any other name, OSError where the file cannot be written.
-        """
-        legend = [
-            (leaf.predicate, f"drops {leaf.dropped:,} alone, needed for {leaf.needed_for:,}") for leaf in self.leaves
-        ]
-        legend.append(("the whole predicate", f"keeps {self.kept_files:,} of {self.total_files:,}"))
-        write_picture(Path(path), self.matrix, self.summary(), legend)
-
-    def summary(self) -> str:
-        """One line: table, version, and what was kept of it."""
-        files = f"{self.kept_files} of {self.total_files} files kept"
-        return f"{self.table_root} at version {self.version}: {files}, {self.kept_bytes} of {self.total_bytes} bytes"
-
-    def lines(self) -> Iterator[tuple[int, str | int]]:
-        """The predicate a line at a time: depth, and AND, OR or the ordinal of a leaf; leaves inside stand deeper."""
-        yield from _lines(self.tree, 0)
-
-    def __str__(self) -> str:
-        lines = [self.summary()]
-        for depth, part in self.lines():
-            indent = "  " * (depth + 1)
-            if isinstance(part, str):
-                lines.append(indent + part)
-            else:
-                lines.append(indent + self.leaves[part].predicate)
-                lines += [f"{indent}  {said}" for said in _said(self.leaves[part])]
-        return "\n".join(lines)
-
 
 def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Batch], Lane]) -> Explain:
     """Evaluate each leaf of the program over every file of the snapshot, and their combination.
@@ -391,36 +265,3 @@ def _missing(stat: StatLeaf, batch: Batch, live: npt.NDArray[np.bool_]) -> npt.N
         missing = pc.and_not(missing, pc.fill_null(all_null, False))
     rows: npt.NDArray[np.bool_] = missing.to_numpy(zero_copy_only=False) & live
     return rows
-
-
-def _tree_dict(tree: Tree) -> Any:
-    if isinstance(tree, Branch):
-        return {tree.combine.lower(): [_tree_dict(child) for child in tree.children]}
-    return tree if isinstance(tree, bool) else {"leaf": tree}
-
-
-def _lines(tree: Tree, depth: int) -> Iterator[tuple[int, str | int]]:
-    match tree:
-        case bool():
-            yield depth, str(tree).upper()
-        case int():
-            yield depth, tree
-        case Branch(combine, children):
-            yield depth, combine
-            for child in children:
-                yield from _lines(child, depth + 1)
-
-
-def _said(leaf: LeafReport) -> Iterator[str]:
-    if leaf.used:
-        outcome = f"drops {leaf.dropped} files alone, needed for {leaf.needed_for}"
-        yield f"looked at {', '.join(leaf.used)}; {outcome}"
-    elif leaf.dropped:
-        yield f"drops every file: {leaf.reason}"
-        return
-    if leaf.without_statistics:
-        by_name = ", ".join(f"{name} in {files}" for name, files in leaf.lacking.items())
-        shown = ", ".join(leaf.examples) + (", …" if leaf.without_statistics > len(leaf.examples) else "")
-        yield f"{leaf.without_statistics} files lack a statistic that it needs ({by_name}), such as {shown}"
-    if leaf.reason:
-        yield f"proves {'no more' if leaf.dropped else 'nothing'}: {leaf.reason}"

@@ -1,7 +1,7 @@
-"""The picture of an explanation: files down, parts of the predicate across, kept or skipped; as PNG or SVG.
+"""The plot of an explanation: files down, parts of the predicate across, kept or skipped; as PNG or SVG.
 
-Files stand in the order of the log. Where there are more of them than lines, a line stands for several and its colour
-says which share of them is kept. Text is in the SVG, and in the PNG's metadata.
+Files are in the order of the log. If there are more files than lines, a line represents several of them and its color
+shows the share that is kept. The text is part of the SVG, and of the PNG's metadata.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LINES", "Bins", "Matrix", "write_picture"]
+from deltaskip.errors import InvalidArgument
+
+__all__ = ["LINES", "Bins", "Matrix", "write_plot"]
 
 LINES = 1024
-"""Most lines of a picture."""
+"""Maximum number of lines."""
 
 _Shares = npt.NDArray[np.float64]
 _Pixels = npt.NDArray[np.uint8]
 _Colour = tuple[int, int, int]
 
 _WHITE, _FRAME, _SKIPPED = (255, 255, 255), (150, 150, 150), (232, 232, 232)
-# Even one kept file among thousands must be seen, so the ramps start at a tint well away from _SKIPPED.
+# One kept file among thousands must be visible, so the ramps start at a tint that differs clearly from _SKIPPED.
 _PART_RAMP: tuple[_Colour, _Colour] = ((146, 197, 222), (5, 72, 138))
 _ALL_RAMP: tuple[_Colour, _Colour] = ((253, 184, 120), (160, 50, 0))
 _PNG_LEVELS, _SVG_LEVELS = 126, 16
@@ -35,9 +37,9 @@ _LEGEND_LINES, _LEGEND_CHARACTERS = 30, 110
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Kept files, a row for each part of the predicate and a last one for the whole, a column for each bin of files.
+    """Counts of kept files: a row for each part of the predicate and one for the whole, a column for each bin of files.
 
-    files_per_bin: files that a bin stands for, in the order of the log; the last bin may hold fewer.
+    files_per_bin: files in a bin, in the order of the log; the last bin may contain fewer.
     """
 
     kept: npt.NDArray[np.int64]
@@ -45,7 +47,7 @@ class Matrix:
     files: int
 
     def shares(self) -> _Shares:
-        """Share of each bin's files that is kept, in the shape of `kept`."""
+        """Return the share of each bin's files that is kept, in the shape of `kept`."""
         bins = self.kept.shape[1]
         sizes = np.full(bins, self.files_per_bin, np.float64)
         if bins:
@@ -66,7 +68,7 @@ class Bins:
         self._files = 0
 
     def reserve(self, files: int) -> npt.NDArray[np.int64]:
-        """Makes room for the next `files` files of the log; the bin of each."""
+        """Reserve bins for the next `files` files of the log, and return the bin of each."""
         end = self._files + files
         while end > self._capacity * self._width:
             self._kept = np.pad(
@@ -78,34 +80,41 @@ class Bins:
         return bins
 
     def count(self, row: int, bins: npt.NDArray[np.int64]) -> None:
-        """Adds one kept file to row `row` for each element of `bins`."""
+        """Add one kept file to row `row` for each element of `bins`."""
         self._kept[row] += np.bincount(bins, minlength=self._capacity)
 
     def matrix(self) -> Matrix:
-        """What was counted."""
+        """Return the counts."""
         used = -(-self._files // self._width)
         return Matrix(self._kept[:, :used].copy(), self._width, self._files)
 
 
-def write_picture(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> None:
-    """Writes the picture to `path`, as SVG or PNG by its suffix.
+def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> None:
+    """Write the plot to `path`, as SVG or PNG by its suffix.
 
-    legend: for each row of the matrix, the part of the predicate and what is to be said of it. Raises ValueError for
-    any other suffix, OSError where the file cannot be written.
+    Args:
+        path: The file.
+        matrix: The counts.
+        title: The first line of text.
+        legend: For each row of the matrix, the part of the predicate and a note on it.
+
+    Raises:
+        InvalidArgument: The suffix is not `.png` or `.svg`.
+        OSError: The file cannot be written.
     """
     match path.suffix.lower():
         case ".svg":
             path.write_text(_svg(matrix, title, legend), encoding="utf-8")
         case ".png":
-            text = "\n".join([title, *(f"{i}: {part}; {said}" for i, (part, said) in enumerate(legend, 1))])
+            text = "\n".join([title, *(f"{i}: {part}; {note}" for i, (part, note) in enumerate(legend, 1))])
             path.write_bytes(_png(matrix, text))
         case _:
-            raise ValueError(f"{path.name} is neither a .png nor a .svg: name the picture after one of them")
+            raise InvalidArgument(f"The plot {path.name} must have the suffix .png or .svg.")
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the columns stand, in pixels from the matrix's upper left corner."""
+    """Positions of the columns, in pixels from the upper left corner of the matrix."""
 
     lefts: tuple[int, ...]
     column_width: int
@@ -118,7 +127,7 @@ def _layout(matrix: Matrix) -> _Layout:
     rows, bins = matrix.kept.shape
     column = max(4, min(56, 640 // max(rows, 1)))
     gap = _GAP if column > 8 else 1
-    # The whole predicate stands apart from its parts.
+    # A wider gap separates the whole predicate from its parts.
     lefts = [i * (column + gap) + (2 * _GAP if i == rows - 1 and rows > 1 else 0) for i in range(rows)]
     line = max(1, _HEIGHT // bins) if bins else 0
     return _Layout(tuple(lefts), column, line, lefts[-1] + column, bins * line)
@@ -131,7 +140,7 @@ def _ramp(ends: tuple[_Colour, _Colour], levels: int) -> list[_Colour]:
 
 
 def _levels(shares: _Shares, levels: int) -> npt.NDArray[np.int64]:
-    """0 where nothing is kept, `levels` where everything is, and between them only for what is between."""
+    """0 where no file is kept, `levels` where every file is, and a value between them otherwise."""
     found = np.ceil(shares * levels).astype(np.int64)
     return np.where((shares < 1) & (found == levels), levels - 1, found)
 
@@ -201,17 +210,17 @@ def _svg(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> str:
 
 
 def _notes(matrix: Matrix, legend: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Lines beside the matrix, each with its style."""
+    """Lines next to the matrix, each with its style."""
     small = ' class="small"'
     notes: list[tuple[str, str]] = []
-    for i, (part, said) in enumerate(legend, 1):
+    for i, (part, note) in enumerate(legend, 1):
         if len(notes) >= 2 * _LEGEND_LINES and i < len(legend):
             continue
         name = "all" if i == len(legend) else str(i)
-        notes += [(_shortened(f"{name}  {part}"), ""), (_shortened(f"   {said}"), small)]
+        notes += [(_shortened(f"{name}  {part}"), ""), (_shortened(f"   {note}"), small)]
     if len(legend) > _LEGEND_LINES + 1:
         notes.insert(-2, (f"and {len(legend) - 1 - _LEGEND_LINES} more parts", small))
-    per_line = "a file" if matrix.files_per_bin == 1 else f"{matrix.files_per_bin:,} files"
+    per_line = "one file" if matrix.files_per_bin == 1 else f"{matrix.files_per_bin:,} files"
     notes += [("", ""), (f"Each line is {per_line}, in the order of the log.", small)]
     return [*notes, ("Grey is skipped; blue is kept by the part, orange by all. Pale: only some of the files.", small)]
 
@@ -242,6 +251,6 @@ def _shortened(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    """Text that XML 1.0 can hold."""
+    """Escape text for XML 1.0."""
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

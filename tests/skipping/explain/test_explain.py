@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.errors import InvalidArgument, StorageError
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import (
     BINARY,
@@ -27,8 +28,8 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping.explain.explain import Branch, Explain
-from deltaskip.skipping.explain.plot import Bins, Matrix, write_picture
+from deltaskip.skipping.explain.plot import Bins, Matrix, write_plot
+from deltaskip.skipping.explain.report import Branch, Explain
 from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, remove
 
@@ -77,7 +78,7 @@ def test_a_leaf_is_needed_for_what_its_absence_would_keep(tmp_path: Path, parts:
 def test_the_structure_of_the_predicate_stays_visible(tmp_path: Path) -> None:
     explained = grid(tmp_path).scan(where="a < 2 AND (b < 2 OR c < 1 AND a > 0)").explain()
     assert explained.tree == Branch("AND", (0, Branch("OR", (1, Branch("AND", (2, 3))))))
-    shown = [line for line in str(explained).splitlines()[1:] if "looked at" not in line and "proves" not in line]
+    shown = [line for line in str(explained).splitlines()[1:] if "reads" not in line and "prunes" not in line]
     assert shown == ["  AND", "    a < 2", "    OR", "      b < 2", "      AND", "        c < 1", "        a > 0"]
     assert explained.to_dict()["tree"] == {
         "and": [{"leaf": 0}, {"or": [{"leaf": 1}, {"and": [{"leaf": 2}, {"leaf": 3}]}]}]
@@ -215,7 +216,7 @@ def test_a_png_shows_which_files_each_part_keeps(tmp_path: Path) -> None:
     builder = TableBuilder(tmp_path / "t", {"a": LONG, "b": LONG})
     builder.commit(*[add(f"{i:02}", bounds(a=(i, i), b=(9 - i, 9 - i))) for i in range(10)])
     explained = ds.DeltaTable(tmp_path / "t").scan(where="a < 7 AND b < 7").explain()
-    explained.picture(tmp_path / "p.png")
+    explained.save_plot(tmp_path / "p.png")
     pixels = decoded(tmp_path / "p.png")
     columns = [np.flatnonzero((pixels[40] != 255).any(axis=1))]
     starts = columns[0][np.flatnonzero(np.diff(columns[0], prepend=-9) > 1)]
@@ -229,7 +230,7 @@ def test_a_png_shows_which_files_each_part_keeps(tmp_path: Path) -> None:
 
 def test_an_svg_is_xml_with_every_part_as_text(tmp_path: Path) -> None:
     explained = grid(tmp_path).scan(where="a < 2 AND (b < 2 OR c = 1)").explain()
-    explained.picture(str(tmp_path / "p.SVG"))
+    explained.save_plot(str(tmp_path / "p.SVG"))
     root = ET.parse(tmp_path / "p.SVG").getroot()
     texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
     for part in ("a < 2", "b < 2", "c = 1", "keeps"):
@@ -239,7 +240,7 @@ def test_an_svg_is_xml_with_every_part_as_text(tmp_path: Path) -> None:
 
 def test_text_that_xml_cannot_hold_is_escaped(tmp_path: Path) -> None:
     matrix = Matrix(np.array([[1, 0]]), 1, 2)
-    write_picture(tmp_path / "p.svg", matrix, "a \x1b[31m <&> title", [("x < '\x00'", "said")])
+    write_plot(tmp_path / "p.svg", matrix, "a \x1b[31m <&> title", [("x < '\x00'", "said")])
     assert ET.parse(tmp_path / "p.svg").getroot().tag.endswith("svg")
 
 
@@ -248,13 +249,51 @@ def test_an_empty_table_has_a_picture_too(tmp_path: Path, suffix: str) -> None:
     TableBuilder(tmp_path / "t", {"c": LONG}).commit()
     explained: Explain = ds.DeltaTable(tmp_path / "t").scan(where="c > 1").explain()
     assert (explained.total_files, explained.kept_files) == (0, 0)
-    explained.picture(tmp_path / f"p.{suffix}")
+    explained.save_plot(tmp_path / f"p.{suffix}")
     assert (tmp_path / f"p.{suffix}").stat().st_size > 0
 
 
 def test_another_suffix_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"p\.jpg"):
-        grid(tmp_path).scan(where="a < 2").explain().picture(tmp_path / "p.jpg")
+    with pytest.raises(InvalidArgument, match=r"p\.jpg"):
+        grid(tmp_path).scan(where="a < 2").explain().save_plot(tmp_path / "p.jpg")
+
+
+def test_a_plot_that_cannot_be_written_names_its_path(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"missing/p\.svg: No such file"):
+        grid(tmp_path).scan(where="a < 2").explain().save_plot(tmp_path / "missing" / "p.svg")
+
+
+def test_the_old_name_of_save_plot_warns_and_works(tmp_path: Path) -> None:
+    explained = grid(tmp_path).scan(where="a < 2").explain()
+    with pytest.warns(DeprecationWarning, match=r"Explain\.picture is deprecated.*Explain\.save_plot") as caught:
+        explained.picture(tmp_path / "p.svg")
+    assert caught[0].filename == __file__
+    assert (tmp_path / "p.svg").stat().st_size > 0
+
+
+def test_the_repr_is_one_line(tmp_path: Path) -> None:
+    explained = grid(tmp_path).scan(where="a < 2 AND b < 2").explain()
+    assert repr(explained) == f"Explain({explained.table_root!r}, version=1, 15 of 62 files kept, 2 leaves)"
+    assert repr(grid(tmp_path / "u").scan(where="a < 2").explain()).endswith("1 leaf)")
+
+
+def test_the_html_is_a_table_with_a_row_for_each_line_of_the_predicate(tmp_path: Path) -> None:
+    explained = grid(tmp_path).scan(where="a < 2 AND (b < 2 OR c > rand())").explain()
+    root = ET.fromstring(explained._repr_html_())
+    rows = [[cell.text or "" for cell in row] for row in root.iter("tr")]
+    assert root.findtext("caption") == explained.summary()
+    assert rows[0] == ["predicate", "statistics used", "files skipped", "reason"]
+    assert [row[0] for row in rows[1:]] == ["AND", "a < 2", "OR", "b < 2", explained.leaves[2].predicate]
+    assert rows[2][1:] == [", ".join(explained.leaves[0].used), "31", ""]
+    assert rows[5][3] == explained.leaves[2].reason != ""
+
+
+def test_the_html_shows_text_as_text(tmp_path: Path) -> None:
+    TableBuilder(tmp_path / "t", {"c": STRING}).commit(add("f", bounds(c=("a", "z"))))
+    explained = ds.DeltaTable(tmp_path / "t").scan(where="upper(c) = '<script>&'").explain()
+    assert "<script>" not in explained._repr_html_()
+    [_, row] = ET.fromstring(explained._repr_html_()).iter("tr")
+    assert "<script>&" in (row[0].text or "")
 
 
 @pytest.mark.parametrize("sizes", [[5], [1, 7, 3], [8], [9], [16, 1], [0, 4], [100, 1000, 3], [1] * 40])
@@ -277,7 +316,7 @@ def test_bins_count_every_file_once(sizes: list[int]) -> None:
 
 def test_one_kept_file_among_thousands_is_seen_and_one_skipped_is_not_full(tmp_path: Path) -> None:
     matrix = Matrix(np.array([[0, 1, 99_999, 100_000]]), 100_000, 400_000)
-    write_picture(tmp_path / "p.png", matrix, "t", [("p", "s")])
+    write_plot(tmp_path / "p.png", matrix, "t", [("p", "s")])
     pixels = decoded(tmp_path / "p.png")
     line = len(pixels[12:-12]) // 4
     colours = [tuple(pixels[12 + line * i + line // 2, 20].tolist()) for i in range(4)]

@@ -21,7 +21,7 @@ from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import BINARY, BYTE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
-from deltaskip.skipping.explain.explain import LeafReport
+from deltaskip.skipping.explain.report import LeafReport
 from deltaskip.skipping.program import (
     AllOf,
     ConstantTerm,
