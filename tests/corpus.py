@@ -63,6 +63,10 @@ def table(name: str) -> CorpusTable:
     return next(t for t in tables() if t.name == name)
 
 
+def _any_table(_table: CorpusTable) -> bool:
+    return True
+
+
 @cache
 def skipping_cases() -> tuple[dict[str, Any], ...]:
     """Every case of skipping.json; empty where the corpus is absent."""
@@ -72,17 +76,17 @@ def skipping_cases() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(text)["cases"])
 
 
-def table_params(*expect: str) -> list[Any]:
+def table_params(*expect: str, where: Callable[[CorpusTable], bool] = _any_table) -> list[Any]:
     """Tables whose `expect` is one of those given (all when none is), as parameters with the name as id.
 
-    One skipped parameter stands for them where the corpus is absent.
+    One skipped parameter stands for them where the corpus is absent. where: which tables, by their entry.
     """
-    return _params([(t.name, (t,)) for t in tables() if not expect or t.expect in expect])
+    return _params([(t.name, (t,)) for t in _chosen(expect, where)])
 
 
-def covering_params(times: int, *expect: str) -> list[Any]:
+def covering_params(times: int, *expect: str, where: Callable[[CorpusTable], bool] = _any_table) -> list[Any]:
     """As table_params, few tables: of all that the tables exercise, each by `times` of them where there are so many."""
-    rest = [t for t in tables() if not expect or t.expect in expect]
+    rest = _chosen(expect, where)
     tags = [tag for t in rest for tag in t.exercises]
     needed = {tag: min(times, tags.count(tag)) for tag in tags}
     chosen: list[CorpusTable] = []
@@ -101,6 +105,10 @@ def version_params(*expect: str, where: Callable[[dict[str, Any]], bool] = bool)
     """
     chosen = [(t, v) for t in tables() if not expect or t.expect in expect for v in t.versions if where(v)]
     return _params([(f"{t.name}@{v['version']}", (t, v)) for t, v in chosen], width=2)
+
+
+def _chosen(expect: tuple[str, ...], where: Callable[[CorpusTable], bool]) -> list[CorpusTable]:
+    return [t for t in tables() if (not expect or t.expect in expect) and where(t)]
 
 
 def absent(width: int = 1) -> list[Any]:

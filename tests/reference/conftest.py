@@ -16,7 +16,7 @@ import pytest
 from tests.reference.oracle import JARS
 from tests.spark.conftest import spark
 
-__all__ = ["oracle_answers", "require_delta_spark", "spark"]
+__all__ = ["oracle_answers", "require_delta_spark", "run_module", "spark"]
 
 ROOT = Path(__file__).resolve().parents[2]
 TIME_LIMIT_SECONDS = 900
@@ -33,17 +33,23 @@ def oracle_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with (shared / "oracle.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
-            run = subprocess.run(
-                [sys.executable, "-m", "tests.reference.oracle", str(folder)],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-                timeout=TIME_LIMIT_SECONDS,
-                check=False,
-            )
-            assert run.returncode == 0, f"the oracle failed:\n{run.stderr[-4000:]}"
+            run_module("tests.reference.oracle", folder)
             done.touch()
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+
+
+def run_module(module: str, *arguments: object) -> str:
+    """What a module prints that is run in a process of its own; a JVM with Delta needs one."""
+    run = subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_SECONDS,
+        check=False,
+    )
+    assert run.returncode == 0, f"{module} failed:\n{run.stderr[-4000:]}"
+    return run.stdout
 
 
 def require_delta_spark() -> None:

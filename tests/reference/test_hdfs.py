@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS, require_delta_spark
+from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.on_hdfs import COMMITS
 from tests.storage.hdfs import Cluster, cluster
 
@@ -20,16 +18,7 @@ pytestmark = [pytest.mark.reference, pytest.mark.spark]
 
 def test_commits_of_both_writers_are_there(cluster: Cluster, tmp_path: Path) -> None:
     require_delta_spark()
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.reference.on_hdfs", cluster.uri, str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=TIME_LIMIT_SECONDS,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-4000:]
-    said = json.loads(run.stdout.splitlines()[-1])
+    said = json.loads(run_module("tests.reference.on_hdfs", cluster.uri, tmp_path).splitlines()[-1])
     versions = list(range(2 * COMMITS + 1))
     assert [version for version, _ in said["history"]] == versions
     assert [version for version, operation in said["history"] if operation == "MARK"] == said["mine"]

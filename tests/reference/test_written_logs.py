@@ -16,7 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions import add_files, remove_of, unchanged
-from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS
+from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS, run_module
 from tests.reference.recipes import RECIPES
 from tests.txn.tables import make_table
 from tests.txn.test_concurrent import COMMITS, PROCESSES
@@ -73,11 +73,7 @@ def commit_concurrently(folder: Path) -> None:
 
 def asked(output: Path, tables: list[str]) -> dict[str, Any]:
     """What delta-spark finds in the tables."""
-    command = [sys.executable, "-m", "tests.reference.written", str(output), *tables]
-    run = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS, check=False
-    )
-    assert run.returncode == 0, run.stderr[-4000:]
+    run_module("tests.reference.written", output, *tables)
     found: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
     return found
 

@@ -8,8 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import deltaskip as ds
 from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile
+from deltaskip.errors import CommitConflict
 from deltaskip.schema import INTEGER, LONG, STRING, StructField, StructType
 from deltaskip.storage import Storage
 from tests.builder import TableBuilder, json_lines, log_file, metadata, protocol_of
@@ -55,6 +58,20 @@ def append_in_threads(opened: Callable[[], ds.DeltaTable], threads: int, commits
 
     with ThreadPoolExecutor(threads) as pool:
         return [version for made in pool.map(write, [f"t{i}" for i in range(threads)]) for version in made]
+
+
+def conflict_over_one_file(table: ds.DeltaTable) -> None:
+    """Two writers remove the only file: the second conflicts, and writes nothing."""
+    with table.transaction() as first:
+        first.add(file("a"))
+    table.refresh()
+    mine, other = table.transaction(), table.transaction()
+    mine.remove(gone("a"))
+    other.remove(gone("a"))
+    other.commit()
+    with pytest.raises(CommitConflict, match="removed a"):
+        mine.commit()
+    assert table.refresh().version == 2
 
 
 def file(path: str, low: int = 0, high: int = 9, **members: Any) -> AddFile:

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import CommitConflict
 from deltaskip.storage import HadoopStorage, opening
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster, serve
-from tests.txn.tables import append_in_threads, file, gone, put_table
+from tests.txn.tables import append_in_threads, conflict_over_one_file, file, gone, put_table
 
 __all__ = ["cluster"]
 
@@ -45,17 +44,7 @@ def test_commits_of_many_writers_are_there_once_each(cluster: Cluster, served: s
 
 def test_conflicts_are_found_and_nothing_is_written(cluster: Cluster, served: str) -> None:
     table = ds.DeltaTable(put_table(cluster.storage(), served))
-    first = table.transaction()
-    first.add(file("a"))
-    first.commit()
-    table.refresh()
-    mine, other = table.transaction(), table.transaction()
-    mine.remove(gone("a"))
-    other.remove(gone("a"))
-    other.commit()
-    with pytest.raises(CommitConflict, match="removed a"):
-        mine.commit()
-    assert table.refresh().version == 2
+    conflict_over_one_file(table)
 
 
 def test_a_log_is_cleaned_up_behind_its_checkpoint(cluster: Cluster, served: str) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import CommitConflict
 from deltaskip.storage import Storage
 from tests.storage.s3 import endpoint, s3_options, store
-from tests.txn.tables import append_in_threads, file, gone, put_table
+from tests.txn.tables import append_in_threads, conflict_over_one_file, put_table
 
 __all__ = ["endpoint", "s3_options", "store"]
 
@@ -38,15 +37,5 @@ def test_commits_of_many_writers_are_there_once_each(uri: str, s3_options: dict[
 
 def test_conflicts_are_found_and_nothing_is_written(uri: str, s3_options: dict[str, str]) -> None:
     table = ds.DeltaTable(uri, storage_options=s3_options)
-    first = table.transaction()
-    first.add(file("a"))
-    first.commit()
-    table.refresh()
-    mine, other = table.transaction(), table.transaction()
-    mine.remove(gone("a"))
-    other.remove(gone("a"))
-    other.commit()
-    with pytest.raises(CommitConflict, match="removed a"):
-        mine.commit()
-    assert table.refresh().version == 2
+    conflict_over_one_file(table)
     assert table.clean_up_log() == []

@@ -45,7 +45,7 @@ def test_missing_statistics_are_computed_and_committed(
     assert len(table.scan(demo.PREDICATE).files()) == 7
     assert json.loads(table.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["77.1"]}}
     assert main(["stats", str(bare), "--recompute", "--only-missing"]) == 0
-    assert "0 files committed" in capfd.readouterr().out
+    assert "committed statistics of 0 files" in capfd.readouterr().out
 
 
 def test_another_version_is_added_and_the_old_one_retired(spark: Any, bare: Path) -> None:
