@@ -18,11 +18,10 @@ from deltaskip.schema.types import (
     COLLATIONS_KEY,
     TIMESTAMP_NTZ,
     VARIANT,
-    ArrayType,
     DataType,
-    MapType,
     StructField,
     StructType,
+    nested_types,
 )
 
 __all__ = ["WRITER_VERSION", "Change", "check_maintainable", "check_writable", "uses_of"]
@@ -115,7 +114,8 @@ def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, 
             if found is not None:
                 uses.setdefault(found, f"{key} of the column {field.name}")
         for type_, names in _USING_TYPES.items():
-            if any(leaf == type_ for leaf in _leaf_types(field.type)):
+            # A field of a struct is reported by its own name.
+            if type_ in nested_types(field.type, into_structs=False):
                 uses.setdefault(names, f"the type {simple_string(type_)} of the column {field.name}")
     return uses
 
@@ -204,32 +204,9 @@ _FIELD_KEY = {
 }
 
 
-def _fields(type_: DataType) -> Iterator[StructField]:
+def _fields(schema: StructType) -> Iterator[StructField]:
     """Every field at any depth."""
-    match type_:
-        case StructType(fields):
-            for field in fields:
-                yield field
-                yield from _fields(field.type)
-        case ArrayType(element):
-            yield from _fields(element)
-        case MapType(key, value):
-            yield from _fields(key)
-            yield from _fields(value)
-        case _:
-            return
-
-
-def _leaf_types(type_: DataType) -> Iterator[DataType]:
-    """The type itself, or what an array or map holds; a struct's own fields come by themselves."""
-    match type_:
-        case ArrayType(element):
-            yield from _leaf_types(element)
-        case MapType(key, value):
-            yield from _leaf_types(key)
-            yield from _leaf_types(value)
-        case _:
-            yield type_
+    return (field for type_ in nested_types(schema) if isinstance(type_, StructType) for field in type_.fields)
 
 
 def _s(names: list[str]) -> str:

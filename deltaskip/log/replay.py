@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, canonical_paths
-from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 
 __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "repeated_key", "replay"]
 
@@ -54,7 +54,7 @@ class Superseded:
         paths: raw, as logged. dv: deletion vector structs with the fields of FILE_SCHEMA or of the log, or dvIds as
         strings; None where no file has one. Raises ValueError for a path that does not decode to UTF-8.
         """
-        raw = _one_array(paths)
+        raw = one_chunk(paths)
         if not self:
             return pa.repeat(TRUE, len(raw))
         return self._live(canonical_paths(raw), None if dv is None else dv_ids(dv))
@@ -104,7 +104,7 @@ def replay(actions: pa.Table) -> Replay:
     """
     if not len(actions):
         return EMPTY
-    coded = canonical_paths(_one_array(actions["path"])).dictionary_encode()
+    coded = canonical_paths(one_chunk(actions["path"])).dictionary_encode()
     path_code = numpy_values(coded.indices)
     commit = numpy_values(actions["commit"])
     is_remove = numpy_values(actions["is_remove"])
@@ -149,7 +149,7 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
 
     PROTOCOL, Deletion Vectors, uniqueId: storageType and pathOrInlineDv, then "@" and the offset where there is one.
     """
-    array = _one_array(dv)
+    array = one_chunk(dv)
     if pa.types.is_string(array.type):
         return array
     if array.null_count == len(array):
@@ -164,8 +164,8 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def repeated_key(actions: pa.Table) -> str | None:
     """A path that breaks "one action a logical file, one add a path"; None where the actions are reconciled."""
-    paths = canonical_paths(_one_array(actions["path"]))
-    adds = paths.filter(pc.invert(_one_array(actions["is_remove"])))
+    paths = canonical_paths(one_chunk(actions["path"]))
+    adds = paths.filter(pc.invert(one_chunk(actions["is_remove"])))
     keys = _keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
     for values in (adds, keys):
         counts = values.value_counts()
@@ -205,9 +205,3 @@ def _union(a: pa.Array, b: pa.Array) -> pa.Array:
     if not len(a) or not len(b):
         return a if len(a) else b
     return pa.concat_arrays([a, b])
-
-
-def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -22,7 +22,7 @@ from deltaskip.actions import CommitInfo, canonical_paths
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
-from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values
+from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values, one_chunk
 from deltaskip.storage import Storage
 
 __all__ = ["COMPUTE_OPERATION", "Writers", "read_writers"]
@@ -81,7 +81,7 @@ def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
     adds = commits.actions.filter(pc.invert(commits.actions["is_remove"])).combine_chunks()
     if not len(adds):
         return Writers(_NO_PATHS, _NO_PATHS)
-    paths = canonical_paths(_one(adds["path"]))
+    paths = canonical_paths(one_chunk(adds["path"]))
     ordinals = adds["commit"]
     known = pc.is_in(ordinals, value_set=_ordinals(infos, _is_known))
     fresh = pc.or_(
@@ -89,12 +89,12 @@ def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
         pc.is_in(ordinals, value_set=_ordinals(infos, _rewrites)),
     )
     fresh = pc.and_(fresh, pc.is_null(adds["deletion_vector"]))
-    believed = paths.filter(_one(fresh))
-    doubted = paths.filter(_one(pc.invert(known)))
+    believed = paths.filter(one_chunk(fresh))
+    doubted = paths.filter(one_chunk(pc.invert(known)))
     if len(doubted):
         believed = believed.filter(pc.invert(pc.is_in(believed, value_set=doubted)))
     by_computing = pc.is_in(ordinals, value_set=_ordinals(infos, _computes))
-    return Writers(believed, _last_where(paths, _one(by_computing)) if pc.any(by_computing).as_py() else _NO_PATHS)
+    return Writers(believed, _last_where(paths, one_chunk(by_computing)) if pc.any(by_computing).as_py() else _NO_PATHS)
 
 
 def _last_where(paths: pa.Array, holds: pa.BooleanArray) -> pa.Array:
@@ -128,9 +128,3 @@ def _brings_new(info: CommitInfo) -> bool:
 
 def _rewrites(info: CommitInfo) -> bool:
     return _is_known(info) and info.operation in _REWRITES_WITHOUT_CHANGE
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

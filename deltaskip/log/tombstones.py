@@ -17,7 +17,7 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
 from deltaskip.log.replay import dv_ids
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 
 __all__ = ["REMOVE_TYPE", "tombstones"]
 
@@ -79,9 +79,9 @@ def _of_commits(snapshot: Snapshot, newer_than_ms: int) -> tuple[pa.StructArray,
 def _rows(actions: pa.Table) -> pa.StructArray:
     """Adds and removes of commits as REMOVE_TYPE; what the kernel does not read is null."""
     columns: Mapping[str, pa.Array] = {
-        name: _one(actions[column]) for name, column in _LOGGED.items() if column != "deletion_vector"
+        name: one_chunk(actions[column]) for name, column in _LOGGED.items() if column != "deletion_vector"
     }
-    vectors = _one(actions["deletion_vector"])
+    vectors = one_chunk(actions["deletion_vector"])
     there = pc.is_valid(vectors)
     arrays = []
     for field in REMOVE_TYPE:
@@ -133,9 +133,3 @@ def _keys(removes: pa.StructArray) -> pa.Array:
     paths = canonical_paths(pc.struct_field(removes, "path"))
     ids = pc.fill_null(dv_ids(pc.struct_field(removes, "deletionVector")), NOTHING)
     return pc.binary_join_element_wise(paths, ids, _SEPARATOR)
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

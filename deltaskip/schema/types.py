@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -40,6 +40,7 @@ __all__ = [
     "StructType",
     "UnknownType",
     "declared_collation",
+    "nested_types",
 ]
 
 MAX_DECIMAL_PRECISION = 38
@@ -175,6 +176,21 @@ class StructType(DataType):
     def names(self) -> tuple[str, ...]:
         """Names of the direct fields, in order."""
         return tuple(f.name for f in self.fields)
+
+
+def nested_types(type_: DataType, into_structs: bool = True) -> Iterator[DataType]:
+    """Yield the type and every type nested in it, outer types first; with into_structs=False, not the fields' types."""
+    yield type_
+    inner: tuple[DataType, ...] = ()
+    match type_:
+        case StructType(fields) if into_structs:
+            inner = tuple(each.type for each in fields)
+        case ArrayType(element):
+            inner = (element,)
+        case MapType(key, value):
+            inner = (key, value)
+    for each in inner:
+        yield from nested_types(each, into_structs)
 
 
 def declared_collation(field: StructField, path: str) -> str | None:

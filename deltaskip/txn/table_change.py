@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -18,6 +18,7 @@ from deltaskip.log import Snapshot
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.mapping import MappingMode, field_id, mapping_mode
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.types import nested_types
 from deltaskip.stats.layout import widened_types
 
 __all__ = ["NewState", "check_metadata", "check_protocol", "check_uses", "file_dependence"]
@@ -161,7 +162,7 @@ def _changed_types(state: NewState, old: DataType, field: StructField, new: Data
 def _check_mapping(state: NewState) -> None:
     """PROTOCOL, Column Mapping: unique ids, unique physical names, and a maximum id that never decreases."""
     ids: set[int] = set()
-    for fields in _structs(state.schema):
+    for fields in (type_.fields for type_ in nested_types(state.schema) if isinstance(type_, StructType)):
         names: set[str] = set()
         for field in fields:
             name, number = physical_name(field, state.mode), field_id(field)
@@ -177,19 +178,6 @@ def _check_mapping(state: NewState) -> None:
     if highest is None or highest < max(ids, default=0) or highest < before:
         name = TableProperties.max_column_id.name
         _refuse(state, f"must set {name} to at least the highest column id and at least its previous value")
-
-
-def _structs(type_: DataType) -> Iterator[Iterable[StructField]]:
-    match type_:
-        case StructType(fields):
-            yield fields
-            for field in fields:
-                yield from _structs(field.type)
-        case ArrayType(element):
-            yield from _structs(element)
-        case MapType(key, value):
-            yield from _structs(key)
-            yield from _structs(value)
 
 
 def _features(protocol: Protocol) -> set[str]:

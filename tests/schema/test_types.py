@@ -5,15 +5,19 @@ import pytest
 
 from deltaskip.errors import SchemaError
 from deltaskip.schema import (
+    DATE,
     INTEGER,
+    LONG,
     PRIMITIVES,
     STRING,
     ArrayType,
     DecimalType,
+    MapType,
     PrimitiveType,
     StructField,
     StructType,
 )
+from deltaskip.schema.types import nested_types
 
 SCHEMA = StructType((StructField("a", ArrayType(STRING), metadata={"k": {"n": [1]}}), StructField("b", INTEGER, False)))
 
@@ -54,3 +58,10 @@ def test_an_unknown_primitive_name_is_refused():
 def test_impossible_decimals_are_refused(precision, scale):
     with pytest.raises(SchemaError, match="decimal"):
         DecimalType(precision, scale)
+
+
+def test_nested_types_are_found_at_every_depth():
+    inner = StructType((StructField("b", LONG),))
+    schema = StructType((StructField("a", ArrayType(inner)), StructField("m", MapType(STRING, DATE))))
+    assert list(nested_types(schema)) == [schema, ArrayType(inner), inner, LONG, MapType(STRING, DATE), STRING, DATE]
+    assert list(nested_types(ArrayType(inner), into_structs=False)) == [ArrayType(inner), inner]
