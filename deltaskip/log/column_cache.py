@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
+
+from deltaskip.stats.cache_keys import CacheKey
 
 __all__ = ["DEFAULT_CAPACITY_BYTES", "ColumnCache"]
 
@@ -21,11 +23,11 @@ class ColumnCache:
     def __init__(self, capacity_bytes: int = DEFAULT_CAPACITY_BYTES) -> None:
         self.capacity_bytes = capacity_bytes
         self.size_bytes = 0
-        self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._pinned: dict[Hashable, Any] = {}
+        self._entries: OrderedDict[CacheKey, tuple[Any, int]] = OrderedDict()
+        self._pinned: dict[CacheKey, Any] = {}
         self._lock = Lock()
 
-    def get(self, key: Hashable) -> Any:
+    def get(self, key: CacheKey) -> Any:
         """The value under `key`, or None."""
         with self._lock:
             entry = self._entries.get(key)
@@ -34,7 +36,7 @@ class ColumnCache:
             self._entries.move_to_end(key)
             return entry[0]
 
-    def put(self, key: Hashable, value: Any, size_bytes: int) -> None:
+    def put(self, key: CacheKey, value: Any, size_bytes: int) -> None:
         """Keep `value` under `key`; it counts as `size_bytes`."""
         if size_bytes > self.capacity_bytes:
             return
@@ -46,7 +48,7 @@ class ColumnCache:
                 _, (_, evicted) = self._entries.popitem(last=False)
                 self.size_bytes -= evicted
 
-    def array(self, key: Hashable, build: Callable[[], Any]) -> Any:
+    def array(self, key: CacheKey, build: Callable[[], Any]) -> Any:
         """The Arrow array under `key`, built and kept if it is not there."""
         value = self.get(key)
         if value is None:
@@ -54,7 +56,7 @@ class ColumnCache:
             self.put(key, value, value.nbytes)
         return value
 
-    def pinned(self, key: Hashable, build: Callable[[], Any]) -> Any:
+    def pinned(self, key: CacheKey, build: Callable[[], Any]) -> Any:
         """The small, growing object under `key`, built once; never evicted, as others hold what it gave out."""
         with self._lock:
             if key not in self._pinned:

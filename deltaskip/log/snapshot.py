@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TypeVar
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.errors import ChecksumWarning, CorruptLog
 from deltaskip.features.registry import check_readable
-from deltaskip.log.checkpoint.adds import count_live, part_adds
+from deltaskip.log.checkpoint.adds import AddGroup
 from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
 from deltaskip.log.checksum import Checksum, file_differences, parse_checksum, state_differences
 from deltaskip.log.column_cache import ColumnCache
@@ -33,6 +33,8 @@ from deltaskip.storage import Storage, uri_of
 __all__ = ["Snapshot"]
 
 _T = TypeVar("_T")
+
+_BATCH_ROWS = 1 << 16
 
 
 class Snapshot:
@@ -162,14 +164,29 @@ class Snapshot:
         the checkpoint is damaged.
         """
         names = FILE_SCHEMA.names if columns is None else list(columns)
-        instants = instant_bounds(self.schema, self.mapping_mode) if "stats" in names else frozenset()
-        try:
-            tables = [part_adds(part, self.superseded, names, instants) for part in self.checkpoint_parts]
-        except ValueError as error:
-            if isinstance(error, CorruptLog):
-                raise
-            raise CorruptLog(f"The checkpoint of version {self.version} of {self.root} is damaged: {error}.") from error
-        return pa.concat_tables([*tables, self.commit_adds.select(names)])
+        schema = pa.schema([FILE_SCHEMA.field(name) for name in names])
+        return pa.Table.from_batches(list(self.add_batches(_BATCH_ROWS, names)), schema)
+
+    def add_batches(
+        self,
+        rows: int,
+        columns: Sequence[str] | None = None,
+        wanted: Callable[[CheckpointPart, int], bool] = lambda _part, _group: True,
+    ) -> Iterator[pa.RecordBatch]:
+        """As `adds`, in batches of at most `rows` rows, so that memory does not grow with the table.
+
+        wanted: which row groups of the checkpoint to read.
+        """
+        names = list(FILE_SCHEMA.names if columns is None else columns)
+        for part in self.checkpoint_parts:
+            for group in part.row_groups_with("add"):
+                if wanted(part, group):
+                    yield from self.add_group(part, group).live(names, self.superseded, rows)
+        yield from self.commit_adds.select(names).combine_chunks().to_batches(max_chunksize=rows)
+
+    def add_group(self, part: CheckpointPart, group: int) -> AddGroup:
+        """The adds of a row group of one of `checkpoint_parts`, live or not."""
+        return AddGroup(part, group, lambda: instant_bounds(self.schema, self.mapping_mode))
 
     @cached_property
     def num_files(self) -> int:
@@ -179,7 +196,7 @@ class Snapshot:
         if not superseded:
             return sum(part.add_rows(group) for part, group in groups) + len(self.commit_adds)
         with ThreadPoolExecutor(pa.cpu_count(), "deltaskip") as pool:
-            counts = pool.map(lambda where: count_live(where[0], where[1], superseded), groups)
+            counts = pool.map(lambda where: self.add_group(*where).count_live(superseded), groups)
             return sum(counts) + len(self.commit_adds)
 
     def verify(self) -> None:

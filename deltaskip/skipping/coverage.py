@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -69,7 +68,7 @@ class _Files:
         self._batch = batch
         self._live = batch.live(None)
         self.count = batch.num_rows if self._live is None else len(self._live)
-        self.records = self.live(FileStats(batch.num_rows, batch, _Nowhere(), None).num_records())
+        self.records = self.live(FileStats(batch.num_rows, batch.adds).num_records())
         self.rows: int = pc.sum(self.records).as_py() or 0
 
     def live(self, values: pa.Array) -> pa.Array:
@@ -78,7 +77,7 @@ class _Files:
 
     def statistics(self, stats: Sequence[StatLeaf]) -> FileStats:
         """Statistics with `stats` decoded; a value for each row of the batch."""
-        statistics = FileStats(self._batch.num_rows, self._batch, _Nowhere(), None)
+        statistics = FileStats(self._batch.num_rows, self._batch.adds)
         statistics.load(stats)
         return statistics
 
@@ -89,16 +88,6 @@ class _Files:
     def rows_of(self, missing: pa.Array) -> int:
         """Rows of the files that are not `missing`."""
         return self.rows - (pc.sum(self.records.filter(missing)).as_py() or 0)
-
-
-class _Nowhere:
-    """A store that keeps nothing."""
-
-    def get(self, key: Hashable) -> Any:
-        return None
-
-    def put(self, key: Hashable, value: Any, size_bytes: int) -> None:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

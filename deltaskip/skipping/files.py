@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -19,8 +19,9 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import Batch
+from deltaskip.stats.cache_keys import FileColumnKey
 
-__all__ = ["FILE_COLUMNS", "batch_files", "files_schema", "partition_fields"]
+__all__ = ["FILE_COLUMNS", "batch_files", "decoded", "files_schema", "partition_fields"]
 
 FILE_COLUMNS = (
     "path",
@@ -71,12 +72,23 @@ def batch_files(batch: Batch, indices: pa.Array | None, columns: Sequence[str], 
     arrays = []
     for name in columns:
         if whole:
-            key = (batch.scope, "file", name, zone)
+            key = FileColumnKey(batch.scope, name, zone)
             values = batch.cache.array(key, partial(_column, batch, None, name, zone))
             arrays.append(values if indices is None else values.take(indices))
         else:
             arrays.append(_column(batch, indices, name, zone))
     return pa.table(arrays, schema=files_schema(batch.snapshot, columns))
+
+
+def decoded(snapshot: Snapshot, decode: Callable[[pa.Array], pa.Array], paths: pa.Array) -> pa.Array:
+    """`decode` of logged paths. Raises CorruptLog for a path that is not percent-encoded UTF-8."""
+    try:
+        return decode(paths)
+    except ValueError as error:
+        raise CorruptLog(
+            f"The log of {snapshot.table_root} at version {snapshot.version} is damaged: {error}; rewrite the commit "
+            "or checkpoint that contains it."
+        ) from error
 
 
 def _read_together(batch: Batch, indices: pa.Array | None, columns: Sequence[str]) -> None:
@@ -92,9 +104,9 @@ def _column(batch: Batch, indices: pa.Array | None, name: str, zone: str) -> pa.
     [values] = batch.rows(["path" if name == "uri" else name], indices)
     match name:
         case "path":
-            return decode_paths(values)
+            return decoded(batch.snapshot, decode_paths, values)
         case "uri":
-            return absolute_uris(batch.snapshot.table_root, values)
+            return decoded(batch.snapshot, partial(absolute_uris, batch.snapshot.table_root), values)
         case "modification_time":
             return pc.cast(values, pa.timestamp("ms", "UTC"))
         case _:

@@ -21,6 +21,7 @@ from deltaskip.log.column_cache import ColumnCache
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.program import PartitionTerm, Program, Term
+from deltaskip.stats.cache_keys import FooterKey
 from deltaskip.stats.collated_bounds import CollatedColumn
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import CUT_FROM, PARTITION_VALUES, BoundKind, Side, StatField, StatLeaf
@@ -30,7 +31,7 @@ __all__ = ["row_groups_to_read"]
 
 def row_groups_to_read(program: Program, part: CheckpointPart, cache: ColumnCache) -> list[int]:
     """Ordinals of the row groups of `part` that may hold an add action which `program` keeps, ascending."""
-    key = (part.path, "footer")
+    key = FooterKey(part.path)
     footer: _Footer | None = cache.get(key)
     if footer is None:
         footer = _Footer(part)

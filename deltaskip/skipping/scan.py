@@ -24,7 +24,7 @@ from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files,
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.explain.explain import explain
 from deltaskip.skipping.explain.report import Explain
-from deltaskip.skipping.files import FILE_COLUMNS, batch_files, files_schema
+from deltaskip.skipping.files import FILE_COLUMNS, batch_files, decoded, files_schema
 from deltaskip.skipping.min_max import exact_extreme
 from deltaskip.skipping.partition_terms import PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program
@@ -214,7 +214,7 @@ class Scan:
         """Paths of the batch's kept files, and whether they may hold glob characters."""
         [paths] = batch.rows(["path"], self._kept(batch))
         root = self.snapshot.table_root
-        return hadoop_paths(root, paths), may_hold_globs(root, paths)
+        return decoded(self.snapshot, partial(hadoop_paths, root), paths), may_hold_globs(root, paths)
 
     def _kept(self, batch: Batch) -> pa.Array | None:
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""

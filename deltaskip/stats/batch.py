@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
+from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, Scope, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedColumn, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
@@ -25,15 +26,29 @@ _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
 
 
 class ColumnStore(Protocol):
-    """Keeps decoded columns for later, or does not."""
+    """Keeps decoded columns for later."""
 
-    def get(self, key: Hashable) -> Any:
+    def get(self, key: CacheKey) -> Any:
         """The value under `key`, or None."""
         ...
 
-    def put(self, key: Hashable, value: Any, size_bytes: int) -> None:
+    def put(self, key: CacheKey, value: Any, size_bytes: int) -> None:
         """Keep `value` if there is room."""
         ...
+
+
+class _Nowhere:
+    """Keeps nothing."""
+
+    def get(self, key: CacheKey) -> Any:
+        return None
+
+    def put(self, key: CacheKey, value: Any, size_bytes: int) -> None:
+        return None
+
+
+_NOWHERE = _Nowhere()
+_UNCACHED = CommitsScope(-1)
 
 
 class StatisticsSource(Protocol):
@@ -69,7 +84,13 @@ class FileStats:
     batch's key there.
     """
 
-    def __init__(self, num_rows: int, source: StatisticsSource, cache: ColumnStore, scope: Hashable) -> None:
+    def __init__(
+        self,
+        num_rows: int,
+        source: StatisticsSource,
+        cache: ColumnStore = _NOWHERE,
+        scope: Scope = _UNCACHED,
+    ) -> None:
         self.num_rows = num_rows
         self._source = source
         self._cache = cache
@@ -91,7 +112,7 @@ class FileStats:
             merged = [self._merge(from_parsed[s], texts.get(s), valid, s) for s in leaf.spellings]
             values = merged_spellings(merged, self._source.computed) if leaf.collation else merged[0]
             self._decoded[leaf] = values
-            self._cache.put((self._scope, leaf), values, values.nbytes)
+            self._cache.put(StatisticKey(self._scope, leaf), values, values.nbytes)
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
         """Minimum or maximum in the kernel layout of `field.kind`; null where missing or unusable. Inclusive."""
@@ -100,7 +121,7 @@ class FileStats:
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
         """Minimum or maximum under a collation, from statsWithCollation; keys: spellings of its identifier there."""
         leaf = collated_leaf(field, side, keys)
-        key = (self._scope, leaf, str(collation.id))
+        key = CollatedKey(self._scope, leaf, str(collation.id))
         found: CollatedColumn | None = self._cache.get(key)
         if found is None:
             found = CollatedColumn(self.leaf(leaf), collation)
@@ -136,7 +157,7 @@ class FileStats:
 
     def _known(self, leaf: StatLeaf) -> bool:
         if leaf not in self._decoded:
-            cached = self._cache.get((self._scope, leaf))
+            cached = self._cache.get(StatisticKey(self._scope, leaf))
             if cached is None:
                 return False
             self._decoded[leaf] = cached
@@ -220,7 +241,7 @@ class FileStats:
 
 
 class _Texts:
-    """Statistics that are there as JSON text only; nothing is kept for later."""
+    """Statistics that exist as JSON text only."""
 
     def __init__(self, texts: pa.Array) -> None:
         self._texts = texts
@@ -240,17 +261,10 @@ class _Texts:
     def computed(self) -> pa.BooleanArray:
         return pa.repeat(FALSE, len(self._texts))
 
-    def get(self, key: Hashable) -> Any:
-        return None
-
-    def put(self, key: Hashable, value: Any, size_bytes: int) -> None:
-        return None
-
 
 def stats_of_texts(texts: pa.Array) -> FileStats:
     """The statistics in JSON texts (string array), one a file; their writers are unknown."""
-    source = _Texts(texts)
-    return FileStats(len(texts), source, source, None)
+    return FileStats(len(texts), _Texts(texts))
 
 
 def _layout(leaf: StatLeaf) -> BoundKind | None:

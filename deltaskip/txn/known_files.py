@@ -12,7 +12,6 @@ from deltaskip.actions import canonical_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, dv_ids
 from deltaskip.log.checkpoint.read import CheckpointPart
-from deltaskip.log.live_adds import live_adds
 from deltaskip.schema.arrow_values import arrow_array
 
 __all__ = ["Known", "known_files"]
@@ -43,7 +42,7 @@ def known_files(base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] 
     values = arrow_array([*wanted, *new], pa.string())
     known: dict[str, Known] = {}
     may_hold = _Holding(values, bool(wanted))
-    for adds in live_adds(base, _BATCH_ROWS, _COLUMNS, may_hold):
+    for adds in base.add_batches(_BATCH_ROWS, _COLUMNS, may_hold):
         paths = canonical_paths(adds["path"])
         there = pc.is_in(paths, value_set=values)
         if not pc.any(there).as_py():

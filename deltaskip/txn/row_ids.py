@@ -15,7 +15,6 @@ from deltaskip.actions import AddFile, DomainMetadata, Protocol, canonical_path
 from deltaskip.errors import CorruptLog, InvalidCommit
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
-from deltaskip.log.live_adds import live_adds
 from deltaskip.schema.properties import TableProperties
 from deltaskip.txn.file_actions import num_records, parsed_stats
 from deltaskip.txn.known_files import Known
@@ -56,7 +55,7 @@ def check_enabling(
                 f"column name that the table does not have: set it in the same transaction."
             )
         taken.add(column)
-    for adds in live_adds(base, _BATCH_ROWS, ["path", "base_row_id", "default_row_commit_version"]):
+    for adds in base.add_batches(_BATCH_ROWS, ["path", "base_row_id", "default_row_commit_version"]):
         lacks = pc.or_(pc.is_null(adds["base_row_id"]), pc.is_null(adds["default_row_commit_version"]))
         for path in adds["path"].filter(lacks).to_pylist():
             if canonical_path(path) not in again:

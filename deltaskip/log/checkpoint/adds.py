@@ -1,95 +1,131 @@
-"""Adds of a checkpoint's Parquet files as rows of FILE_SCHEMA."""
+"""Adds of a checkpoint's Parquet files as columns of FILE_SCHEMA."""
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import ADD_FIELDS, DELETION_VECTOR, DELETION_VECTOR_FIELDS, FILE_SCHEMA
+from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
-from deltaskip.schema.arrow_values import empty_table
 from deltaskip.stats.parsed_stats import Instants, stats_json
 
-__all__ = ["LOGGED_NAMES", "add_column", "count_live", "part_adds"]
+__all__ = ["LOGGED_NAMES", "AddGroup"]
 
 LOGGED_NAMES = ADD_FIELDS.logged
-_BATCH_BYTES = 256 << 20
 _COUNTED_ROWS = 1 << 15
 
 
-def part_adds(
-    part: CheckpointPart, superseded: Superseded, columns: Sequence[str], instants: Instants = frozenset()
-) -> pa.Table:
-    """The part's adds that nothing newer has superseded, in the file's order; columns: names of FILE_SCHEMA.
+@dataclass(frozen=True, slots=True)
+class AddGroup:
+    """The adds of one row group of a checkpoint: every reader of them decodes and checks them here.
 
-    Statistics that are there as a struct only become their JSON text; instants: see stats_json.
+    instants: returns the paths of bounds that are instants (see `stats_json`); called only if statistics are read.
+
+    Statistics that exist only as a struct are returned as their JSON text. Every method raises CorruptLog if the file
+    is damaged, or has an add without a path or with one that does not decode.
     """
-    tables = [_group_adds(part, groups, superseded, columns, instants) for groups in _batches(part)]
-    schema = pa.schema([FILE_SCHEMA.field(name) for name in columns])
-    return pa.concat_tables(tables) if tables else empty_table(schema)
+
+    part: CheckpointPart
+    group: int
+    instants: Callable[[], Instants]
+
+    def __len__(self) -> int:
+        """Number of adds."""
+        return self.part.add_rows(self.group)
+
+    def is_null(self, name: str) -> bool:
+        """Whether the footer proves that a column of FILE_SCHEMA is null in every add. Never true of `path`."""
+        if name == "path" or (name == "stats" and self._has_struct()):
+            return False
+        return self.part.all_null(("add", LOGGED_NAMES[name]), self.group)
+
+    def columns(self, names: Sequence[str]) -> list[pa.Array]:
+        """Columns of FILE_SCHEMA, one value for each add, read together."""
+        return self._decoded(self.structs(self._logged(names)), names)
+
+    def rows(self, names: Sequence[str], indices: pa.Array) -> list[pa.Array]:
+        """As `columns`, for the adds at `indices` (ascending int64) only."""
+        adds = self.part.read_rows(self._logged(names), self.group, indices)
+        self._check(len(adds) == len(indices))
+        return self._decoded(adds, names)
+
+    def structs(self, columns: Sequence[str]) -> pa.StructArray:
+        """The `add` structs as the log has them. columns: dotted Parquet paths, see `CheckpointPart.read`."""
+        adds = _one_struct(self.part.read(columns, [self.group]))
+        adds = _valid(adds) if adds.null_count else adds
+        self._check(len(adds) == len(self))
+        return adds
+
+    def live(self, names: Sequence[str], superseded: Superseded, rows: int) -> Iterator[pa.RecordBatch]:
+        """Columns of FILE_SCHEMA of the adds that nothing newer has superseded, at most `rows` at a time."""
+        schema = pa.schema([FILE_SCHEMA.field(name) for name in names])
+        for adds, mask in self._batches(self._logged(["path", *self._vector(), *names]), superseded, rows):
+            kept = adds if mask.false_count == 0 else adds.filter(mask)
+            yield pa.RecordBatch.from_arrays(self._decoded(kept, names), schema=schema)
+
+    def count_live(self, superseded: Superseded) -> int:
+        """Number of adds that nothing newer has superseded."""
+        columns = self._logged(["path", *self._vector()])
+        return sum(mask.true_count for _, mask in self._batches(columns, superseded, _COUNTED_ROWS))
+
+    def live_mask(self, superseded: Superseded, paths: pa.Array, vectors: pa.Array) -> pa.BooleanArray:
+        """Which adds nothing newer has superseded. paths, vectors: their columns of FILE_SCHEMA."""
+        self._check(paths.null_count == 0)
+        try:
+            return superseded.live_mask(paths, vectors)
+        except ValueError as error:
+            raise self._damaged(f"contains an invalid add: {error}") from error
+
+    def _batches(
+        self, columns: Sequence[str], superseded: Superseded, rows: int
+    ) -> Iterator[tuple[pa.StructArray, pa.BooleanArray]]:
+        for adds in self.part.adds(columns, self.group, rows):
+            yield adds, self.live_mask(superseded, _column(adds, "path"), _column(adds, "deletion_vector"))
+
+    def _vector(self) -> list[str]:
+        return [] if self.is_null("deletion_vector") else ["deletion_vector"]
+
+    def _logged(self, names: Sequence[str]) -> list[str]:
+        """Parquet paths to read for columns of FILE_SCHEMA."""
+        paths = [f"add.{LOGGED_NAMES[name]}" for name in dict.fromkeys(names)]
+        return [*paths, "add.stats_parsed"] if "stats" in names and self._lacks_text() else paths
+
+    def _lacks_text(self) -> bool:
+        """Whether the statistics of some add may exist only as a struct."""
+        if not self._has_struct():
+            return False
+        texts = self.part.values_in(("add", "stats"), self.group)
+        return texts is None or texts < len(self)
+
+    def _has_struct(self) -> bool:
+        return any(path[:2] == ("add", "stats_parsed") and len(path) > 2 for path in self.part.leaves)
+
+    def _decoded(self, adds: pa.StructArray, names: Sequence[str]) -> list[pa.Array]:
+        arrays = [_column(adds, name) for name in names]
+        if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
+            at = list(names).index("stats")
+            arrays[at] = pc.coalesce(arrays[at], stats_json(_fields(adds)["stats_parsed"], self.instants()))
+        return arrays
+
+    def _check(self, complete: bool) -> None:
+        if not complete:
+            raise self._damaged("contains an add without a path")
+
+    def _damaged(self, fault: str) -> CorruptLog:
+        part = self.part
+        return CorruptLog(
+            f"The log of {part.root} is damaged: {part.path} {fault}; restore that file, or open a version before "
+            f"{part.version}."
+        )
 
 
-def count_live(part: CheckpointPart, group: int, superseded: Superseded) -> int:
-    """Number of adds of a row group that nothing newer has superseded."""
-    columns = ["add.path"]
-    if not part.all_null(("add", "deletionVector"), group):
-        columns.append("add.deletionVector")
-    live = 0
-    for adds in part.adds(columns, group, _COUNTED_ROWS):
-        fields = _fields(adds)
-        live += superseded.live_mask(fields["path"].cast(pa.string()), fields.get("deletionVector")).true_count
-    return live
-
-
-def _batches(part: CheckpointPart) -> Iterator[list[int]]:
-    """Row groups to read at once: no text column of a batch comes near the 2 GiB that one Arrow array holds."""
-    batch: list[int] = []
-    size = 0
-    for group in part.row_groups_with("add"):
-        group_size = part.metadata.row_group(group).total_byte_size
-        if batch and size + group_size > _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append(group)
-        size += group_size
-    if batch:
-        yield batch
-
-
-def _group_adds(
-    part: CheckpointPart, groups: Sequence[int], superseded: Superseded, columns: Sequence[str], instants: Instants
-) -> pa.Table:
-    asked = [f"add.{LOGGED_NAMES[name]}" for name in dict.fromkeys(["path", "deletion_vector", *columns])]
-    adds = _one_struct(part.read(asked, groups))
-    live = _live_rows(adds, superseded)
-    adds = adds.take(live) if len(live) < len(adds) else adds
-    arrays = [add_column(adds, name) for name in columns]
-    if "stats" in columns:
-        at = list(columns).index("stats")
-        arrays[at] = _with_struct_stats(part, groups, live, arrays[at], instants)
-    return pa.table(arrays, schema=pa.schema([FILE_SCHEMA.field(name) for name in columns]))
-
-
-def _live_rows(adds: pa.StructArray, superseded: Superseded) -> pa.Array:
-    valid = pc.is_valid(adds)
-    rows = pc.indices_nonzero(valid)
-    candidates = adds if len(rows) == len(adds) else adds.take(rows)
-    fields = _fields(candidates)
-    return rows.filter(superseded.live_mask(fields["path"].cast(pa.string()), fields.get("deletionVector")))
-
-
-def _with_struct_stats(
-    part: CheckpointPart, groups: Sequence[int], live: pa.Array, stats: pa.Array, instants: Instants
-) -> pa.Array:
-    if not stats.null_count or not any(path.startswith("add.stats_parsed.") for path in part.columns):
-        return stats
-    parsed = _one_struct(part.read(["add.stats_parsed"], groups)).take(live)
-    return pc.coalesce(stats, stats_json(_fields(parsed)["stats_parsed"], instants))
-
-
-def add_column(adds: pa.StructArray, name: str) -> pa.Array:
-    """The column `name` of FILE_SCHEMA out of the log's `add` structs; nulls where they lack it."""
+def _column(adds: pa.StructArray, name: str) -> pa.Array:
+    """The column `name` of FILE_SCHEMA; nulls where the log's `add` structs lack it."""
     kind = FILE_SCHEMA.field(name).type
     values = _fields(adds).get(LOGGED_NAMES[name])
     if values is None:
@@ -107,7 +143,15 @@ def _deletion_vectors(values: pa.StructArray) -> pa.StructArray:
 
 
 def _fields(values: pa.StructArray) -> dict[str, pa.Array]:
+    # flatten() puts the nulls of the struct itself into its fields.
     return dict(zip((field.name for field in values.type), values.flatten(), strict=True))
+
+
+def _valid(adds: pa.StructArray) -> pa.StructArray:
+    """The rows that are not null; where they are contiguous, as writers sort them, without a copy."""
+    rows = pc.indices_nonzero(adds.is_valid())
+    first, last = (rows[0].as_py(), rows[-1].as_py()) if len(rows) else (0, -1)
+    return adds.slice(first, len(rows)) if last - first + 1 == len(rows) else adds.take(rows)
 
 
 def _one_struct(table: pa.Table) -> pa.StructArray:

@@ -54,7 +54,7 @@ class CheckpointPart:
         self.version = version
         self.metadata = metadata
         self._storage = storage
-        self._root = root
+        self.root = root
         self._add_rows: dict[int, int] = {}
 
     @cached_property
@@ -72,7 +72,7 @@ class CheckpointPart:
         """
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
-        with _reading(self._root, self.version, self.path), self._opened() as file:
+        with _reading(self.root, self.version, self.path), self._opened() as file:
             return file.read_row_groups(list(groups), columns=present, use_threads=False)
 
     def read_rows(self, columns: Sequence[str], group: int, rows: pa.Array) -> pa.StructArray:
@@ -98,7 +98,7 @@ class CheckpointPart:
             yield add.drop_null() if add.null_count else add
 
     def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
-        with _reading(self._root, self.version, self.path), self._opened() as file:
+        with _reading(self.root, self.version, self.path), self._opened() as file:
             yield from file.iter_batches(rows, [group], list(columns))
 
     def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:

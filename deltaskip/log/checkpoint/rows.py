@@ -23,7 +23,6 @@ from deltaskip.actions import (
     Txn,
     partition_column,
 )
-from deltaskip.log.live_adds import live_adds
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
@@ -100,7 +99,7 @@ class AddRows:
 
     def batches(self) -> Iterator[pa.StructArray]:
         """The active files in the order of the log. Raises PartitionValueError; see the class."""
-        for batch in live_adds(self._snapshot, self._rows):
+        for batch in self._snapshot.add_batches(self._rows):
             if len(batch):
                 yield self._structs(batch)
 
@@ -145,7 +144,7 @@ class AddRows:
         )
         collations: set[str] = set()
         if any(column.collation is not None for column in columns):
-            for batch in live_adds(snapshot, self._rows, ["stats"]):
+            for batch in snapshot.add_batches(self._rows, ["stats"]):
                 collations |= collations_of(batch["stats"])
         widened = _once_floats(snapshot.schema, snapshot.mapping_mode)
         return StatsStruct(columns, sorted(collations), widened)

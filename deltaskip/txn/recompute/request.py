@@ -13,7 +13,6 @@ from deltaskip.actions import canonical_paths, decode_paths
 from deltaskip.arguments import texts
 from deltaskip.collations.write_versions import DOMAIN, write_versions
 from deltaskip.log import Snapshot
-from deltaskip.log.live_adds import live_adds
 from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.scan import Scan
@@ -129,7 +128,7 @@ def chosen_files(
 ) -> Iterator[pa.RecordBatch]:
     """The files that may contain rows matching `where`, all if it is None; columns: of FILE_SCHEMA, None for all."""
     kept = None if where is None else Scan(snapshot, where).files(columns=["path"])["path"].combine_chunks()
-    for batch in live_adds(snapshot, _LOG_ROWS, columns):
+    for batch in snapshot.add_batches(_LOG_ROWS, columns):
         yield batch if kept is None else batch.filter(pc.is_in(decode_paths(batch["path"]), value_set=kept))
 
 

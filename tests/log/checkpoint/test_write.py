@@ -20,7 +20,6 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.last_checkpoint import checksum, parse_hint
-from deltaskip.log.live_adds import live_adds
 from deltaskip.log.tombstones import tombstones
 from deltaskip.storage import open_storage
 from tests import corpus
@@ -430,6 +429,6 @@ def test_files_come_in_small_batches(table: TableBuilder) -> None:
     table.commit(*(add(f"f{number:03d}", stats='{"numRecords":1}') for number in range(100)))
     checkpointed(table.path)
     table.commit(remove("f050"), add("new"))
-    batches = list(live_adds(load(table.path), 16))
+    batches = list(load(table.path).add_batches(16))
     assert max(len(batch) for batch in batches) == 16
     assert sum(len(batch) for batch in batches) == 100

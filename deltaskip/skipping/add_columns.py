@@ -1,0 +1,209 @@
+"""Columns of add actions, read when first used and kept in the snapshot's cache for the next scan.
+
+# design.md, How data flows: late materialisation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import FILE_SCHEMA
+from deltaskip.log import CheckpointPart, Snapshot
+from deltaskip.log.checkpoint.adds import LOGGED_NAMES
+from deltaskip.schema.arrow_values import TRUE
+from deltaskip.stats.cache_keys import (
+    CommitsScope,
+    GroupScope,
+    LiveKey,
+    LoggedColumnKey,
+    ReadsKey,
+    RepeatedKey,
+    Scope,
+    SomeRowsKey,
+)
+
+__all__ = ["AddColumns", "CheckpointAdds", "CommitAdds"]
+
+_FEW = 0.02
+"""Up to this share of a row group's files, only their rows of a column are read and not the whole column."""
+
+_OFTEN = 4
+"""After so many reads of a few rows of a column, the next read takes the whole column and keeps it."""
+
+
+class AddColumns:
+    """The columns of some adds of a snapshot, and where their statistics are read (stats.batch.StatisticsSource)."""
+
+    def __init__(self, snapshot: Snapshot, scope: Scope, num_rows: int) -> None:
+        self.snapshot = snapshot
+        self.scope = scope
+        self.cache = snapshot.cache
+        self.num_rows = num_rows
+
+    def columns(self, names: Sequence[str]) -> list[pa.Array]:
+        """Columns of FILE_SCHEMA of every add, as logged."""
+        raise AssertionError("each kind of adds reads its own columns")
+
+    def rows(self, names: Sequence[str], indices: pa.Array) -> list[pa.Array]:
+        """As `columns`, of the adds at `indices` (ascending int64)."""
+        return [column.take(indices) for column in self.columns(names)]
+
+    def live(self, indices: pa.Array | None) -> pa.Array | None:
+        """Of the adds at `indices` (None: all), those that are part of the snapshot; None again if all adds are."""
+        return indices
+
+    def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        """See stats.batch.StatisticsSource."""
+        return [None] * len(paths)
+
+    def struct_valid(self) -> pa.BooleanArray | None:
+        """See stats.batch.StatisticsSource."""
+        return None
+
+    def json(self) -> pa.Array | None:
+        """See stats.batch.StatisticsSource."""
+        return self.columns(["stats"])[0]
+
+    def nan_recorded(self) -> pa.BooleanArray:
+        """See stats.batch.StatisticsSource."""
+        return self.snapshot.writers.record_nan(self.columns(["path"])[0])
+
+    def computed(self) -> pa.BooleanArray:
+        """See stats.batch.StatisticsSource."""
+        return self.snapshot.writers.computed(self.columns(["path"])[0])
+
+
+class CommitAdds(AddColumns):
+    """Adds that newer commits (or a JSON checkpoint) hold in memory, already reconciled."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._adds = snapshot.commit_adds
+        super().__init__(snapshot, CommitsScope(snapshot.version), len(self._adds))
+
+    def columns(self, names: Sequence[str]) -> list[pa.Array]:
+        return [_one(self._adds[name]) for name in names]
+
+
+class CheckpointAdds(AddColumns):
+    """The adds of one row group of a Parquet checkpoint, or of one of its parts or sidecars."""
+
+    def __init__(self, snapshot: Snapshot, part: CheckpointPart, group: int) -> None:
+        self._part = part
+        self._group = group
+        self._adds = snapshot.add_group(part, group)
+        self._struct_valid: pa.BooleanArray | None = None
+        super().__init__(snapshot, GroupScope(part.path, group), len(self._adds))
+
+    def columns(self, names: Sequence[str]) -> list[pa.Array]:
+        """Columns that are not cached are read together."""
+        found = {name: self.cache.get(LoggedColumnKey(self.scope, name)) for name in names}
+        missing = []
+        for name in found:
+            if found[name] is None and self._adds.is_null(name):
+                found[name] = pa.nulls(self.num_rows, FILE_SCHEMA.field(name).type)
+            elif found[name] is None:
+                missing.append(name)
+        if missing:
+            for name, values in zip(missing, self._adds.columns(missing), strict=True):
+                found[name] = values
+                self.cache.put(LoggedColumnKey(self.scope, name), values, values.nbytes)
+        return [found[name] for name in names]
+
+    def rows(self, names: Sequence[str], indices: pa.Array) -> list[pa.Array]:
+        """A few rows are read without the others, and remembered; columns that are read often are read whole."""
+        if len(indices) > _FEW * self.num_rows:
+            return super().rows(names, indices)
+        if not len(indices):
+            return [pa.nulls(0, FILE_SCHEMA.field(name).type) for name in names]
+        found = {name: self._remembered(name, indices) for name in names}
+        missing = [name for name, values in found.items() if values is None]
+        if missing and not self._often(missing) and not {"stats", "partition_values"}.intersection(missing):
+            for name, values in zip(missing, self._adds.rows(missing, indices), strict=True):
+                found[name] = values
+                key = SomeRowsKey(self.scope, name)
+                self.cache.put(key, (indices, values), values.nbytes + indices.nbytes)
+        elif missing:
+            found.update(zip(missing, super().rows(missing, indices), strict=True))
+        return [found[name] for name in names]
+
+    def _remembered(self, name: str, indices: pa.Array) -> pa.Array | None:
+        whole = self.cache.get(LoggedColumnKey(self.scope, name))
+        if whole is not None:
+            return whole.take(indices)
+        if self._adds.is_null(name):
+            return pa.nulls(len(indices), FILE_SCHEMA.field(name).type)
+        few = self.cache.get(SomeRowsKey(self.scope, name))
+        if few is None:
+            return None
+        known, values = few
+        places = pc.index_in(indices, value_set=known)
+        return None if places.null_count else values.take(places)
+
+    def _often(self, names: Sequence[str]) -> bool:
+        """Whether a few rows of the columns were read several times already; counts."""
+        key = ReadsKey(self.scope, tuple(names))
+        reads = self.cache.get(key) or 0
+        self.cache.put(key, reads + 1, 0)
+        return bool(reads >= _OFTEN)
+
+    def live(self, indices: pa.Array | None) -> pa.Array | None:
+        superseded = self.snapshot.superseded
+        if indices is not None and len(indices) * 4 < self.num_rows:
+            paths, vectors = self.rows(["path", "deletion_vector"], indices)
+            return indices.filter(self._adds.live_mask(superseded, paths, vectors))
+        paths, vectors = self.columns(["path", "deletion_vector"])
+        key = LiveKey(self.scope, self.snapshot.version)
+        mask = self.cache.array(key, lambda: self._adds.live_mask(superseded, paths, vectors))
+        if indices is not None:
+            return indices.filter(mask.take(indices))
+        return None if mask.false_count == 0 else pc.indices_nonzero(mask)
+
+    def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        found: dict[tuple[str, ...], pa.Array | None] = dict.fromkeys(paths)
+        present = [path for path in paths if ("add", "stats_parsed", *path) in self._part.leaves]
+        read = []
+        for path in present:
+            constant = self._part.constant(("add", "stats_parsed", *path), self._group)
+            if constant is None:
+                read.append(path)
+            else:
+                found[path] = self._repeated(constant)
+        if read:
+            add = self._adds.structs([".".join(("add", "stats_parsed", *path)) for path in read])
+            parsed = pc.struct_field(add, "stats_parsed")
+            self._struct_valid = parsed.is_valid()
+            found.update((path, _leaf(parsed, path)) for path in read)
+        elif present:
+            self._struct_valid = pa.repeat(TRUE, self.num_rows)
+        return list(found.values())
+
+    def _repeated(self, constant: pa.Scalar) -> pa.Array:
+        """One array serves every row group of this size, and every statistic that is the same in all their files."""
+        key = RepeatedKey(constant.type, constant.as_py(), self.num_rows)
+        values: pa.Array = self.cache.array(key, lambda: pa.repeat(constant, self.num_rows))
+        return values
+
+    def struct_valid(self) -> pa.BooleanArray | None:
+        return self._struct_valid
+
+    def json(self) -> pa.Array | None:
+        """The log's own text only: what is left is read from the struct."""
+        if not self._part.has("add.stats"):
+            return None
+        return pc.struct_field(self._adds.structs(["add.stats"]), LOGGED_NAMES["stats"])
+
+
+def _leaf(parsed: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
+    values: pa.Array = parsed
+    for name in path:
+        values = pc.struct_field(values, [values.type.get_field_index(name)])
+    return values
+
+
+def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    if isinstance(column, pa.Array):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
