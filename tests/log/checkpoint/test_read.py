@@ -28,14 +28,15 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...], A
     def note(method: str) -> None:
         original = getattr(CheckpointPart, method)
 
-        def noting(part: CheckpointPart, names: Any, groups: Any) -> Any:
+        def noting(part: CheckpointPart, names: Any, groups: Any, *rest: Any) -> Any:
             noted.append((Path(part.path).name, tuple(names), groups))
-            return original(part, names, groups)
+            return original(part, names, groups, *rest)
 
         monkeypatch.setattr(CheckpointPart, method, noting)
 
     note("stream")
     note("read")
+    note("adds")
     return noted
 
 
@@ -175,7 +176,11 @@ def test_only_the_asked_columns_are_read(table: TableBuilder, reads: list[Any]) 
     reads.clear()
     assert snapshot.adds(["size"]).schema.names == ["size"]
     [(_, columns, _)] = reads
-    assert set(columns) == {"add.path", "add.size", "add.deletionVector"}
+    assert columns == ("add.path", "add.size")
+    reads.clear()
+    table.checkpoint(1, add("a"), add("b", "dv"))
+    table.load().adds(["size"])
+    assert set(reads[-1][1]) == {"add.path", "add.size", "add.deletionVector"}
 
 
 def test_a_snapshot_holds_no_open_files(table: TableBuilder) -> None:
