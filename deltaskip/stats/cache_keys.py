@@ -1,9 +1,12 @@
-"""Keys of a snapshot's column cache: one class for each kind of value, so that two kinds cannot collide."""
+"""Keys of a snapshot's column cache, one class for each kind of value.
+
+Warm planning is mostly lookups, so keys are named tuples, which hash faster than dataclasses. Tuples of two classes are
+equal if their fields are: the last field, `kind`, keeps the kinds apart.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -42,96 +45,96 @@ class CommitsScope(NamedTuple):
 
 
 Scope = GroupScope | CommitsScope
-"""The adds of which a column is cached, in their order. Tuples, which hash faster: those of two kinds never equal."""
+"""The adds of which a column is cached, in their order."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatisticKey:
+class StatisticKey(NamedTuple):
     """A decoded statistic (Arrow array)."""
 
     scope: Scope
     leaf: StatLeaf
+    kind: Literal["statistic"] = "statistic"
 
 
-@dataclass(frozen=True, slots=True)
-class CollatedKey:
+class CollatedKey(NamedTuple):
     """A bound prepared for comparisons under one version of a collation (CollatedColumn)."""
 
     scope: Scope
     leaf: StatLeaf
     collation: str
+    kind: Literal["collated"] = "collated"
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedColumnKey:
+class LoggedColumnKey(NamedTuple):
     """A column of FILE_SCHEMA as logged (Arrow array)."""
 
     scope: Scope
     name: str
+    kind: Literal["logged column"] = "logged column"
 
 
-@dataclass(frozen=True, slots=True)
-class SomeRowsKey:
+class SomeRowsKey(NamedTuple):
     """A few rows of a column of FILE_SCHEMA (their indices, and an Arrow array)."""
 
     scope: Scope
     name: str
+    kind: Literal["some rows"] = "some rows"
 
 
-@dataclass(frozen=True, slots=True)
-class ReadsKey:
+class ReadsKey(NamedTuple):
     """How often a few rows of these columns were read (int)."""
 
     scope: Scope
     names: tuple[str, ...]
+    kind: Literal["reads"] = "reads"
 
 
-@dataclass(frozen=True, slots=True)
-class LiveKey:
+class LiveKey(NamedTuple):
     """Which adds are part of a version (Boolean array)."""
 
     scope: Scope
     version: int
+    kind: Literal["live"] = "live"
 
 
-@dataclass(frozen=True, slots=True)
-class FileColumnKey:
+class FileColumnKey(NamedTuple):
     """A column of `Scan.files()`, its partition values read in a time zone (Arrow array)."""
 
     scope: Scope
     name: str
     time_zone: str
+    kind: Literal["file column"] = "file column"
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionCodesKey:
+class PartitionCodesKey(NamedTuple):
     """A code for the value that each add has in a partition column (int32 array)."""
 
     scope: Scope
     column: str
+    kind: Literal["partition codes"] = "partition codes"
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionColumnKey:
+class PartitionColumnKey(NamedTuple):
     """The distinct values of a partition column of the whole table (PartitionColumn, pinned)."""
 
     column: str
+    kind: Literal["partition column"] = "partition column"
 
 
-@dataclass(frozen=True, slots=True)
-class FooterKey:
+class FooterKey(NamedTuple):
     """The footer of a checkpoint file as statistics of its row groups."""
 
     path: str
+    kind: Literal["footer"] = "footer"
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedKey:
+class RepeatedKey(NamedTuple):
     """One value repeated `count` times (Arrow array)."""
 
     type: pa.DataType
     value: Any
     count: int
+    kind: Literal["repeated"] = "repeated"
 
 
 CacheKey = (
