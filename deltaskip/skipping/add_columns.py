@@ -1,6 +1,6 @@
 """Columns of add actions, read when first used and kept in the snapshot's cache for the next scan.
 
-# design.md, How data flows: late materialisation
+# docs/pages/internals.md, Data flow: late materialization
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA
 from deltaskip.log import CheckpointPart, Snapshot
-from deltaskip.log.checkpoint.adds import LOGGED_NAMES
 from deltaskip.schema.arrow_values import TRUE
 from deltaskip.stats.cache_keys import (
     CommitsScope,
@@ -84,6 +83,7 @@ class CommitAdds(AddColumns):
         super().__init__(snapshot, CommitsScope(snapshot.version), len(self._adds))
 
     def columns(self, names: Sequence[str]) -> list[pa.Array]:
+        """The columns in memory."""
         return [_one(self._adds[name]) for name in names]
 
 
@@ -150,6 +150,7 @@ class CheckpointAdds(AddColumns):
         return bool(reads >= _OFTEN)
 
     def live(self, indices: pa.Array | None) -> pa.Array | None:
+        """Reads paths and deletion vectors of a few adds only, if few are given."""
         superseded = self.snapshot.superseded
         if indices is not None and len(indices) * 4 < self.num_rows:
             paths, vectors = self.rows(["path", "deletion_vector"], indices)
@@ -162,6 +163,7 @@ class CheckpointAdds(AddColumns):
         return None if mask.false_count == 0 else pc.indices_nonzero(mask)
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
+        """Leaves that the footer proves to be constant are not read."""
         found: dict[tuple[str, ...], pa.Array | None] = dict.fromkeys(paths)
         present = [path for path in paths if ("add", "stats_parsed", *path) in self._part.leaves]
         read = []
@@ -187,13 +189,14 @@ class CheckpointAdds(AddColumns):
         return values
 
     def struct_valid(self) -> pa.BooleanArray | None:
+        """As of the last call of `struct_leaves`."""
         return self._struct_valid
 
     def json(self) -> pa.Array | None:
         """The log's own text only: what is left is read from the struct."""
         if not self._part.has("add.stats"):
             return None
-        return pc.struct_field(self._adds.structs(["add.stats"]), LOGGED_NAMES["stats"])
+        return pc.struct_field(self._adds.structs(["add.stats"]), "stats")
 
 
 def _leaf(parsed: pa.StructArray, path: tuple[str, ...]) -> pa.Array:

@@ -14,9 +14,8 @@ from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.stats.parsed_stats import Instants, stats_json
 
-__all__ = ["LOGGED_NAMES", "AddGroup"]
+__all__ = ["AddGroup"]
 
-LOGGED_NAMES = ADD_FIELDS.logged
 _COUNTED_ROWS = 1 << 15
 
 
@@ -42,7 +41,7 @@ class AddGroup:
         """Whether the footer proves that a column of FILE_SCHEMA is null in every add. Never true of `path`."""
         if name == "path" or (name == "stats" and self._has_struct()):
             return False
-        return self.part.all_null(("add", LOGGED_NAMES[name]), self.group)
+        return self.part.all_null(("add", ADD_FIELDS.logged[name]), self.group)
 
     def columns(self, names: Sequence[str]) -> list[pa.Array]:
         """Columns of FILE_SCHEMA, one value for each add, read together."""
@@ -92,7 +91,7 @@ class AddGroup:
 
     def _logged(self, names: Sequence[str]) -> list[str]:
         """Parquet paths to read for columns of FILE_SCHEMA."""
-        paths = [f"add.{LOGGED_NAMES[name]}" for name in dict.fromkeys(names)]
+        paths = [f"add.{ADD_FIELDS.logged[name]}" for name in dict.fromkeys(names)]
         return [*paths, "add.stats_parsed"] if "stats" in names and self._lacks_text() else paths
 
     def _lacks_text(self) -> bool:
@@ -127,7 +126,7 @@ class AddGroup:
 def _column(adds: pa.StructArray, name: str) -> pa.Array:
     """The column `name` of FILE_SCHEMA; nulls where the log's `add` structs lack it."""
     kind = FILE_SCHEMA.field(name).type
-    values = _fields(adds).get(LOGGED_NAMES[name])
+    values = _fields(adds).get(ADD_FIELDS.logged[name])
     if values is None:
         return pa.nulls(len(adds), kind)
     return _deletion_vectors(values) if name == "deletion_vector" else values.cast(kind)
