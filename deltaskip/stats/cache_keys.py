@@ -129,11 +129,11 @@ class FooterKey(NamedTuple):
 
 
 class RepeatedKey(NamedTuple):
-    """One value repeated `count` times (Arrow array)."""
+    """One value repeated in `rows` rows (Arrow array)."""
 
     type: pa.DataType
     value: Any
-    count: int
+    rows: int
     kind: Literal["repeated"] = "repeated"
 
 

@@ -33,7 +33,7 @@ def logged_collations(snapshot: Snapshot) -> tuple[str, ...]:
         if path[:3] == ("add", "stats_parsed", _GROUP) and len(path) > 4
     }
     for batch in candidates(snapshot, Program(Keep())):
-        texts = batch.json()
+        texts = batch.adds.json()
         if texts is None:
             continue
         for text in texts.filter(pc.match_substring(texts, f'"{_GROUP}"')).slice(0, _MOST_TEXTS).to_pylist():
@@ -49,8 +49,8 @@ def is_logged(snapshot: Snapshot, leaf: StatLeaf) -> bool:
 
 def _has_some(batch: Batch, paths: list[tuple[str, ...]]) -> bool:
     rows = batch.live(None)
-    columns = [column.is_valid() for column in batch.struct_leaves(paths) if column is not None]
-    texts = batch.json()
+    columns = [column.is_valid() for column in batch.adds.struct_leaves(paths) if column is not None]
+    texts = batch.adds.json()
     if texts is not None and texts.null_count < len(texts):
         absent = arrow_array([MISSING, JSON_NULL, INVALID], pa.uint8())
         columns += [pc.invert(pc.is_in(found.kind, value_set=absent)) for found in extract_leaves(texts, paths)]
