@@ -14,7 +14,7 @@ from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
 from deltaskip.stats.parsed_stats import Instants, stats_json
 
-__all__ = ["AddGroup"]
+__all__ = ["AddGroup", "add_column"]
 
 _COUNTED_ROWS = 1 << 15
 
@@ -84,7 +84,7 @@ class AddGroup:
         self, columns: Sequence[str], superseded: Superseded, rows: int
     ) -> Iterator[tuple[pa.StructArray, pa.BooleanArray]]:
         for adds in self.part.adds(columns, self.group, rows):
-            yield adds, self.live_mask(superseded, _column(adds, "path"), _column(adds, "deletion_vector"))
+            yield adds, self.live_mask(superseded, add_column(adds, "path"), add_column(adds, "deletion_vector"))
 
     def _vector(self) -> list[str]:
         return [] if self.is_null("deletion_vector") else ["deletion_vector"]
@@ -105,7 +105,7 @@ class AddGroup:
         return any(path[:2] == ("add", "stats_parsed") and len(path) > 2 for path in self.part.leaves)
 
     def _decoded(self, adds: pa.StructArray, names: Sequence[str]) -> list[pa.Array]:
-        arrays = [_column(adds, name) for name in names]
+        arrays = [add_column(adds, name) for name in names]
         if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
             at = list(names).index("stats")
             arrays[at] = pc.coalesce(arrays[at], stats_json(_fields(adds)["stats_parsed"], self.instants()))
@@ -123,7 +123,7 @@ class AddGroup:
         )
 
 
-def _column(adds: pa.StructArray, name: str) -> pa.Array:
+def add_column(adds: pa.StructArray, name: str) -> pa.Array:
     """The column `name` of FILE_SCHEMA; nulls where the log's `add` structs lack it."""
     kind = FILE_SCHEMA.field(name).type
     values = _fields(adds).get(ADD_FIELDS.logged[name])
