@@ -156,17 +156,39 @@ class Odd:
 WRONG: tuple[Any, ...] = (Odd(), 5, 1.5, True, "no such thing", b"x", [1], {"a": 1}, -1, datetime(2026, 1, 1))
 
 METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
+    "DeltaTable.scan(columns)": lambda t, x: t.scan(columns=x).files(),
+    "DeltaTable.scan(columns=[x])": lambda t, x: t.scan(columns=[x]).files(),
+    "DeltaTable.scan(limit)": lambda t, x: t.scan(limit=x).files(),
+    "DeltaTable.scan(time_zone)": lambda t, x: t.scan(where="id = 1", time_zone=x).files(),
     "DeltaTable.scan(collation_version)": lambda t, x: t.scan(where="id = 1", collation_version=x).files(),
     "DeltaTable.history(limit)": lambda t, x: t.history(limit=x),
     "DeltaTable.transaction(operation)": lambda t, x: t.transaction(operation=x),
     "DeltaTable.transaction(parameters)": lambda t, x: t.transaction(parameters=x),
     "DeltaTable.retire_collation_version(collation)": lambda t, x: t.retire_collation_version(x, "77.1"),
     "DeltaTable.retire_collation_version(version)": lambda t, x: t.retire_collation_version("icu.UNICODE_CI", x),
+    "DeltaTable.recompute_stats(columns)": lambda t, x: t.recompute_stats(None, columns=x),
+    "DeltaTable.recompute_stats(collations)": lambda t, x: t.recompute_stats(None, collations=x),
+    "DeltaTable.recompute_stats(collation_versions)": lambda t, x: t.recompute_stats(None, collation_versions=x),
+    "DeltaTable.recompute_stats(mode)": lambda t, x: t.recompute_stats(None, mode=x),
+    "Scan.files(columns)": lambda t, x: t.scan().files(columns=x),
     "Scan.files(columns=[x])": lambda t, x: t.scan().files(columns=[x]),
+    "Scan.min(column)": lambda t, x: t.scan().min(x),
+    "Scan.max(column)": lambda t, x: t.scan().max(x),
+    "Transaction.read_files(paths)": lambda t, x: begun(t).read_files(x),
+    "Transaction.read_app(app_id)": lambda t, x: begun(t).read_app(x),
+    "Transaction.add(file)": lambda t, x: begun(t).add(x),
+    "Transaction.add_again(file)": lambda t, x: begun(t).add_again(x),
+    "Transaction.remove(file)": lambda t, x: begun(t).remove(x),
+    "Transaction.add_cdc(file)": lambda t, x: begun(t).add_cdc(x),
     "Transaction.set_metadata(metadata)": lambda t, x: begun(t).set_metadata(x),
     "Transaction.set_protocol(protocol)": lambda t, x: begun(t).set_protocol(x),
+    "Transaction.set_domain(domain)": lambda t, x: begun(t).set_domain(x, "{}"),
     "Transaction.set_domain(configuration)": lambda t, x: begun(t).set_domain("d", x),
+    "Transaction.remove_domain(domain)": lambda t, x: begun(t).remove_domain(x),
+    "Transaction.set_app_version(app_id)": lambda t, x: begun(t).set_app_version(x, 1),
     "Transaction.set_app_version(version)": lambda t, x: begun(t).set_app_version("app", x),
+    "Transaction.set_metrics(metrics)": lambda t, x: begun(t).set_metrics(x),
+    "Transaction.leave_out(path)": lambda t, x: begun(t).leave_out(x),
     "ColumnExpr.collate(collation)": lambda _, x: ds.col("name").collate(x),
     "collation(identifier)": lambda _, x: ds.collation(x),
 }
@@ -177,6 +199,7 @@ def begun(table: ds.DeltaTable) -> Transaction:
     return table.transaction()
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__ + repr(value)[:8].strip("<"))
 def test_wrong_arguments_raise_only_deltaskip_errors(folder: Path, name: str, value: Any) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltaskip import arguments
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
 from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import PredicateError
+from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, walk
 from deltaskip.kernels.lane import Lane
@@ -58,15 +59,13 @@ class Scan:
         time_zone: str | None = "UTC",
         collation_version: str = SPARK_VERSION,
     ) -> None:
-        if limit is not None and limit < 0:
-            raise PredicateError(f"A limit must not be negative, but {limit} was given.")
         self.snapshot = snapshot
         self.where = where
         self.columns = None if columns is None else self._checked_columns(columns)
-        self.limit = limit
-        self.time_zone = time_zone
+        self.limit = arguments.non_negative("limit", limit)
+        self.time_zone = None if time_zone is None else arguments.text("time_zone", time_zone)
         self._predicate = self._bound(where)
-        self.collation_version = collation_version
+        self.collation_version = arguments.text("collation_version", collation_version)
         self._collations = Collations(collation_version)
         self._partition_truth = PartitionTruth(time_zone, self._collations.order)
         self.program: Program = self._rewritten(self._predicate)
@@ -143,7 +142,7 @@ class Scan:
     def _extreme(self, column: str, side: Side) -> Any:
         if self.limit is not None:
             raise PredicateError(f"The {side}imum of a scan with a limit depends on which rows are taken.")
-        named = parse_sql(column)
+        named = parse_sql(arguments.text("column", column))
         if not isinstance(named, Column):
             raise PredicateError(f"{column!r} is not the name of a column.")
         resolved = resolve(self.snapshot.schema, named.parts, self.snapshot.mapping_mode)
@@ -175,9 +174,8 @@ class Scan:
             raise PredicateError(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        if isinstance(columns, str):
-            raise PredicateError(f"columns must be a list of names, as in columns=[{columns!r}].")
-        return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
+        names = arguments.texts("columns", columns)
+        return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in names)
 
     def _keeps_all(self) -> bool:
         return isinstance(self._predicate, Literal) and self._predicate.value is True
@@ -195,12 +193,13 @@ class Scan:
     def _file_columns(self, stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
         if columns is None:
             return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
-        unknown = [name for name in columns if name not in (*FILE_COLUMNS, "stats")]
+        names = arguments.texts("columns", columns)
+        unknown = [name for name in names if name not in (*FILE_COLUMNS, "stats")]
         if unknown:
-            raise PredicateError(
+            raise InvalidArgument(
                 f"A file list has no column {unknown[0]!r}; its columns are {', '.join(FILE_COLUMNS)} and stats."
             )
-        return tuple(columns)
+        return names
 
     def _files_of(self, names: Sequence[str], batch: Batch) -> tuple[pa.Table, pa.Array] | None:
         """The batch's kept files, and for a limit the rows of each that certainly match; None where none is kept."""

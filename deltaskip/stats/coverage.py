@@ -1,4 +1,4 @@
-"""Coverage: how much of a table has statistics, how far the bounds of its files overlap, and what would help most."""
+"""Coverage: which files have statistics, how far the bounds of files overlap, and recommendations."""
 
 from __future__ import annotations
 
@@ -25,13 +25,23 @@ _Ordered = npt.NDArray[np.number[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ColumnCoverage:
-    """One column. Files whose rows are all NULL have no bounds to record and count as having them.
+    """Statistics of one column in the files of a table.
 
-    files_with_bounds, rows_with_bounds: None where the type or the collation of the column has no bounds that are used.
-    Rows are those that numRecords counts. overlap_depth: files whose [min, max] holds a point, on average over all
-    minima and maxima; None where no file has both. files_met: files that a point predicate keeps on average, those
-    without bounds included. distinct_bounds: different values among the bounds. Of a partition column the values of the
-    log are the bounds.
+    Files whose rows are all NULL have no bounds to record and count as having them. The bounds of a partition column
+    are its partition values.
+
+    Attributes:
+        name: Name of the column; dots separate nested fields.
+        type: Data type as SQL text.
+        partition: Whether it is a partition column.
+        files_with_bounds: Number of files with min and max; None if the type or collation has no bounds that are used.
+        files_with_null_count: Number of files with a null count.
+        rows_with_bounds: Row count (`numRecords`) of the files with min and max; None as for `files_with_bounds`.
+        rows_with_null_count: Row count of the files with a null count.
+        overlap_depth: Average number of files whose [min, max] contains a value, over all minima and maxima; None if no
+            file has both.
+        files_met: Average number of files that an equality filter keeps: `overlap_depth` and the files without bounds.
+        distinct_bounds: Number of distinct values among the bounds.
     """
 
     name: str
@@ -48,10 +58,15 @@ class ColumnCoverage:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One change: what to do about which column.
+    """A recommendation for one column.
 
-    files_saved: files that a point predicate on the column would no longer meet, by estimate; None where nothing is
-    known of the column's values.
+    Attributes:
+        action: "cluster" the table by the column, "optimize" a table that is clustered by it, "recompute" its
+            statistics, or "declare" it in `delta.dataSkippingStatsColumns` and recompute.
+        column: Name of the column.
+        sentence: The recommendation as text.
+        files_saved: Estimated number of files that an equality filter on the column would skip in addition; None if
+            the log does not contain values of the column.
     """
 
     action: Literal["cluster", "optimize", "recompute", "declare"]
@@ -62,7 +77,17 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class TableCoverage:
-    """Statistics of one version of a table; `advice` is what would help most, the greatest help first."""
+    """Statistics of one version of a table.
+
+    Attributes:
+        table_root: URI of the table.
+        version: Version of the table.
+        files: Number of active files.
+        rows: Row count (`numRecords`) of the files that record it, including deleted rows.
+        files_without_count: Number of files without a row count.
+        columns: Statistics of each column, in the order of the schema.
+        advice: Recommendations, the most effective first.
+    """
 
     table_root: str
     version: int
@@ -105,9 +130,9 @@ def value_overlap(files_of_value: Mapping[str, int]) -> tuple[float, int] | None
 def advise(
     columns: Sequence[ColumnCoverage], files: int, properties: Mapping[str, str], clustered_by: Sequence[str]
 ) -> tuple[Advice, ...]:
-    """The few changes that would spare a point predicate the most files; those of unknown use come last.
+    """Return the few changes that skip the most files for equality filters; those of unknown effect come last.
 
-    clustered_by: names of the clustering columns that the table already has.
+    clustered_by: names of the columns that the table is already clustered by.
     """
     data = [column for column in columns if not column.partition]
     found: list[Advice] = []
@@ -129,27 +154,27 @@ def _complete(column: ColumnCoverage, lacking: int, files: int, collected: bool)
     if lacking < files:
         # The files without bounds would overlap as those with bounds do.
         saved = lacking * (1 - (column.overlap_depth or 0) / (files - lacking))
-        sentence = f"recompute statistics of {column.name}: {lacking:,} of {files:,} files lack them"
+        sentence = f"recompute statistics of {column.name} (missing in {lacking:,} of {files:,} files)"
         return Advice("recompute", column.name, sentence, saved)
     if collected:
-        return Advice("recompute", column.name, f"recompute statistics of {column.name}: no file has them", None)
-    sentence = f"declare {column.name} in {STATS_COLUMNS} and recompute its statistics: no file has them"
+        return Advice("recompute", column.name, f"recompute statistics of {column.name} (missing in all files)", None)
+    sentence = f"add {column.name} to {STATS_COLUMNS} and recompute its statistics (missing in all files)"
     return Advice("declare", column.name, sentence, None)
 
 
 def _cluster(column: ColumnCoverage, files: int, is_clustered: bool) -> Advice | None:
     if column.overlap_depth is None or not column.distinct_bounds or not column.files_with_bounds:
         return None
-    # Clustered files are met once, but a value of few takes as many files as its rows fill.
+    # In a clustered table one file contains a value, unless there are fewer values than files.
     best = max(1.0, column.files_with_bounds / column.distinct_bounds)
     if column.overlap_depth < 2 * best + 1:
         return None
-    met = f"a value of it meets {_rounded(column.overlap_depth)} of {files:,} files, and could meet {_rounded(best)}"
+    reads = f"reads {_rounded(column.overlap_depth)} of {files:,} files; about {_rounded(best)} if clustered"
     saved = column.overlap_depth - best
     if is_clustered:
-        sentence = f"run OPTIMIZE, as the table is to be clustered by {column.name}: {met}"
+        sentence = f"run OPTIMIZE to cluster by {column.name} (an equality filter {reads})"
         return Advice("optimize", column.name, sentence, saved)
-    return Advice("cluster", column.name, f"cluster by {column.name}: {met}", saved)
+    return Advice("cluster", column.name, f"CLUSTER BY {column.name} (an equality filter {reads})", saved)
 
 
 def _is_collected(name: str, ordinal: int, properties: Mapping[str, str]) -> bool:
