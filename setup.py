@@ -1,8 +1,9 @@
 """Builds the Cython kernels; everything else about the package is in pyproject.toml.
 
 Wheels are built against CPython's limited API, so that one wheel (`cp311-abi3`) serves Python 3.11 and every newer
-version; it is as fast as a build for one version. Builds in place (`pip install -e .`, `build_ext --inplace`) and
-builds for free-threaded Python, which has no limited API, serve the interpreter that builds them.
+version; benchmarks/README.md has what that costs (next to nothing). Builds in place (`pip install -e .`,
+`build_ext --inplace`) and builds for free-threaded Python, which has no limited API, serve the interpreter that builds
+them.
 
 DELTASKIP_DEBUG=1 turns bounds, overflow and None checks on in every kernel (slow; for tests and bug hunts).
 """

@@ -88,6 +88,14 @@ def test_the_quick_start_runs_and_gives_what_it_shows(
     assert blocks and shown >= 2
 
 
+def test_internals_describe_every_package() -> None:
+    text = (PAGES / "internals.md").read_text(encoding="utf-8")
+    rows = "".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
+    packages = {path.stem for path in (ROOT / "deltaskip").iterdir() if path.suffix in ("", ".py")}
+    packages = {name for name in packages if not name.startswith("__")}
+    assert packages == set(re.findall(r"`(\w+)`", rows))
+
+
 def test_soundness_names_modules_and_tests_that_exist() -> None:
     text = (PAGES / "soundness.md").read_text(encoding="utf-8")
     modules = set(re.findall(r"`(deltaskip/[\w/]+\.py)`", text))
