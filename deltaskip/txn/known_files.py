@@ -53,8 +53,8 @@ def known_files(base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] 
         ids, versions = found["base_row_id"].to_pylist(), found["default_row_commit_version"].to_pylist()
         rows = map(Known, dv_ids(vectors).to_pylist(), deleted, ids, versions)
         known.update(zip(paths.filter(there).to_pylist(), rows, strict=True))
-    asked = set(wanted)
-    return {key: each for key, each in known.items() if key in asked or each.dv_id is not None}
+    required = set(wanted)
+    return {key: each for key, each in known.items() if key in required or each.dv_id is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,8 +186,8 @@ def _known(intent: Intent) -> Mapping[str, Known]:
         for key, add in intent.adds.items()
         if add.data_change and add.deletion_vector is None and key not in intent.removes and is_uri(add.path)
     }
-    asked = (*intent.removes, *(key for key in intent.adds if key not in new))
-    wanted = dict.fromkeys(key for key in asked if key not in intent.unchanged)
+    looked_up = (*intent.removes, *(key for key in intent.adds if key not in new))
+    wanted = dict.fromkeys(key for key in looked_up if key not in intent.unchanged)
     return {**intent.unchanged, **known_files(intent.base, wanted, new)}
 
 

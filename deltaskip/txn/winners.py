@@ -71,11 +71,12 @@ class Winners:
         blind_appends: whether to include the adds of commits whose commitInfo marks them as blind appends.
         """
         actions = self.commits.actions
-        brings = pc.and_(pc.invert(actions["is_remove"]), pc.fill_null(actions["data_change"], TRUE))
+        adds_rows = pc.and_(pc.invert(actions["is_remove"]), pc.fill_null(actions["data_change"], TRUE))
         if not blind_appends:
             blind = [i for i, info in enumerate(self.infos) if info is not None and _is_blind(info)]
-            brings = pc.and_(brings, pc.invert(pc.is_in(actions["commit"], value_set=arrow_array(blind, pa.int32()))))
-        adds = actions.filter(brings)
+            is_blind = pc.is_in(actions["commit"], value_set=arrow_array(blind, pa.int32()))
+            adds_rows = pc.and_(adds_rows, pc.invert(is_blind))
+        adds = actions.filter(adds_rows)
         return Snapshot.of_adds(self.base, adds, self.commits.files) if len(adds) else None
 
 

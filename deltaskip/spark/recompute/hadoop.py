@@ -59,26 +59,26 @@ def rows_by_way_of_spark(
     Raises what FileReader.facts and read_deletion_vectors raise, and UnsupportedFeature for a file that Spark skips.
     """
     deleted = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
-    asked = [_Asked(file.number, file.location, file.size, rows) for file, rows in zip(files, deleted, strict=True)]
+    remaining = [_File(file.number, file.location, file.size, rows) for file, rows in zip(files, deleted, strict=True)]
     rows: list[Any] = []
     if request.mode != "scan":
-        rows, rest = _from_footers(snapshot.storage, asked[:_FIRST_FOOTERS], request)
+        rows, rest = _from_footers(snapshot.storage, remaining[:_FIRST_FOOTERS], request)
         # If none of these footers proves everything, the others are not worth reading.
-        others, asked = asked[_FIRST_FOOTERS:], rest
+        others, remaining = remaining[_FIRST_FOOTERS:], rest
         if rows or not rest:
             more, others = _from_footers(snapshot.storage, others, request)
             rows += more
-        asked += others
-    for each in asked:
+        remaining += others
+    for each in remaining:
         if each.is_large:
             storage = storage_for(each.location, near=snapshot.storage)
             rows.append(_row(FileReader(request), storage, each, request))
-    asked = [each for each in asked if not each.is_large]
-    return rows + _from_bytes(spark, snapshot.table_root, asked, request) if asked else rows
+    remaining = [each for each in remaining if not each.is_large]
+    return rows + _from_bytes(spark, snapshot.table_root, remaining, request) if remaining else rows
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _File:
     """A file with its number in the job and its deleted rows."""
 
     number: int
@@ -95,12 +95,12 @@ class _Asked:
         return spark_path(uri_of(self.location))
 
 
-def _row(reader: FileReader, storage: Any, asked: _Asked, request: StatisticsRequest) -> StatisticsRow:
-    facts = reader.facts(storage, asked.location, size=asked.size, deleted=asked.deleted)
-    return StatisticsRow(asked.number, facts.num_records, stats_json(facts, request), facts.scanned)
+def _row(reader: FileReader, storage: Any, file: _File, request: StatisticsRequest) -> StatisticsRow:
+    facts = reader.facts(storage, file.location, size=file.size, deleted=file.deleted)
+    return StatisticsRow(file.number, facts.num_records, stats_json(facts, request), facts.scanned)
 
 
-class _ValuesAsked(Exception):
+class _ValuesNeeded(Exception):
     """The footer of a file does not prove everything."""
 
 
@@ -112,15 +112,15 @@ class _FooterStorage:
         self.size = storage.size
 
     def open_input(self, path: str) -> pa.NativeFile:
-        raise _ValuesAsked(path)
+        raise _ValuesNeeded(path)
 
 
 def _from_footers(
-    storage: Storage, asked: Sequence[_Asked], request: StatisticsRequest
-) -> tuple[list[Any], list[_Asked]]:
+    storage: Storage, files: Sequence[_File], request: StatisticsRequest
+) -> tuple[list[Any], list[_File]]:
     """Result rows of the files whose footers prove everything, and the other files."""
 
-    def read(share: Sequence[_Asked]) -> list[StatisticsRow | None]:
+    def read(share: Sequence[_File]) -> list[StatisticsRow | None]:
         reader = FileReader(request)
         rows: list[StatisticsRow | None] = []
         near = storage
@@ -128,13 +128,13 @@ def _from_footers(
             near = storage_for(each.location, near=near)
             try:
                 rows.append(_row(reader, _FooterStorage(near), each, request))
-            except _ValuesAsked:
+            except _ValuesNeeded:
                 rows.append(None)
         return rows
 
-    shares = [asked[i::_FOOTER_THREADS] for i in range(min(_FOOTER_THREADS, len(asked)))]
+    shares = [files[i::_FOOTER_THREADS] for i in range(min(_FOOTER_THREADS, len(files)))]
     rows: list[Any] = []
-    rest: list[_Asked] = []
+    rest: list[_File] = []
     with ThreadPoolExecutor(max(1, len(shares))) as pool:
         for share, found in zip(shares, pool.map(read, shares), strict=True):
             rows += [row for row in found if row is not None]
@@ -142,8 +142,8 @@ def _from_footers(
     return rows, rest
 
 
-def _from_bytes(spark: SparkSession, table_root: str, asked: Sequence[_Asked], request: StatisticsRequest) -> list[Any]:
-    by_path = {each.spark_path: each for each in asked}
+def _from_bytes(spark: SparkSession, table_root: str, files: Sequence[_File], request: StatisticsRequest) -> list[Any]:
+    by_path = {each.spark_path: each for each in files}
     check_not_hidden(by_path, table_root)
     paths = list(by_path)
     runner = contents_runner({path: (each.number, each.deleted) for path, each in by_path.items()}, request)

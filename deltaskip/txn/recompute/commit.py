@@ -60,16 +60,16 @@ def commit_statistics(
     """
     done = Recomputed()
     wanted = sorted(set(identifiers))
-    meanwhile = _Meanwhile(snapshot, done)
+    others = _OtherWriters(snapshot, done)
     for result in results:
-        _commit(meanwhile, result, wanted, begin, done)
+        _commit(others, result, wanted, begin, done)
         done.rows += pc.sum(result["num_records"]).as_py() or 0
         done.bytes += pc.sum(result["size"]).as_py() or 0
         progress(done)
     return done
 
 
-class _Meanwhile:
+class _OtherWriters:
     """Files that other writers have changed since the recomputation began.
 
     Only the commits since then are read: a table may have so many files that reading all of them for each batch would
@@ -95,12 +95,12 @@ class _Meanwhile:
         return latest
 
 
-def _commit(meanwhile: _Meanwhile, result: pa.Table, identifiers: list[str], begin: Begin, done: Recomputed) -> None:
-    schema = meanwhile.snapshot.metadata.schema_string
+def _commit(others: _OtherWriters, result: pa.Table, identifiers: list[str], begin: Begin, done: Recomputed) -> None:
+    schema = others.snapshot.metadata.schema_string
     for attempt in range(_STATE_ATTEMPTS):
-        snapshot = meanwhile.refresh()
+        snapshot = others.refresh()
         transaction = begin(snapshot)
-        added, unchanged, gone = _put(transaction, meanwhile.touched, result)
+        added, unchanged, gone = _put(transaction, others.touched, result)
         if added:
             announce(transaction, identifiers)
         try:
