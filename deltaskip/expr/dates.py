@@ -24,6 +24,7 @@ __all__ = [
     "TIME_FIELDS",
     "add_days",
     "add_months",
+    "checked_micros",
     "date_field",
     "formatted",
     "last_day",
@@ -119,6 +120,13 @@ def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
         return kept if local_of(kept, zone) == truncated else instant_of(truncated, zone)
     days = truncated_date(local // MICROS_PER_DAY, name)
     return None if days is None else instant_of(days * MICROS_PER_DAY, zone)
+
+
+def checked_micros(micros: int | None) -> int | None:
+    """Return `micros` if a timestamp can hold it. Raises EvaluationError otherwise: Spark raises too, or wraps around."""
+    if micros is not None and not -(2**63) <= micros < 2**63:
+        raise EvaluationError("The timestamp is out of range.")
+    return micros
 
 
 def last_day(days: int) -> int:

@@ -338,7 +338,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "trunc": Function(_takes(DATE, DATE, STRING), lambda args, call, zone: dates.truncated_date(args[0], args[1])),
     "date_trunc": Function(
         _takes(TIMESTAMP, STRING, TIMESTAMP),
-        lambda args, call, zone: dates.truncated_timestamp(args[0], args[1], zone),
+        lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
     ),
     "date_format": Function(
         _takes(STRING, TIMESTAMP, STRING),

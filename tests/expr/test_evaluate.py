@@ -154,6 +154,13 @@ def test_local_times_of_columns_near_a_change_of_clocks_are_left_undecided(
     assert evaluate(bind(parse_sql(text), SCHEMA), row) in (True, False)
 
 
+def test_a_truncated_time_below_the_first_timestamp_raises() -> None:
+    node = bind_expression(parse_sql("date_trunc('day', t)"), StructType((StructField("t", TIMESTAMP),)))
+    assert evaluate(node, {("t",): 2**63 - 1}, "UTC") == 9_223_372_022_400_000_000
+    with pytest.raises(EvaluationError, match="out of range"):
+        evaluate(node, {("t",): -(2**63)}, "UTC")
+
+
 def test_constants_near_a_change_of_clocks_are_folded() -> None:
     bound = bind(parse_sql("ts >= DATE'2024-03-31'"), SCHEMA, time_zone="Europe/Berlin")
     assert isinstance(bound, Compare)

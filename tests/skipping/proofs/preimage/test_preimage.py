@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
@@ -29,7 +30,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.skipping.proofs.preimage.preimage import preimage
-from deltaskip.skipping.proofs.preimage.value_sets import holds, ordinal_of, satisfying
+from deltaskip.skipping.proofs.preimage.value_sets import domain_of, holds, ordinal_of, satisfying
 from tests.builder import TableBuilder, add, bounds
 from tests.skipping.random_predicates import random_function
 from tests.skipping.random_tables import TYPES, random_value
@@ -192,7 +193,27 @@ def test_zones_with_clock_changes_prune_too(five: ds.DeltaTable, zone: str, wher
 
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 48))
+@example(5_628_764_779_447)
 def test_a_value_with_a_wanted_result_is_in_the_preimage(seed: int) -> None:
+    _preimages_of_random_results(seed)
+
+
+def test_most_preimages_are_known_and_narrower_than_the_type() -> None:
+    """A preimage that is unknown, or all of its type, passes the property and prunes nothing. The sample is fixed."""
+    found = Counter(outcome for seed in range(1000) for outcome in _preimages_of_random_results(seed))
+    asked = Counter[DataType]()
+    for (type_, _), count in found.items():
+        asked[type_] += count
+    narrow = {type_: found[type_, "narrow"] / count for type_, count in asked.items() if domain_of(type_) is not None}
+    known = 1 - sum(count for (_, outcome), count in found.items() if outcome == "unknown") / asked.total()
+    assert len(narrow) == len(TYPES) - 1
+    assert known > 0.6
+    assert sum(count for (_, outcome), count in found.items() if outcome == "narrow") > 0.55 * asked.total()
+    assert {type_: share for type_, share in narrow.items() if share < (0.25 if type_ == STRING else 0.4)} == {}
+
+
+def _preimages_of_random_results(seed: int) -> list[tuple[DataType, str]]:
+    """Check the preimages of random comparisons: for each, the column's type, and unknown, whole (type) or narrow."""
     rng = random.Random(seed)
     type_, zone = rng.choice(TYPES), rng.choice(["UTC", "America/New_York", "+05:30"])
     schema = StructType((StructField("c", type_),))
@@ -210,16 +231,21 @@ def test_a_value_with_a_wanted_result_is_in_the_preimage(seed: int) -> None:
     result = type_of(bound)
     assert result is not None
     results = [(value, _value(bound, value, zone)) for value in [*values, None]]
+    outcomes = []
     for _, wanted in results:
         op = rng.choice(["=", "!=", "<", "<=", ">", ">="])
         target = None if wanted is None else satisfying(result, op, wanted)
-        found = None if target is None else preimage(bound, target, zone)
-        if found is None or target is None:
+        if target is None:
             continue
-        for value, given_ in results:
+        found = preimage(bound, target, zone)
+        domain = domain_of(type_)
+        whole = found is not None and domain is not None and found[1].spans == domain.all and not found[1].cycles
+        outcomes.append((type_, "unknown" if found is None else "whole" if whole else "narrow"))
+        for value, given_ in results if found is not None else ():
             if given_ is not None and holds(target, ordinal_of(result, given_)):
                 inside = found[1].null if value is None else holds(found[1], ordinal_of(type_, value))
                 assert inside, f"seed {seed}: {bound} of {value!r} is {given_!r} {op} {wanted!r} in {zone}"
+    return outcomes
 
 
 def _constant(rng: random.Random, type_: DataType) -> Literal:
