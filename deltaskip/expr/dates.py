@@ -123,7 +123,7 @@ def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
 
 
 def checked_micros(micros: int | None) -> int | None:
-    """Return `micros` if a timestamp can hold it. Raises EvaluationError otherwise: Spark raises too, or wraps around."""
+    """Return `micros` if a timestamp can hold it; else raise EvaluationError: Spark raises too, or wraps around."""
     if micros is not None and not -(2**63) <= micros < 2**63:
         raise EvaluationError("The timestamp is out of range.")
     return micros
