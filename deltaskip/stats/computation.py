@@ -1,16 +1,18 @@
-"""Statistics of Parquet files, for those who write data files themselves; `deltaskip.stats.compute`."""
+"""Statistics of Parquet files, for writers of data files: `deltaskip.stats.compute`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from deltaskip import arguments
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
-from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.deprecations import warn_renamed
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.json import parse_schema
@@ -44,7 +46,8 @@ def compute(
     files: Sequence[str | os.PathLike[str]],
     schema: StructType | pa.Schema | str,
     *,
-    collations: Collations | Sequence[str] = (),
+    collations: Collations | None = None,
+    collation_versions: Sequence[str] | None = None,
     mode: Mode = "auto",
     deletion_vectors: Sequence[pa.Int64Array | None] | None = None,
     partition_columns: Sequence[str] = (),
@@ -55,41 +58,67 @@ def compute(
     kernel_spelling: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> pa.Table:
-    """The statistics of each data file as an `add` action holds them: RESULT_SCHEMA, a row a file, in their order.
+    """Compute the statistics of data files, as the `add` actions of their commits hold them.
 
-    files: paths or URIs of Parquet files. schema: the table's, as a StructType, an Arrow schema or schemaString.
-    collations: for which columns to write collated bounds, and under which exact versions; a sequence of versions
-    ("77.1") stands for these versions of every collation that the schema declares. mode: "footer" leaves out what
-    footers do not prove, "scan" reads all values, "auto" reads those of the columns that a footer does not prove.
-    deletion_vectors: for each file the rows that are deleted, ascending from 0, or None; bounds and null counts are
-    those of the other rows, num_records counts all. properties: the table's, of which dataSkippingStatsColumns and
-    dataSkippingNumIndexedCols choose the columns; `columns` chooses in their place. tight_bounds: whether to write
-    `tightBounds`, which tables with deletion vectors have; None: where deletion_vectors are given, or the properties
-    enable them. kernel_spelling: write collated bounds a second time under the upper-case identifier that Delta Kernel
-    looks up.
+    Args:
+        files: Paths or URIs of Parquet files.
+        schema: Schema of the table: a StructType, an Arrow schema, or the schemaString of the table's metadata.
+        collations: Columns that get collated bounds, each with versioned identifiers, such as
+            `{"name": ["icu.UNICODE_CI.77.1"]}`.
+        collation_versions: Versions such as `["77.1"]`, for the collations that the schema declares. Specify either
+            `collations` or `collation_versions`.
+        mode: "footer" leaves out statistics that the footers do not prove, "scan" reads all values, and "auto" reads
+            the values of the columns for which a footer proves too little.
+        deletion_vectors: For each file the numbers of its deleted rows, ascending from 0, or None. Bounds and null
+            counts describe the other rows; `num_records` counts all rows.
+        partition_columns: Partition columns of the table, which have no statistics.
+        mapping_mode: Column mapping mode of the table: "none", "name" or "id".
+        properties: Properties of the table. `delta.dataSkippingStatsColumns` and
+            `delta.dataSkippingNumIndexedCols` choose the columns.
+        columns: Columns with statistics, in place of those that the properties choose.
+        tight_bounds: Whether to write `tightBounds`, which tables with deletion vectors have. None: if
+            `deletion_vectors` are given or the properties enable deletion vectors.
+        kernel_spelling: Also write collated bounds under the upper-case identifier that Delta Kernel reads.
+        storage_options: Options of the object store, as for DeltaTable.
 
-    # PROTOCOL, Per-file Statistics; COLLATIONS RFC, statsWithCollation
-    Raises DataFileMissing, StorageError for a file that is no Parquet file, SchemaError for columns that do not exist,
-    CollationUnavailable and InvalidCollation for collations that nothing here evaluates.
+    Returns:
+        A table with one row per file, in their order: `path` (as given), `num_records` (int64) and `stats` (JSON text).
+
+    Raises:
+        InvalidArgument, InvalidArgumentType: An argument is wrong.
+        DataFileMissing: A file does not exist.
+        StorageError: A file cannot be read, or is not a Parquet file.
+        SchemaError: A column does not exist, or a column with collated bounds is not a string.
+        InvalidCollation, CollationUnavailable: A collation is unknown, or no library here evaluates its version.
     """
+    # PROTOCOL, Per-file Statistics; COLLATIONS RFC, statsWithCollation
     # Planning reads statistics and must not load what computes them.
     from deltaskip.stats.file_facts import FileReader, stats_json
 
-    if deletion_vectors is not None and len(deletion_vectors) != len(files):
-        raise ValueError(f"There are {len(files)} files and {len(deletion_vectors)} deletion vectors.")
-    settings = properties or {}
+    paths = _paths(files)
+    vectors = _vectors(deletion_vectors, paths)
+    if collations is not None and collation_versions is not None:
+        raise InvalidArgument("Specify either collations or collation_versions, not both.")
+    if collations is not None and not isinstance(collations, Mapping):
+        warn_renamed("stats.compute(collations=[...])", "collation_versions=[...]")
+        collations, collation_versions = None, collations
+    versions = None if collation_versions is None else arguments.texts("collation_versions", collation_versions)
+    if mapping_mode not in ("none", "name", "id"):
+        raise InvalidArgument(f"mapping_mode must be none, name or id, not {mapping_mode!r}.")
+    options = arguments.storage_settings(storage_options)
+    settings = {} if properties is None else arguments.mapping("properties", properties)
     chosen = indexed_columns(
         _struct(schema),
-        partition_columns=partition_columns,
+        partition_columns=arguments.texts("partition_columns", partition_columns),
         mapping_mode=mapping_mode,
         properties=settings,
-        columns=columns,
+        columns=None if columns is None else arguments.texts("columns", columns),
     )
     if tight_bounds is None:
         tight_bounds = deletion_vectors is not None or TableProperties(settings).deletion_vectors
     request = statistics_request(
         chosen,
-        collations,
+        versions or () if collations is None else collations,
         mapping_mode=mapping_mode,
         mode=mode,
         tight_bounds=tight_bounds,
@@ -98,14 +127,12 @@ def compute(
     reader = FileReader(request)
     storage: Storage | None = None
     rows, texts = [], []
-    for i, file in enumerate(files):
-        location = parse_location(file)
-        storage = storage_for(location, storage_options, storage)
-        deleted = None if deletion_vectors is None else deletion_vectors[i]
+    for path, deleted in zip(paths, vectors, strict=True):
+        location = parse_location(path)
+        storage = storage_for(location, options, storage)
         facts = reader.facts(storage, location, deleted=deleted)
         rows.append(facts.num_records)
         texts.append(stats_json(facts, request))
-    paths = [os.fspath(file) for file in files]
     arrays = [arrow_array(paths, pa.string()), arrow_array(rows, pa.int64()), arrow_array(texts, pa.string())]
     return pa.Table.from_arrays(arrays, schema=RESULT_SCHEMA)
 
@@ -119,7 +146,10 @@ def statistics_request(
     tight_bounds: bool = False,
     kernel_spelling: bool = False,
 ) -> StatisticsRequest:
-    """The request for `columns`; collations as in compute. Raises as compute does for them, before any file is read."""
+    """Return the request for statistics of `columns`. Raises what compute raises for its arguments.
+
+    collations: as in compute, or versions that apply to every collation of the columns.
+    """
     if mode not in ("auto", "footer", "scan"):
         raise InvalidArgument(f"mode must be auto, footer or scan, not {mode!r}.")
     wanted = collations if isinstance(collations, Mapping) else _versions_of_declared(columns, collations)
@@ -138,7 +168,35 @@ def _struct(schema: StructType | pa.Schema | str) -> StructType:
         case pa.Schema():
             return from_arrow(schema)
         case _:
-            raise SchemaError(f"A schema must be a StructType, an Arrow schema or JSON, not {type(schema).__name__}.")
+            raise InvalidArgumentType.of("schema", "a StructType, an Arrow schema or a str", schema)
+
+
+def _paths(files: Sequence[str | os.PathLike[str]]) -> list[str]:
+    if isinstance(files, str | os.PathLike):
+        raise InvalidArgumentType(f"files must be a list of paths, not a {type(files).__name__}: use [{files!r}].")
+    if not isinstance(files, Iterable):
+        raise InvalidArgumentType.of("files", "a list of paths", files)
+    paths = [os.fspath(file) if isinstance(file, os.PathLike) else file for file in files]
+    return [arguments.instance("Each of files", path, str, "a path or URI (str or os.PathLike)") for path in paths]
+
+
+def _vectors(
+    deletion_vectors: Sequence[pa.Int64Array | None] | None, paths: Sequence[str]
+) -> Sequence[pa.Int64Array | None]:
+    if deletion_vectors is None:
+        return [None] * len(paths)
+    if not isinstance(deletion_vectors, Sequence):
+        raise InvalidArgumentType.of("deletion_vectors", "a list of Arrow arrays", deletion_vectors)
+    if len(deletion_vectors) != len(paths):
+        raise InvalidArgument(
+            f"deletion_vectors must have one element per file: {len(paths)}, not {len(deletion_vectors)}."
+        )
+    for vector in deletion_vectors:
+        if vector is not None and (not isinstance(vector, pa.Array) or vector.type != pa.int64()):
+            raise InvalidArgumentType.of("Each of deletion_vectors", "an int64 Arrow array or None", vector)
+        if vector is not None and vector.null_count:
+            raise InvalidArgument("Each of deletion_vectors must be without nulls.")
+    return deletion_vectors
 
 
 def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]) -> dict[str, list[str]]:
@@ -152,13 +210,14 @@ def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]
 
 
 def _by_column(columns: Sequence[StatColumn], wanted: Collations) -> tuple[tuple[str, ...], ...]:
-    """The canonical identifiers of each column's collated bounds. Raises SchemaError for a name that is no string's."""
+    """Canonical identifiers of each column's collated bounds. Raises SchemaError for a name of another column."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     paths = {tuple(map(fold_name, column.logical)): column for column in columns}
     for name, identifiers in wanted.items():
+        identifiers = arguments.texts(f"collations[{name!r}]", identifiers)
         names = parse_names(name, "A key of collations")
         column = paths.get(tuple(map(fold_name, names[0]))) if len(names) == 1 else None
         if column is None or column.type != STRING:
-            raise SchemaError(f"There is no string column {name} with statistics, so it can have no collated bounds.")
+            raise SchemaError(f"Collated bounds need a string column with statistics, and {name} is not one.")
         found[column.logical] = tuple(dict.fromkeys(str(registry.collation(i).id.canonical) for i in identifiers))
     return tuple(found.get(column.logical, ()) for column in columns)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.collations.registry import collation
-from deltaskip.errors import CollationUnavailable, SchemaError
+from deltaskip.errors import CollationUnavailable, InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.stats import compute
 from deltaskip.stats.truncate import COLLATED_LIMIT
@@ -60,8 +60,31 @@ def test_a_column_has_bounds_under_each_identifier_that_is_asked_for(tmp_path: P
 
 
 def test_versions_alone_stand_for_every_declared_collation(tmp_path: Path) -> None:
-    found = one(tmp_path, NAMES, ["77.1"])["statsWithCollation"]
+    found = one(tmp_path, NAMES, None, collation_versions=["77.1"])["statsWithCollation"]
     assert {key: set(value["minValues"]) for key, value in found.items()} == {CI: {"name"}, "icu.de.77.1": {"st"}}
+
+
+def test_versions_under_their_old_name_warn_and_work(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="use collation_versions") as caught:
+        found = one(tmp_path, NAMES, ["77.1"])
+    assert caught[0].filename == __file__
+    assert found == one(tmp_path, NAMES, None, collation_versions=["77.1"])
+
+
+@pytest.mark.parametrize(
+    ("collations", "versions", "error", "message"),
+    [
+        ({"name": [CI]}, ["77.1"], InvalidArgument, "either collations or collation_versions"),
+        ({"name": CI}, None, InvalidArgumentType, "must be a list of str, not a str"),
+        (None, "77.1", InvalidArgumentType, "must be a list of str, not a str"),
+        (None, [77], InvalidArgumentType, "must be a str, not int"),
+    ],
+)
+def test_collations_of_the_wrong_form_are_refused(
+    tmp_path: Path, collations: Any, versions: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        one(tmp_path, NAMES, collations, collation_versions=versions)
 
 
 def test_the_kernels_spelling_is_written_beside(tmp_path: Path) -> None:
@@ -99,7 +122,7 @@ def test_what_cannot_be_evaluated_or_is_no_string_is_refused(tmp_path: Path) -> 
     with pytest.raises(CollationUnavailable, match=r"needs ICU 12\.3"):
         one(tmp_path, NAMES, {"name": ["icu.UNICODE_CI.12.3"]})
     for column in ("id", "nope", "st"):
-        with pytest.raises(SchemaError, match="no string column"):
+        with pytest.raises(SchemaError, match="need a string column"):
             one(tmp_path, NAMES, {column: [CI]})
 
 

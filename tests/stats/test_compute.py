@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deltaskip.errors import DataFileMissing, SchemaError, StorageError
+from deltaskip.errors import DataFileMissing, InvalidArgument, InvalidArgumentType, StorageError
 from deltaskip.schema import arrow_schema, parse_schema, schema_to_json
 from deltaskip.schema.types import (
     BINARY,
@@ -205,7 +205,7 @@ def test_the_schema_may_be_json_arrow_or_a_struct(write: Callable[..., str]) -> 
     path = write(FLAT)
     struct = StructType((StructField("i", INTEGER), StructField("s", STRING), StructField("t", TIMESTAMP)))
     assert one(path, FLAT.schema) == one(path, struct) == one(path, schema_to_json(struct))
-    with pytest.raises(SchemaError, match="must be a StructType"):
+    with pytest.raises(InvalidArgumentType, match="schema must be a StructType"):
         compute([path], 5)  # type: ignore[arg-type]
 
 
@@ -417,8 +417,26 @@ def test_long_rows_are_read_in_short_batches(write: Callable[..., str]) -> None:
     assert found["minValues"] == {"s": "0" * 32} and found["nullCount"] == {"s": 0, "bin": 0}
 
 
-def test_an_unknown_mode_and_unlike_lengths_are_refused(write: Callable[..., str]) -> None:
-    with pytest.raises(ValueError, match="must be auto, footer or scan, not 'fast'"):
-        compute([write(FLAT)], FLAT.schema, mode="fast")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="1 files and 2 deletion vectors"):
-        compute([write(FLAT)], FLAT.schema, deletion_vectors=[None, None])
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"mode": "fast"}, InvalidArgument, "mode must be auto, footer or scan, not 'fast'"),
+        ({"mapping_mode": "names"}, InvalidArgument, "mapping_mode must be none, name or id, not 'names'"),
+        ({"files": "a.parquet"}, InvalidArgumentType, r"files must be a list of paths, not a str: use \['a.parquet'\]"),
+        ({"files": 5}, InvalidArgumentType, "files must be a list of paths, not int"),
+        ({"files": [5]}, InvalidArgumentType, "Each of files must be a path or URI"),
+        ({"columns": "i"}, InvalidArgumentType, "columns must be a list of str, not a str"),
+        ({"partition_columns": "i"}, InvalidArgumentType, "partition_columns must be a list of str, not a str"),
+        ({"properties": ["x"]}, InvalidArgumentType, "properties must be a mapping"),
+        ({"storage_options": {"key": 5}}, InvalidArgumentType, "must be a str, not int"),
+        ({"deletion_vectors": [None, None]}, InvalidArgument, "one element per file: 1, not 2"),
+        ({"deletion_vectors": [[0]]}, InvalidArgumentType, "must be an int64 Arrow array or None, not list"),
+        ({"deletion_vectors": [pa.array([0], pa.int32())]}, InvalidArgumentType, "must be an int64 Arrow array"),
+        ({"deletion_vectors": [pa.array([None], pa.int64())]}, InvalidArgument, "must be without nulls"),
+    ],
+)
+def test_a_wrong_argument_is_named(
+    write: Callable[..., str], wrong: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        compute(**{"files": [write(FLAT)], "schema": FLAT.schema, **wrong})
