@@ -37,7 +37,7 @@ from deltaskip.schema import (
     arrow_type,
     simple_string,
 )
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
     INSTANT_MIN,
@@ -123,8 +123,7 @@ def partition_column(
     Where `time_zone` is None, a timestamp column comes as struct<low: timestamp, high: timestamp>. Raises as
     parse_partition_value does.
     """
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+    values = one_chunk(values)
     if data_type == STRING:
         return values.cast(pa.string())
     encoded = values.dictionary_encode()

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.kernels.paths import all_plain, prefixed
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, one_chunk
 
 __all__ = [
     "absolute_uri",
@@ -91,19 +91,19 @@ def hadoop_path(table_root_uri: str, raw: str) -> str:
 
 def decode_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """decode_path of each of a string array's values."""
-    raw = _contiguous(raw)
+    raw = one_chunk(raw)
     return raw if all_plain(raw) else _changed(raw, pc.match_substring(raw, "%"), decode_path)
 
 
 def canonical_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """canonical_path of each of a string array's values."""
-    raw = _contiguous(raw)
+    raw = one_chunk(raw)
     return raw if all_plain(raw) else _changed(raw, pc.match_substring_regex(raw, _ODD), canonical_path)
 
 
 def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """absolute_uri of each of a string array's values."""
-    raw = _contiguous(raw)
+    raw = one_chunk(raw)
     if all_plain(raw):
         return prefixed(absolute_uri(table_root_uri, "x")[:-1].encode(), raw)
     plain = pc.match_substring_regex(raw, r"^[A-Za-z0-9_.=/\-]*$")
@@ -116,7 +116,7 @@ def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Ar
 
 def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """hadoop_path of each of a string array's values."""
-    raw = _contiguous(raw)
+    raw = one_chunk(raw)
     if all_plain(raw):
         return prefixed(hadoop_path(table_root_uri, "x")[:-1].encode(), raw)
     return arrow_array([hadoop_path(table_root_uri, path) for path in raw.to_pylist()], pa.string())
@@ -124,7 +124,7 @@ def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Arr
 
 def may_hold_globs(table_root_uri: str, raw: pa.Array) -> bool:
     """Whether some hadoop_path may hold a character of Hadoop's glob patterns; raw: the paths as logged."""
-    return _GLOB.search(hadoop_path(table_root_uri, "x")) is not None or not all_plain(_contiguous(raw))
+    return _GLOB.search(hadoop_path(table_root_uri, "x")) is not None or not all_plain(one_chunk(raw))
 
 
 def escape_globs(path: str) -> str:
@@ -170,9 +170,6 @@ def _normalized(path: str) -> str:
             kept.append(segment)
     return ("/" if path.startswith("/") else "") + "/".join(kept)
 
-
-def _contiguous(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return raw.combine_chunks() if isinstance(raw, pa.ChunkedArray) else raw
 
 
 def _changed(raw: pa.Array, mask: pa.Array, change: Callable[[str], str]) -> pa.Array:

@@ -76,9 +76,7 @@ def collation(identifier: str | CollationId) -> Collation:
         InvalidArgumentType: `identifier` is neither text nor a CollationId.
     """
     if not isinstance(identifier, str | CollationId):
-        raise InvalidArgumentType(
-            f"A collation identifier must be text such as 'icu.UNICODE_CI.77.1', not {type(identifier).__name__}."
-        )
+        raise InvalidArgumentType.of("identifier", "a str such as 'icu.UNICODE_CI.77.1'", identifier)
     wanted = CollationId.parse(identifier) if isinstance(identifier, str) else identifier
     provider = wanted.provider.lower()
     if provider not in _PROVIDERS or not wanted.provider.isascii():

@@ -1,7 +1,7 @@
-"""Between Python, numpy and Arrow, for short lists and flat columns.
+"""Conversions between Python, numpy and Arrow for short lists and flat columns.
 
-pyarrow looks for pandas at the first value that it converts itself (`pa.array`, `pa.scalar`, `to_numpy`), and where
-pandas is installed that costs the process 0.15 s and 45 MB: more than planning a table. These conversions do without.
+pyarrow imports pandas when it first converts a value itself (`pa.array`, `pa.scalar`, `to_numpy`). Where pandas is
+installed that costs the process 0.15 s and 45 MB, more than planning a table. These conversions do not import it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _OFFSETS = {pa.string(): np.int32, pa.binary(): np.int32, pa.large_string(): np.
 
 
 def arrow_array(values: np.ndarray[Any, Any] | Sequence[Any], type_: pa.DataType | None = None) -> pa.Array:
-    """The values as an Arrow array; a list may hold None for null.
+    """The values as an Arrow array. A list may contain None for null.
 
-    A numpy array of numbers is not copied, and needs no `type_`; a list does. Numbers, booleans, strings and bytes are
-    converted here, values of other types by pyarrow. Raises OverflowError for an integer that `type_` cannot hold.
+    A numpy array of numbers is not copied and does not need `type_`; a list does. Numbers, booleans, strings and bytes
+    are converted here, values of other types by pyarrow. Raises OverflowError for an integer outside of `type_`.
     """
     if isinstance(values, np.ndarray):
         made = _flat(values, None)
@@ -64,9 +64,9 @@ def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    """The values of an array of numbers or booleans without nulls; numbers are not copied and must not be changed.
+    """The values of an array of numbers or booleans without nulls. Numbers are not copied and must not be changed.
 
-    Raises ValueError where a value is null.
+    Raises ValueError if a value is null.
     """
     array = one_chunk(array)
     if array.null_count:
@@ -81,7 +81,7 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:
-    """A table of no rows."""
+    """A table without rows."""
     return pa.Table.from_batches([], schema)
 
 

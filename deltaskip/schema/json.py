@@ -25,6 +25,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
     UnknownType,
+    collation_name,
     declared_collation,
 )
 
@@ -209,7 +210,7 @@ def _simple(data_type: DataType, field: StructField | None, path: str) -> str:
     match data_type:
         case PrimitiveType("string"):
             identifier = declared_collation(field, path) if field else None
-            return f"string collate {_collation_name(identifier)}" if identifier else "string"
+            return f"string collate {collation_name(identifier)}" if identifier else "string"
         case PrimitiveType(name):
             return _SQL_NAMES.get(name, name)
         case DecimalType(precision, scale):
@@ -224,9 +225,3 @@ def _simple(data_type: DataType, field: StructField | None, path: str) -> str:
             return data_type.name
         case _:
             raise SchemaError(f"{type(data_type).__name__} has no SQL text.")
-
-
-def _collation_name(identifier: str) -> str:
-    # provider.name[.version]: only the name is part of Spark's text.
-    parts = identifier.split(".", 2)
-    return parts[1] if len(parts) > 1 else identifier

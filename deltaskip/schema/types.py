@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import html
 import json
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from deltaskip.errors import SchemaError
+from deltaskip.errors import InvalidArgumentType, SchemaError
 
 __all__ = [
     "BINARY",
@@ -39,12 +41,15 @@ __all__ = [
     "StructField",
     "StructType",
     "UnknownType",
+    "collation_name",
     "declared_collation",
     "nested_types",
 ]
 
 MAX_DECIMAL_PRECISION = 38
 COLLATIONS_KEY = "__COLLATIONS"
+_COMMENT_KEY = "comment"
+_COMMENT_WIDTH = 60
 
 _PRIMITIVE_NAMES = frozenset(
     (
@@ -66,6 +71,14 @@ _PRIMITIVE_NAMES = frozenset(
 )
 
 
+# Above the classes: the constants below are made while the module loads.
+def _require(value: object, kind: type, what: str) -> None:
+    """Raise InvalidArgumentType unless `value` is a `kind`."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        article = "an" if kind.__name__[0] in "aeiI" else "a"
+        raise InvalidArgumentType.of(what, f"{article} {kind.__name__}", value)
+
+
 class DataType:
     """Base of every type."""
 
@@ -74,11 +87,12 @@ class DataType:
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType(DataType):
-    """A type that its name says wholly; use the constants of this module."""
+    """A type without parameters. Use the constants of this module, such as LONG."""
 
     name: str
 
     def __post_init__(self) -> None:
+        _require(self.name, str, "The name of a PrimitiveType")
         if self.name not in _PRIMITIVE_NAMES:
             raise SchemaError(f"{self.name!r} is not a primitive type of the protocol; use UnknownType to keep it.")
 
@@ -103,12 +117,14 @@ PRIMITIVES: Mapping[str, PrimitiveType] = MappingProxyType({n: PrimitiveType(n) 
 
 @dataclass(frozen=True, slots=True)
 class DecimalType(DataType):
-    """An exact decimal with 1 to 38 digits, `scale` of them behind the point."""
+    """An exact decimal with 1 to 38 digits, `scale` of them after the decimal point."""
 
     precision: int
     scale: int
 
     def __post_init__(self) -> None:
+        _require(self.precision, int, "The precision of a DecimalType")
+        _require(self.scale, int, "The scale of a DecimalType")
         if not (1 <= self.precision <= MAX_DECIMAL_PRECISION and 0 <= self.scale <= self.precision):
             raise SchemaError(
                 f"decimal({self.precision},{self.scale}) is not a type of the protocol: the precision must be 1 to "
@@ -118,37 +134,44 @@ class DecimalType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class ArrayType(DataType):
-    """A list of `element`s."""
+    """An array of `element`s."""
 
     element: DataType
     contains_null: bool = True
 
+    def __post_init__(self) -> None:
+        _require(self.element, DataType, "The element of an ArrayType")
+
 
 @dataclass(frozen=True, slots=True)
 class MapType(DataType):
-    """A map; keys are never null."""
+    """A map. Keys are never null."""
 
     key: DataType
     value: DataType
     value_contains_null: bool = True
 
+    def __post_init__(self) -> None:
+        _require(self.key, DataType, "The key of a MapType")
+        _require(self.value, DataType, "The value of a MapType")
+
 
 @dataclass(frozen=True, slots=True)
 class UnknownType(DataType):
-    """A type that this package does not know (geometry, intervals …): `json` is its JSON text, kept and never read."""
+    """A type that this package does not support (geometry, intervals …). `json` is its JSON text, kept as it is."""
 
     json: str
 
     @property
     def name(self) -> str:
-        """What to call the type in a message."""
+        """The type's name in messages."""
         value = json.loads(self.json)
         return value if isinstance(value, str) else str(value.get("type", self.json))
 
 
 @dataclass(frozen=True, slots=True)
 class StructField:
-    """A column or nested field. `metadata` is the JSON object of the schema, untouched and read-only."""
+    """A column or nested field. `metadata` is the JSON object in the schema, unchanged and read-only."""
 
     name: str
     type: DataType
@@ -156,6 +179,9 @@ class StructField:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        _require(self.name, str, "The name of a StructField")
+        _require(self.type, DataType, "The type of a StructField")
+        _require(self.metadata, Mapping, "The metadata of a StructField")
         object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -163,19 +189,31 @@ class StructField:
         return StructField, (self.name, self.type, self.nullable, dict(self.metadata))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class StructType(DataType):
-    """An ordered list of fields: a nested struct or the schema of a table."""
+    """An ordered list of fields: a nested struct or the schema of a table.
+
+    Its `repr` is a tree like that of PySpark's `printSchema()`, with collations and comments.
+    """
 
     fields: tuple[StructField, ...] = ()
 
     def __post_init__(self) -> None:
+        _require(self.fields, Iterable, "The fields of a StructType")
         object.__setattr__(self, "fields", tuple(self.fields))
+        for each in self.fields:
+            _require(each, StructField, "Each field of a StructType")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the direct fields, in order."""
         return tuple(f.name for f in self.fields)
+
+    def __repr__(self) -> str:
+        return "\n".join(["root", *_struct_lines(self, " ")])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
 
 def nested_types(type_: DataType, into_structs: bool = True) -> Iterator[DataType]:
@@ -196,8 +234,8 @@ def nested_types(type_: DataType, into_structs: bool = True) -> Iterator[DataTyp
 def declared_collation(field: StructField, path: str) -> str | None:
     """The collation identifier that `field` declares for the string at `path`, as written, or None for binary order.
 
-    `path` starts with the field's own name and goes through `element`, `key` and `value`. Raises SchemaError where
-    the declaration is not an object of strings: reading it as binary order would prune wrongly.
+    `path` starts with the field's own name and continues with `element`, `key` and `value`. Raises SchemaError if the
+    declaration is not an object of strings: reading it as binary order would prune wrongly.
     """
     declared = field.metadata.get(COLLATIONS_KEY)
     if declared is None:
@@ -208,3 +246,63 @@ def declared_collation(field: StructField, path: str) -> str | None:
     if identifier is not None and not isinstance(identifier, str):
         raise SchemaError(f"The collation of {path!r} in {COLLATIONS_KEY} of field {field.name!r} is not a string.")
     return identifier
+
+
+def collation_name(identifier: str) -> str:
+    """The part of provider.name[.version] that Spark writes in a type's text: the name."""
+    parts = identifier.split(".", 2)
+    return parts[1] if len(parts) > 1 else identifier
+
+
+# Spark 4.1, StructType.treeString
+
+
+def _struct_lines(struct: StructType, indent: str) -> Iterator[str]:
+    for each in struct.fields:
+        comment = each.metadata.get(_COMMENT_KEY)
+        notes = [f"nullable = {_flag(each.nullable)}"]
+        if isinstance(comment, str) and comment:
+            notes.append(f"comment = {_printable(textwrap.shorten(comment, _COMMENT_WIDTH, placeholder=' …'))}")
+        yield f"{indent}|-- {_printable(each.name)}: {_tree_name(each.type, each, each.name)} ({', '.join(notes)})"
+        yield from _content_lines(each.type, each, each.name, f"{indent}|    ")
+
+
+def _content_lines(data_type: DataType, field: StructField, path: str, indent: str) -> Iterator[str]:
+    """Lines of a type's content. `field` is the nearest field, which declares the collation of the string at `path`."""
+    match data_type:
+        case StructType():
+            yield from _struct_lines(data_type, indent)
+        case ArrayType(element, contains_null):
+            inner = f"{path}.element"
+            yield f"{indent}|-- element: {_tree_name(element, field, inner)} (containsNull = {_flag(contains_null)})"
+            yield from _content_lines(element, field, inner, f"{indent}|    ")
+        case MapType(key, value, contains_null):
+            yield f"{indent}|-- key: {_tree_name(key, field, f'{path}.key')}"
+            yield from _content_lines(key, field, f"{path}.key", f"{indent}|    ")
+            name = _tree_name(value, field, f"{path}.value")
+            yield f"{indent}|-- value: {name} (valueContainsNull = {_flag(contains_null)})"
+            yield from _content_lines(value, field, f"{path}.value", f"{indent}|    ")
+
+
+def _tree_name(data_type: DataType, field: StructField, path: str) -> str:
+    match data_type:
+        case PrimitiveType("string"):
+            declared = field.metadata.get(COLLATIONS_KEY)
+            identifier = declared.get(path) if isinstance(declared, Mapping) else None
+            if not isinstance(identifier, str):
+                return "string"
+            return f"string collate {_printable(collation_name(identifier))}"
+        case DecimalType(precision, scale):
+            return f"decimal({precision},{scale})"
+        case PrimitiveType() | UnknownType():
+            return _printable(data_type.name)
+        case _:
+            return type(data_type).__name__.removesuffix("Type").lower()
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else repr(text)[1:-1]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, empty_table, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, empty_table, numpy_values, one_chunk
 
 _LONGS = st.integers(-(1 << 63), (1 << 63) - 1)
 _LISTS = st.one_of(
@@ -108,3 +108,12 @@ print("pandas" in sys.modules)
 def test_planning_does_not_load_pandas() -> None:
     done = subprocess.run([sys.executable, "-c", _PLAN], capture_output=True, text=True, check=False)
     assert done.stdout == "False\n", done.stderr
+
+
+@pytest.mark.parametrize("chunks", [[], [[1, None, 3]], [[1], [], [None, 3]]])
+def test_a_column_of_any_number_of_chunks_becomes_one_array(chunks: list[list[int | None]]) -> None:
+    column = pa.chunked_array(chunks, pa.int64())
+    made = one_chunk(column)
+    assert isinstance(made, pa.Int64Array)
+    assert made.to_pylist() == column.to_pylist()
+    assert one_chunk(made) is made
