@@ -27,6 +27,7 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
     MAX_DEPTH,
+    MIRRORED,
     And,
     Call,
     Case,
@@ -208,8 +209,7 @@ def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
     if op not in ("<", "<=", ">", ">="):
         return None
     if _is_decimal_literal(left) and type_of(right) in INTEGRAL_BITS:
-        mirrored = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}[op]
-        return _integer_beside_decimal(mirrored, right, left)
+        return _integer_beside_decimal(MIRRORED[op], right, left)
     if not (_is_decimal_literal(right) and type_of(left) in INTEGRAL_BITS):
         return None
     value = right.value if isinstance(right, Literal) else None

@@ -1,4 +1,4 @@
-"""Predicates in Python: `col("id") > 5`, `col("n.a").isin(1, 2) & ~col("s").like("k%")`."""
+"""Predicates as Python expressions: `col("id") > 5`, `col("n.a").isin(1, 2) & ~col("s").like("k%")`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import NoReturn
 
-from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -49,9 +49,13 @@ _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ColumnExpr:
-    """An expression that Python operators build; `node` is what it means.
+    """An expression over columns, built with Python operators and the methods below.
 
-    Comparisons give expressions, not booleans, so that an expression has no truth and no hash.
+    Comparison, arithmetic and the operators `&`, `|` and `~` return expressions. An expression therefore has no truth
+    value and no hash. Operands are expressions or constants; constants are converted as by `lit`.
+
+    Attributes:
+        node: The expression as a predicate node.
     """
 
     __hash__ = None  # type: ignore[assignment]
@@ -64,16 +68,16 @@ class ColumnExpr:
         return f"ColumnExpr({self.node!r})"
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(
-            "A predicate has no truth value in Python: use & | ~ instead of and, or, not, in parentheses, and "
+        raise InvalidArgumentType(
+            "A predicate has no truth value in Python: use & | ~ instead of and, or, not, with parentheses, and "
             "between() instead of chained comparisons."
         )
 
     def __contains__(self, item: object) -> NoReturn:
-        raise TypeError("Use isin(…) or like(…) instead of Python's in.")
+        raise InvalidArgumentType("A column expression does not support `in`: use isin(…) or like(…) instead.")
 
     def __iter__(self) -> NoReturn:
-        raise TypeError("A column expression cannot be iterated.")
+        raise InvalidArgumentType("A column expression is not iterable.")
 
     def __eq__(self, other: object) -> ColumnExpr:  # type: ignore[override]
         return self._compare("=", other)
@@ -142,45 +146,93 @@ class ColumnExpr:
         return _call("%", other, self)
 
     def isin(self, *values: object) -> ColumnExpr:
-        """`IN (values)`; one list, tuple or set may be given instead of single values."""
+        """Return `self IN (values)`.
+
+        Args:
+            values: The values, or one list, tuple or set of them.
+        """
         listed = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set | frozenset) else values
         return ColumnExpr(In(self.node, tuple(to_node(value) for value in _iterable(listed))))
 
     def between(self, lower: object, upper: object) -> ColumnExpr:
-        """`BETWEEN lower AND upper`, both included."""
+        """Return `self BETWEEN lower AND upper`.
+
+        Args:
+            lower: The lower bound, inclusive.
+            upper: The upper bound, inclusive.
+        """
         low, high = to_node(lower), to_node(upper)
         return ColumnExpr(And((Compare(">=", self.node, low), Compare("<=", self.node, high))))
 
     def is_null(self) -> ColumnExpr:
-        """`IS NULL`."""
+        """Return `self IS NULL`."""
         return ColumnExpr(IsNull(self.node))
 
     def is_not_null(self) -> ColumnExpr:
-        """`IS NOT NULL`."""
+        """Return `self IS NOT NULL`."""
         return ColumnExpr(Not(IsNull(self.node)))
 
     def like(self, pattern: object, escape: str = "\\") -> ColumnExpr:
-        """`LIKE pattern ESCAPE escape`."""
+        """Return `self LIKE pattern ESCAPE escape`.
+
+        Args:
+            pattern: The pattern: `%` matches any characters, `_` one character.
+            escape: The escape character.
+
+        Raises:
+            PredicateError: `escape` is not one character.
+        """
         return ColumnExpr(Like(self.node, to_node(pattern), _one_character(escape)))
 
     def ilike(self, pattern: object, escape: str = "\\") -> ColumnExpr:
-        """`ILIKE pattern ESCAPE escape`."""
+        """Return `self ILIKE pattern ESCAPE escape`: LIKE without regard to letter case.
+
+        Args:
+            pattern: The pattern: `%` matches any characters, `_` one character.
+            escape: The escape character.
+
+        Raises:
+            PredicateError: `escape` is not one character.
+        """
         return ColumnExpr(Like(self.node, to_node(pattern), _one_character(escape), True))
 
     def startswith(self, prefix: object) -> ColumnExpr:
-        """`startswith(self, prefix)`."""
+        """Return `startswith(self, prefix)`.
+
+        Args:
+            prefix: The prefix, a string or an expression.
+        """
         return ColumnExpr(StartsWith(self.node, to_node(prefix)))
 
     def eq_null_safe(self, other: object) -> ColumnExpr:
-        """`<=>`: like `=`, and TRUE where both are NULL."""
+        """Return `self <=> other`: equality that is TRUE if both operands are NULL, and never NULL.
+
+        Args:
+            other: The value to compare with.
+        """
         return self._compare("<=>", other)
 
     def cast(self, type_: DataType | str) -> ColumnExpr:
-        """`CAST(self AS type_)`, the type as a DataType or as Spark SQL names it."""
+        """Return `CAST(self AS type_)`.
+
+        Args:
+            type_: A DataType, or the type's name in Spark SQL, such as "bigint" or "decimal(10,2)".
+
+        Raises:
+            PredicateError: The name is not a primitive or decimal type.
+        """
+        if not isinstance(type_, DataType | str):
+            raise InvalidArgumentType.of("type_", "a DataType or a str such as 'bigint'", type_)
         return ColumnExpr(Cast(self.node, type_ if isinstance(type_, DataType) else type_named(type_)))
 
     def collate(self, collation: str) -> ColumnExpr:
-        """`COLLATE collation`."""
+        """Return `self COLLATE collation`: the same string, compared under another collation.
+
+        Args:
+            collation: The collation's name as in Spark SQL, such as "UNICODE_CI".
+        """
+        if not isinstance(collation, str):
+            raise InvalidArgumentType.of("collation", "a str such as 'UNICODE_CI'", collation)
         return ColumnExpr(Collate(self.node, collation))
 
     def _compare(self, op: str, other: object) -> ColumnExpr:
@@ -191,31 +243,47 @@ class ColumnExpr:
 
 
 def col(name: str) -> ColumnExpr:
-    """The column `name`: dots go into structs, backquotes keep a name with dots together."""
+    """Return an expression for a column of the table.
+
+    Args:
+        name: The column's name. Dots separate the fields of structs; backquotes enclose a name that contains dots, as
+            in "`a.b`.c".
+
+    Raises:
+        PredicateError: The text is not a column name.
+        InvalidArgumentType: `name` is not a str.
+    """
+    if not isinstance(name, str):
+        raise InvalidArgumentType.of("name", "a str", name)
     parts: list[str] = []
     at = 0
     while at < len(name):
         match = _PART.match(name, at)
         if match is None or (match.end() < len(name) and name[match.end()] != "."):
-            raise PredicateError(f"{name!r} is no column name; put names with special characters in backquotes.")
+            raise PredicateError(f"{name!r} is not a column name: enclose names with special characters in backquotes.")
         parts.append(match.group(2) or match.group(1).replace("``", "`"))
         at = match.end() + 1
     if not parts or at == len(name):
-        raise PredicateError(f"{name!r} is no column name; put names with special characters in backquotes.")
+        raise PredicateError(f"{name!r} is not a column name: enclose names with special characters in backquotes.")
     return ColumnExpr(Column(tuple(parts)))
 
 
 def lit(value: object) -> ColumnExpr:
-    """A constant, typed as PySpark types it.
+    """Return a constant with the type that PySpark gives it.
 
-    int: int, else bigint, else decimal; float: double; datetime with a zone: timestamp; datetime without: timestamp
-    too, in the session's time zone; None: a NULL of any type.
+    Args:
+        value: None (NULL of any type), bool, int (int, bigint or decimal by its size), float (double), str, bytes,
+            Decimal, date or datetime. A datetime is a timestamp; one without a time zone is in the session's time zone.
+
+    Raises:
+        PredicateError: A Decimal is not finite or has more than 38 digits.
+        InvalidArgumentType: A value of another type.
     """
     return ColumnExpr(_literal(value))
 
 
 def to_node(value: object) -> Node:
-    """The node of a ColumnExpr, a node, or a constant."""
+    """Return the predicate node of a ColumnExpr, of a node itself, or of a constant as `lit` converts it."""
     if isinstance(value, ColumnExpr):
         return value.node
     return value if isinstance(value, Node) else _literal(value)
@@ -243,10 +311,8 @@ def _literal(value: object) -> Node:
             return _timestamp(value)
         case date():
             return Literal((value - date(1970, 1, 1)).days, DATE)
-    raise TypeError(
-        f"{value!r} of type {type(value).__name__} is no literal: use None, bool, int, float, str, bytes, Decimal, "
-        "date or datetime."
-    )
+    expected = "None, a bool, int, float, str, bytes, Decimal, date or datetime"
+    raise InvalidArgumentType.of("A literal in a predicate", expected, value)
 
 
 def _integer(value: int) -> Literal:
@@ -257,20 +323,20 @@ def _integer(value: int) -> Literal:
 
 def _decimal(value: Decimal) -> Literal:
     if not value.is_finite():
-        raise PredicateError(f"{value} is no decimal of Spark SQL; use a float.")
+        raise PredicateError(f"{value} is not a decimal in Spark SQL: use a float.")
     _, digits, exponent = value.as_tuple()
     scale = max(0, -int(exponent))
     try:
         type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
     except SchemaError as error:
-        raise PredicateError(f"{value} has more digits than a decimal of Spark SQL holds.") from error
+        raise PredicateError(f"{value} has more than the 38 digits of a decimal in Spark SQL.") from error
     return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
 
 
 def _timestamp(value: datetime) -> Node:
     if value.tzinfo is not None:
         return Literal(_micros(value - _EPOCH_UTC), TIMESTAMP)
-    # Which instant it is depends on the session's zone, which `bind` knows.
+    # The instant depends on the session's time zone, which `bind` receives.
     return Cast(Literal(format_timestamp(_micros(value - _EPOCH)), STRING), TIMESTAMP)
 
 
@@ -283,7 +349,7 @@ def _call(name: str, *args: object) -> ColumnExpr:
 
 
 def _flat(kind: type[And] | type[Or], *legs: Node) -> tuple[Node, ...]:
-    """Operands of a chain of & or |, on one level however long the chain is."""
+    """Operands of a chain of & or |, flattened, so that a long chain is not a deep tree."""
     return tuple(n for leg in legs for n in (leg.children if isinstance(leg, kind) else (leg,)))
 
 
@@ -292,6 +358,8 @@ def _iterable(values: object) -> Iterable[object]:
 
 
 def _one_character(escape: str) -> str:
+    if not isinstance(escape, str):
+        raise InvalidArgumentType.of("escape", "a str of one character", escape)
     if len(escape) != 1:
-        raise PredicateError(f"The escape of LIKE is one character, not {escape!r}.")
+        raise PredicateError(f"The escape character of LIKE must be one character, not {escape!r}.")
     return escape

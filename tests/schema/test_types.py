@@ -89,7 +89,7 @@ def test_nested_types_are_found_at_every_depth():
     ],
 )
 def test_arguments_of_the_wrong_type_are_refused(make):
-    with pytest.raises(InvalidArgumentType, match="must be an? [A-Za-z]+, not "):
+    with pytest.raises(InvalidArgumentType, match=r"must be an? [A-Za-z]+, not "):
         make()
 
 
