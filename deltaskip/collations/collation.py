@@ -1,4 +1,4 @@
-"""What every collation of an exact version can do, wherever its library comes from."""
+"""The interface of a collation of an exact version, independent of its library."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Collation"]
 
 
 class Collation(Protocol):
-    """The order of strings under one provider, name and version.
+    """A collation: the order of strings under one provider, name and version. `deltaskip.collation` returns one.
 
-    Arrays are Arrow string, large_string, string_view, binary, large_binary, binary_view or dictionaries of them; bytes
-    that are not UTF-8 are read as Spark reads them, each maximal invalid part as U+FFFD.
+    Arrays are Arrow string, large_string, string_view, binary, large_binary, binary_view or dictionaries of them. Bytes
+    that are not UTF-8 are read as in Spark: each maximal invalid part counts as U+FFFD.
     """
 
     @property
@@ -26,36 +26,97 @@ class Collation(Protocol):
 
     @property
     def source(self) -> str:
-        """Where the order comes from: "built in", or the path of a library."""
+        """Origin of the order: "built in", or the path of the ICU library."""
 
     @property
     def exact_keys(self) -> bool:
-        """Whether `sort_keys` order every pair of strings as Spark's comparator does."""
+        """Whether `sort_keys` orders every pair of strings as Spark's comparator does."""
 
     def sort_keys(self, array: pa.Array) -> pa.Array:
-        """A binary or large_binary array of as many keys, whose unsigned byte order is the collation; nulls stay."""
+        """Return the sort key of each value; the unsigned byte order of the keys is the collation.
+
+        Args:
+            array: Strings or binary.
+
+        Returns:
+            A binary or large_binary array of the same length. Nulls stay null. Keys of different versions must not be
+            compared with each other.
+
+        Raises:
+            InvalidArgumentType: The array contains neither strings nor binary.
+        """
 
     def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
-        """-1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null."""
+        """Compare each value with a literal.
+
+        Args:
+            array: Strings or binary.
+            literal: The value to compare with.
+
+        Returns:
+            -1, 0 or 1 for each value below, equal to or above `literal`. Nulls stay null.
+
+        Raises:
+            InvalidArgumentType: The array contains neither strings nor binary.
+        """
 
     def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
-        """A least and a greatest value that are in the array, as its type gives them; None without any. Nulls do not
-        count."""
+        """Return a least and a greatest value of the array.
+
+        Args:
+            array: Strings or binary. Nulls are ignored.
+
+        Returns:
+            Two values in the array's type; bytes for a string that is not UTF-8; None if the array contains no value.
+
+        Raises:
+            InvalidArgumentType: The array contains neither strings nor binary.
+        """
 
     def key(self, value: str | bytes) -> bytes:
-        """The sort key of one value."""
+        """Return the sort key of one value.
+
+        Args:
+            value: The string, or its bytes.
+        """
 
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
-        """What the key of every value that starts with `prefix` begins with; None where nothing is certain."""
+        """Return the prefix of the sort key of every value that starts with `prefix`; None if none is certain.
+
+        Args:
+            prefix: The prefix of the values.
+        """
 
     def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
-        """The lane of rows for which some value within min and max may start with `prefix`; a missing bound keeps."""
+        """Return the keep mask of rows for which a value between min and max may start with `prefix`.
+
+        Args:
+            mins: Minima, or a column of their sort keys. A missing bound keeps the row.
+            maxs: Maxima, or a column of their sort keys, of the same length.
+            prefix: The prefix.
+        """
 
     def trusts(self, text: str | bytes) -> bool:
-        """Whether Spark orders `text` among other values that are trusted just as this does."""
+        """Whether Spark orders this value among other trusted values exactly as this collation does.
+
+        Args:
+            text: The value.
+        """
 
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
-        """The same for each value; a null is trusted."""
+        """Return `trusts` for each value.
+
+        Args:
+            array: Strings or binary. A null is trusted.
+        """
 
     def compare_values(self, left: str | bytes, right: str | bytes) -> int:
-        """-1, 0 or 1 as `left` is below, equal to or above `right`."""
+        """Compare two values.
+
+        Args:
+            left: The left operand.
+            right: The right operand.
+
+        Returns:
+            -1, 0 or 1 for `left` below, equal to or above `right`.
+        """

@@ -1,4 +1,4 @@
-"""Collations of ICU, each by one library of one exact version.
+"""Collations of ICU, each evaluated by one library of one exact version.
 
 # Spark 4.1, CollationFactory: bytes that are not UTF-8 count as U+FFFD, one for each maximal ill-formed part; RTRIM
 removes U+0020, no other space, from the end of both operands before anything else.
@@ -24,7 +24,7 @@ from deltaskip.kernels.lane import Lane
 
 __all__ = ["IcuCollation", "icu_collation"]
 
-# Bytes that no weight has.
+# Bytes that do not occur in weights.
 _KEY_END, _LEVEL_END = b"\x00", b"\x01"
 _SHARP_S = "ß"
 _SAMPLE = (*map(chr, range(0x20, 0x7F)), *"àÆßøαωабяאבابकกあア一三가\U00020000")
@@ -32,10 +32,10 @@ _SAMPLE = (*map(chr, range(0x20, 0x7F)), *"àÆßøαωабяאבابकกあ�
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IcuCollation:
-    """One order of one ICU library; a deltaskip.collations.collation.Collation. Any number of threads may use it.
+    """A collation of one ICU library; implements deltaskip.collations.collation.Collation. Thread-safe.
 
-    exact_keys: False for case-sensitive collations without accents (`*_AI`), where Spark's comparator (ICU4J's) and
-    every sort key disagree on strings with U+00DF: there only values that it `trusts` may prove anything.
+    exact_keys: False for case-sensitive collations that ignore accents (`*_AI`), where Spark's comparator (ICU4J's) and
+    every sort key disagree on strings with U+00DF: only values that it `trusts` may prove anything.
     """
 
     id: CollationId
@@ -45,44 +45,44 @@ class IcuCollation:
     collator: IcuCollator = field(repr=False)
 
     def sort_keys(self, array: pa.Array) -> pa.Array:
-        """A large_binary array of as many keys, whose unsigned byte order is the collation; nulls stay null.
+        """The sort keys as large_binary; their unsigned byte order is the collation. Nulls stay null.
 
-        Never to be stored or compared with keys of another version. Raises TypeError for arrays that hold neither
-        strings nor binary, ValueError for a string of 1 GiB.
+        Keys must not be stored, or compared with keys of another version. Raises InvalidArgumentType unless the array
+        contains strings or binary, ValueError for a string of 1 GiB.
         """
         texts, codes = kernel_texts(array)
         keys = icu_keys.sort_keys(self.collator, texts, self.name.rtrim)
         return keys if codes is None else keys.take(codes)
 
     def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
-        """-1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null. Raises as sort_keys."""
+        """-1, 0 or 1 for each value below, equal to or above `literal`; nulls stay null. Raises as sort_keys does."""
         texts, codes = kernel_texts(array)
         orders = icu_order.compare(self.collator, texts, text_bytes(literal), self.name.rtrim)
         return orders if codes is None else orders.take(codes)
 
     def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
-        """A least and a greatest value that are in the array, as its type gives them; None without any.
+        """A least and a greatest value of the array, in its type; None if it contains no value.
 
-        A string that is not UTF-8 is given as bytes. Raises as sort_keys.
+        A string that is not UTF-8 is returned as bytes. Raises as sort_keys does.
         """
         texts = used_entries(*kernel_texts(array))
         found = icu_order.min_max(self.collator, texts, self.name.rtrim)
         return (None, None) if found is None else (text_value(texts, found[0]), text_value(texts, found[1]))
 
     def compare_values(self, left: str | bytes, right: str | bytes) -> int:
-        """-1, 0 or 1 as `left` is below, equal to or above `right`."""
+        """-1, 0 or 1 for `left` below, equal to or above `right`."""
         return icu_order.compare_texts(self.collator, text_bytes(left), text_bytes(right), self.name.rtrim)
 
     def key(self, value: str | bytes) -> bytes:
-        """The sort key of one value, its final zero included."""
+        """The sort key of one value, with its final zero."""
         return icu_keys.sort_key(self.collator, text_bytes(value), self.name.rtrim)
 
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
-        """The beginning of primary weights that every string starting with `prefix` has; None where nothing is certain.
+        """The leading primary weights of every string that starts with `prefix`; None if none are certain.
 
-        Spark searches with ICU's StringSearch, to which `é` begins with `E◌́` and `ﬁn` with `fi`, so no beginning of
-        the text itself is certain. Nothing is where the locale ignores punctuation (Thai), in `*_AI` collations, where
-        Spark refuses the question, and for a prefix of characters without primary weights.
+        Spark searches with ICU's StringSearch, for which `é` starts with `E◌́` and `ﬁn` with `fi`, so no prefix of the
+        text itself is certain. Nothing is certain if the locale ignores punctuation (Thai), in `*_AI` collations, where
+        Spark refuses the function, and for a prefix of characters without primary weights.
         """
         if not self.exact_keys or not any(self.collator.ascii_ranks()):
             return None
@@ -91,18 +91,18 @@ class IcuCollation:
     def may_start_with(
         self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes
     ) -> Lane:
-        """The lane of rows for which some value within min and max may start with `prefix`, as Spark understands it.
+        """The keep mask of rows for which a value between min and max may start with `prefix`, as Spark defines it.
 
-        mins, maxs: values, or columns of their sort keys; as long as each other. A missing bound keeps.
+        mins, maxs: values, or columns of their sort keys, of equal length. A missing bound keeps.
         """
         return prefix_lane(self.prefix_key(prefix), mins, maxs, self.sort_keys)
 
     def trusts(self, text: str | bytes) -> bool:
-        """Whether Spark orders `text` among other such values just as this does."""
+        """Whether Spark orders `text` among other trusted values exactly as this collation does."""
         return self.exact_keys or _SHARP_S.encode() not in text_bytes(text)
 
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
-        """The same for each value; a null is trusted."""
+        """`trusts` for each value; a null is trusted."""
         texts, codes = kernel_texts(array)
         if self.exact_keys:
             trusted = pc.or_(texts.is_null(), texts.is_valid())
@@ -112,17 +112,17 @@ class IcuCollation:
 
 
 def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
-    """The order that `identifier` names, by `library`; its id gets the library's version.
+    """The collation with this identifier in `library`; its id has the library's version.
 
-    Raises InvalidCollation for a name that is not ICU's, CollationUnavailable where the library has no such locale.
+    Raises InvalidCollation for a name that is not ICU's, CollationUnavailable if the library does not have the locale.
     """
     name = parse_name(identifier.name)
     if name.provider != "icu":
-        raise InvalidCollation(f"{identifier} is no collation of ICU; write spark.{name.normalized}.")
+        raise InvalidCollation(f"{identifier} is not a collation of ICU: use spark.{name.normalized}.")
     tag = icu_locale(name)
     if not _has_locale(library, tag.partition("-u-")[0], exactly=name.spark):
         raise CollationUnavailable(
-            f"{identifier} cannot be evaluated here: ICU {library.version} in {library.path} has no collation of the "
+            f"{identifier} cannot be evaluated here: ICU {library.version} in {library.path} has no collation for the "
             f"locale {name.locale}."
         )
     try:
@@ -132,16 +132,16 @@ def icu_collation(identifier: CollationId, library: IcuLibrary) -> IcuCollation:
     if _contradicts_itself(collator):
         raise CollationUnavailable(
             f"{identifier} cannot be evaluated here: ICU {library.version} in {library.path} compares strings "
-            "otherwise than its sort keys order them."
+            "differently from its sort keys."
         )
     versioned = identifier.with_version(library.version)
     return IcuCollation(versioned, name, library.source, not collator.case_level, collator)
 
 
 def _contradicts_itself(collator: IcuCollator) -> bool:
-    """Whether neighbours among some characters, in the order of their keys, compare otherwise.
+    """Whether some characters compare differently from the order of their keys.
 
-    ICU 77.1 does so where a locale reorders digits (`und-u-kr-latn-digit`): its fast path for Latin takes no notice.
+    ICU 77.1 does so if a locale reorders digits (`und-u-kr-latn-digit`): its fast path for Latin ignores that.
     """
     texts = [character.encode() for character in _SAMPLE]
     keyed = sorted((icu_keys.sort_key(collator, text), text) for text in texts)
@@ -152,9 +152,9 @@ def _contradicts_itself(collator: IcuCollator) -> bool:
 
 
 def _has_locale(library: IcuLibrary, tag: str, exactly: bool) -> bool:
-    """Whether the library knows the locale, or, if not `exactly`, one that ICU takes in its stead (`de` for `de_DE`).
+    """Whether the library has the locale, or, if not `exactly`, one that ICU falls back to (`de` for `de_DE`).
 
-    To open an unknown locale is no error to ICU: it gives the root's order.
+    ICU opens an unknown locale without an error, with the root's order.
     """
     known = library.locales()
     locale = tag.replace("-", "_")

@@ -1,8 +1,8 @@
-"""ICU's collation data from one byte order to the other: what ICU4J's jar holds, as ICU4C on this machine reads it.
+"""Conversion of ICU collation data from big-endian, as in ICU4J's jar, to little-endian, as ICU4C reads it here.
 
 A file is a header and an image: `UCol`, the tables of a collation (ucadata.icu is the root's), or `ResB`, a resource
-bundle, which holds such an image for a locale. Both are arrays of integers at offsets that the image begins with; each
-is swapped by the width of its integers and stays where it is. What is not of a known shape raises ValueError.
+bundle, which contains such an image for a locale. Both are arrays of integers at offsets stored at the image's start.
+Each array is swapped in place by the width of its integers. An unknown layout raises ValueError.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TABLE16, _STRING16, _INT, _ARRAY16 = 5, 6, 7, 9
 
 
 def swapped(data: bytes) -> bytes:
-    """A big-endian ICU data file in little-endian. Raises ValueError for what it does not understand."""
+    """A big-endian ICU data file in little-endian. Raises ValueError for an unknown layout."""
     image = bytearray(data)
     try:
         start, kind, version = _swap_header(image, 0)
@@ -35,16 +35,16 @@ def swapped(data: bytes) -> bytes:
         elif kind == b"ResB" and version in (2, 3):
             _Bundle(image, start).swap()
         else:
-            raise ValueError(f"ICU data of format {kind!r} {version} is not known here")
+            raise ValueError(f"ICU data of format {kind!r} {version} is not supported")
     except (StructError, IndexError) as error:
-        raise ValueError("the ICU data is cut short") from error
+        raise ValueError("the ICU data is truncated") from error
     return bytes(image)
 
 
 def _swap_header(image: bytearray, at: int) -> tuple[int, bytes, int]:
-    """Swap the header at `at`; gives where the image behind it starts, its format and that format's major version."""
+    """Swap the header at `at`; return the start of the image after it, its format and the format's major version."""
     if image[at + 2 : at + 4] != _MAGIC or image[at + _BIG_ENDIAN] != 1:
-        raise ValueError("no big-endian ICU data begins here")
+        raise ValueError("not big-endian ICU data")
     (size,) = unpack_from(">H", image, at)
     _swap(image, at, at + 2, 2)
     _swap(image, at + 4, at + 8, 2)
@@ -55,7 +55,7 @@ def _swap_header(image: bytearray, at: int) -> tuple[int, bytes, int]:
 def _swap(image: bytearray, start: int, end: int, width: int) -> None:
     """Swap the integers of `width` bytes between two offsets."""
     if not 0 <= start <= end <= len(image) or (end - start) % width:
-        raise ValueError("an array of the ICU data lies outside it")
+        raise ValueError("an array of the ICU data is outside of it")
     if width > 1:
         numbers = array({2: "H", 4: "I", 8: "Q"}[width], bytes(image[start:end]))
         numbers.byteswap()
@@ -71,13 +71,13 @@ def _swap_collation(image: bytearray, start: int, end: int) -> None:
     for i in range(5, min(count - 1, 19)):
         first, last = start + indexes[i], start + indexes[i + 1]
         if not first <= last <= end:
-            raise ValueError("a section of the ICU collation lies outside it")
+            raise ValueError("a section of the ICU collation is outside of it")
         if first == last:
             continue
         if i == _TRIE:
             _swap_trie(image, first, last)
         elif _SECTIONS[i] == 0:
-            raise ValueError(f"section {i} of the ICU collation is not known here")
+            raise ValueError(f"section {i} of the ICU collation is not supported")
         else:
             _swap(image, first, last, _SECTIONS[i])
 
@@ -88,7 +88,7 @@ def _swap_trie(image: bytearray, start: int, end: int) -> None:
     index_end = start + 16 + 2 * index_length
     data_end = index_end + width * (shifted_data_length << 2)
     if signature != b"Tri2" or not width or data_end > end:
-        raise ValueError("the trie of the ICU collation is not known here")
+        raise ValueError("the trie of the ICU collation is not supported")
     _swap(image, start, start + 4, 4)
     _swap(image, start + 4, index_end, 2)
     _swap(image, index_end, data_end, width)
@@ -139,7 +139,7 @@ class _Bundle:
             self._words(at + 1, keys + count)
             self._all(items)
         else:
-            raise ValueError(f"an ICU resource of kind {kind} is not known here")
+            raise ValueError(f"an ICU resource of kind {kind} is not supported")
 
     def _all(self, resources: tuple[int, ...]) -> None:
         for resource in resources:
@@ -150,7 +150,7 @@ class _Bundle:
         if size > 24 and self.image[start + 2 : start + 4] == _MAGIC and self.image[start + 12 : start + 16] == b"UCol":
             image, _, version = _swap_header(self.image, start)
             if version != 5:
-                raise ValueError(f"an ICU collation of format {version} is not known here")
+                raise ValueError(f"an ICU collation of format {version} is not supported")
             _swap_collation(self.image, image, start + size)
 
     def _words(self, at: int, count: int) -> None:

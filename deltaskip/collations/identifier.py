@@ -15,18 +15,24 @@ __all__ = ["CollationId"]
 
 _ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
-# Spark's readers take either provider before any name, so the name alone says what order it is.
+# Spark's readers accept either provider with any name, so the name alone determines the order.
 _SPARKS_PROVIDERS = frozenset(("spark", "icu"))
 _BINARY = "utf8_binary"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollationId:
-    """`provider.name` or `provider.name.version`; only the version may hold dots.
+    """A collation identifier: `provider.name` or `provider.name.version`. Only the version may contain dots.
 
-    `text` is the identifier as it was read, and what `str` gives, so that it is written back unchanged. Two identifiers
-    are equal if provider and name are the same without regard to ASCII letter case (`icu`, `ICU`; `en_US`, `EN_US`) and
-    the versions are the same text: `77.1`, `77.1.0.0` and none are three versions.
+    `text` is the identifier as it was read, and `str` returns it, so that it is written back unchanged. Two identifiers
+    are equal if provider and name match without regard to ASCII letter case (`icu`, `ICU`; `en_US`, `EN_US`) and the
+    versions are the same text: `77.1`, `77.1.0.0` and no version are three different versions.
+
+    Attributes:
+        provider: Such as "icu" or "spark".
+        name: Such as "UNICODE_CI".
+        version: Such as "77.1"; None if the identifier has none.
+        text: The identifier as it was read.
     """
 
     provider: str
@@ -36,7 +42,7 @@ class CollationId:
 
     @classmethod
     def parse(cls, text: str) -> CollationId:
-        """The identifier that `text` spells. Raises InvalidCollation where a part is missing or empty.
+        """Parse an identifier. Raises InvalidCollation if a part is missing or empty.
 
         # COLLATIONS RFC, Collation identifiers: "Dots are not allowed to be part of provider and collation names, but
         # can be used in versions."
@@ -44,13 +50,13 @@ class CollationId:
         parts = text.split(".", 2)
         if len(parts) < 2 or not all(parts):
             raise InvalidCollation(
-                f"{text!r} is no collation identifier; write provider.name or provider.name.version, as in icu.UNICODE."
+                f"{text!r} is not a collation identifier: use provider.name[.version], such as icu.UNICODE."
             )
         return cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None, text)
 
     @classmethod
     def named(cls, text: str) -> CollationId:
-        """The same, or what a bare name means behind COLLATE: `UNICODE_CI` is `icu.UNICODE_CI`.
+        """Parse an identifier, or a bare name as after COLLATE: `UNICODE_CI` is `icu.UNICODE_CI`.
 
         Raises InvalidCollation for a bare name that is neither Spark's nor an ICU locale.
         """
@@ -71,11 +77,11 @@ class CollationId:
 
     @property
     def without_version(self) -> CollationId:
-        """The same identifier as schemas hold it: without its version, spelled as it was read."""
+        """The identifier without its version, as in schemas; the spelling is kept."""
         return self if self.version is None else CollationId.parse(f"{self.provider}.{self.name}")
 
     def with_version(self, version: str) -> CollationId:
-        """The identifier of statistics that a library of `version` made, provider and name spelled as they were read.
+        """The identifier with another version; the spelling of provider and name is kept.
 
         Raises InvalidCollation for an empty version.
         """
@@ -83,7 +89,7 @@ class CollationId:
 
     @property
     def is_binary(self) -> bool:
-        """Whether this is Spark's UTF8_BINARY, the order of unsigned bytes and of a string without a collation."""
+        """Whether this is UTF8_BINARY: the order of unsigned bytes, and of strings without a collation."""
         provider, name, _ = self._key
         return name == _BINARY and provider in _SPARKS_PROVIDERS
 
@@ -91,9 +97,8 @@ class CollationId:
     def canonical(self) -> CollationId:
         """This identifier as Spark writes it: the provider in lower case, Spark's spelling of the name, the version.
 
-        The provider is the one that the name belongs to, as Spark corrects it (`spark.UNICODE` → `icu.UNICODE`). An
-        identifier of an unknown provider, or with a name that Spark does not know, stays as it is but for the lower
-        case of the provider. Raises nothing.
+        The provider is that of the name, as Spark corrects it (`spark.UNICODE` → `icu.UNICODE`). With an unknown
+        provider, or a name that Spark does not accept, only the provider's letter case changes. Raises nothing.
         """
         provider, _, version = self._key
         name = self.name
@@ -108,15 +113,15 @@ class CollationId:
 
     @property
     def kernel_text(self) -> str:
-        """The spelling that Delta Kernel gives every identifier and asks statistics for: all of it in upper case."""
+        """The spelling under which Delta Kernel writes and reads statistics: all in upper case."""
         return self.text.upper()
 
     def same_order(self, other: CollationId) -> bool:
-        """Whether statistics of one serve comparisons under the other: values compare alike for certain.
+        """Whether statistics of one collation are valid for comparisons under the other.
 
         # COLLATIONS RFC: "an engine must take care to only use column statistics for file skipping from a collation
         # that is identical to the one specified in the filtering operation in all aspects, including the collation
-        # version." UTF8_BINARY is the same in every version; two identifiers without a version prove nothing else.
+        # version." UTF8_BINARY is the same in every version; other identifiers without a version prove nothing.
         """
         if self.is_binary and other.is_binary:
             return True

@@ -1,9 +1,9 @@
-"""The ICU libraries of this process: where they are looked for, and what each must show before it is used.
+"""The ICU libraries of this process: where they are searched, and which checks each passes before it is used.
 
-Looked for, in this order: paths given to register_icu, those in DELTASKIP_ICU_PATH, installed packages that bring an
-ICU (pyicu-wheels brings 77.1, icu4py 78.3), and the folders of the loader; at last the collation data in the jar of
-the Spark that is here, read by a library of another version. Nothing is loaded before it is asked for; a library once
-loaded stays. Several versions run side by side, because each is bound by its own path and symbols.
+Search order: paths given to register_icu, paths in DELTASKIP_ICU_PATH, installed packages that contain an ICU
+(pyicu-wheels contains 77.1, icu4py 78.3), the folders of the loader, and finally the collation data in the ICU4J jar of
+the installed Spark, read by a library of another version. A library is loaded when it is first needed and stays loaded.
+Several versions run side by side, because each is bound by its own path and symbols.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from deltaskip.collations.library_check import data_fault, fault, unicode_version
 from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
-from deltaskip.errors import CollationUnavailable
+from deltaskip.errors import CollationUnavailable, InvalidArgumentType
 from deltaskip.kernels.icu_library import IcuLibrary
 
 __all__ = ["IcuFiles", "find_icu_files", "icu_libraries", "icu_library", "refused_icu_files", "register_icu"]
@@ -32,9 +32,9 @@ _SYSTEM_FOLDERS = ("/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64")
 
 @dataclass(frozen=True, slots=True)
 class IcuFiles:
-    """The files of one ICU, not loaded: its collation library, and those to load before it, in order.
+    """The files of one ICU: its collation library, and the libraries to load before it, in order.
 
-    named_version: what the file name says, such as "77.1" or "72"; the library itself is asked when it is loaded.
+    named_version: the version in the file name, such as "77.1" or "72"; the loaded library gives its exact version.
     """
 
     path: str
@@ -43,7 +43,7 @@ class IcuFiles:
 
 
 class _Process:
-    """What this process has loaded or refused, by real path."""
+    """The libraries that this process has loaded or refused, by real path."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -56,28 +56,37 @@ _process = _Process()
 
 
 def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Make the ICU library at `path` (a libicui18n file, or a folder with some) one of those that serve collations.
+    """Add an ICU library to those that evaluate collations. It takes precedence over others of its version.
 
-    It goes before every other of its version. Gives the exact versions found there, such as ("76.1",).
-    Raises CollationUnavailable where there is none, or none that passes its test.
+    Args:
+        path: A libicui18n file, or a folder that contains one or more.
+
+    Returns:
+        The exact versions found there, such as ("76.1",).
+
+    Raises:
+        CollationUnavailable: The path contains no ICU library, or none that passes the checks.
+        InvalidArgumentType: `path` is not a path.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidArgumentType.of("path", "a str or os.PathLike", path)
     text = os.fspath(path)
     found = tuple(_files_at(text))
     libraries = [library for files in found if (library := _load(files)) is not None]
     if not libraries:
-        reasons = "; ".join(_process.refused[files.path] for files in found) or "there is no file libicui18n.so* in it"
-        raise CollationUnavailable(f"{text} gives no ICU library: {reasons}. Name another file or folder.")
+        reasons = "; ".join(_process.refused[files.path] for files in found) or "it contains no file libicui18n.so*"
+        raise CollationUnavailable(f"{text} contains no usable ICU library: {reasons}. Pass another file or folder.")
     with _process.lock:
         _process.registered = (text, *(other for other in _process.registered if other != text))
         for jar in [path for path in _process.refused if path.endswith(".jar")]:
-            del _process.refused[jar]  # the new library may be one that can read its data
+            del _process.refused[jar]  # the new library may be able to read its data
     return tuple(library.version for library in libraries)
 
 
 def icu_library(version: str) -> IcuLibrary | None:
-    """The library of exactly that version ("77.1"), loaded and tested; None where there is none. Raises nothing.
+    """The library of exactly this version ("77.1"), loaded and checked; None if there is none. Raises nothing.
 
-    Files whose names speak of another version are not loaded.
+    Files with another version in their name are not loaded.
     """
     for files in sorted(find_icu_files(), key=lambda files: files.named_version != version):
         if _may_be(files.named_version, version):
@@ -89,7 +98,7 @@ def icu_library(version: str) -> IcuLibrary | None:
 
 
 def icu_libraries() -> dict[str, IcuLibrary]:
-    """Every library that is here by exact version, the newest first; loads and tests those that are not yet."""
+    """All available libraries by exact version, newest first. Loads and checks those that are not loaded yet."""
     libraries: dict[str, IcuLibrary] = {}
     for files in find_icu_files():
         library = _load(files)
@@ -104,12 +113,12 @@ def icu_libraries() -> dict[str, IcuLibrary]:
 
 
 def refused_icu_files() -> dict[str, str]:
-    """Files that were found and not used, each with what is wrong with it; only of those that were asked for."""
+    """Files that were loaded and refused, each with the reason."""
     return dict(_process.refused)
 
 
 def find_icu_files() -> tuple[IcuFiles, ...]:
-    """Files of every ICU that is found, none loaded, in the order in which they are preferred; a file once."""
+    """The files of every ICU found, in order of preference, without duplicates. Loads nothing."""
     named = os.environ.get(PATH_VARIABLE, "")
     searched = os.environ.get("LD_LIBRARY_PATH", "")
     return _find((*_process.registered, *filter(None, named.split(os.pathsep))), tuple(sys.path), searched)
@@ -127,7 +136,7 @@ def _find(named: tuple[str, ...], packages: tuple[str, ...], searched: str) -> t
 
 
 def _package_folders(packages: Iterable[str]) -> Iterator[str]:
-    """The folders into which wheels put the libraries that they bring."""
+    """The folders in which wheels install their libraries."""
     for package in packages:
         try:
             with os.scandir(package or os.curdir) as entries:
@@ -138,7 +147,7 @@ def _package_folders(packages: Iterable[str]) -> Iterator[str]:
 
 
 def _files_at(place: str) -> Iterator[IcuFiles]:
-    """The ICUs in a folder, or the one whose collation library the file is; links are followed, so that each is one."""
+    """The ICUs in a folder, or the one with this collation library. Links are resolved, so that each appears once."""
     if os.path.isfile(place):
         names, folder = [os.path.basename(place)], os.path.dirname(place)
     else:
@@ -161,7 +170,7 @@ def _files_at(place: str) -> Iterator[IcuFiles]:
 
 
 def _beside(path: Path, match: re.Match[str] | None, part: str) -> str | None:
-    """The library `part` of the same ICU in the same folder; wheels put a hash of its own into each one's name."""
+    """The library `part` of the same ICU in the same folder. Wheels add a different hash to each library's name."""
     version = f".{match['version']}" if match is not None and match["version"] else ""
     plain = path.with_name(f"libicu{part}.so{version}")
     if plain.is_file():
@@ -171,23 +180,23 @@ def _beside(path: Path, match: re.Match[str] | None, part: str) -> str | None:
 
 
 def _may_be(named: str | None, version: str) -> bool:
-    """Whether a library with `named` in its file name may be of that version: 72 may be 72.1."""
+    """Whether a library with `named` in its file name may have this version: 72 may be 72.1."""
     return named is None or named == version or ("." not in named and version.partition(".")[0] == named)
 
 
 def _misnamed(library: IcuLibrary, files: IcuFiles) -> str | None:
-    """What is wrong where the library says another version than its name: it may hang on parts of another ICU.
+    """The fault of a library whose version differs from its file name: it may be linked to parts of another ICU.
 
-    The loader takes a part by its name from what is loaded already, whatever folder it came from.
+    The loader resolves a part by its name among the libraries loaded already, whatever folder they came from.
     """
     named = files.named_version
     if named is None or "." not in named or named == library.version or named.startswith(library.version + "."):
         return None
-    return f"{files.path} is ICU {library.version} and not {named}, as its name says, or hangs on parts of that version"
+    return f"{files.path} is ICU {library.version}, not {named} as in its name, or is linked to parts of that version"
 
 
 def _load(files: IcuFiles) -> IcuLibrary | None:
-    """The library, loaded and tested at most once; None where that failed, with the reason kept."""
+    """The library, loaded and checked at most once; None if that failed, and then the reason is kept."""
     with _process.lock:
         if files.path in _process.refused:
             return None
@@ -207,10 +216,10 @@ def _load(files: IcuFiles) -> IcuLibrary | None:
 
 
 def _load_with_data(jar: SparkJar) -> IcuLibrary | None:
-    """A library that reads the jar's data, loaded and checked at most once; None where that failed.
+    """A library that reads the jar's data, loaded and checked at most once; None if that failed.
 
-    Its engine must know the same version of Unicode: canonical order is the engine's own, and combining marks that only
-    one of the two knows (U+0897 and U+1ACF are such) get other keys under locales with contractions.
+    Its engine must implement the same version of Unicode: canonical order is part of the engine, and combining marks
+    that only one of the two versions has (such as U+0897 and U+1ACF) get other keys under locales with contractions.
     """
     with _process.lock:
         if jar.path in _process.loaded or jar.path in _process.refused:
@@ -219,7 +228,7 @@ def _load_with_data(jar: SparkJar) -> IcuLibrary | None:
         found = ((files, _load(files)) for files in find_icu_files())
         engines = [(f, e) for f, e in found if e is not None and unicode and unicode_version(e.version) == unicode]
         if not engines:
-            _process.refused[jar.path] = f"no ICU library here is of the same version of Unicode as {jar.path}"
+            _process.refused[jar.path] = f"no available ICU library has the Unicode version of {jar.path}"
             return None
         files, engine = engines[0]
         library, wrong = None, None

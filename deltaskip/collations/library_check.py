@@ -1,6 +1,6 @@
-"""What an ICU library must show before its order is trusted: that it is whole, and of the version that it says.
+"""Checks of an ICU library before its order is trusted: that it is complete, and has the version that it reports.
 
-A build may lack locales, carry changed rules, or be an ICU that this package does not understand: it is refused.
+A build that lacks locales, has changed rules, or behaves in a way this package does not support is refused.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from deltaskip.kernels.icu_order import compare_texts
 
 __all__ = ["data_fault", "fault", "key_digest", "unicode_version"]
 
-# Each list ascends, strictly, under its locale in every version of ICU.
+# Each list is strictly ascending under its locale in every version of ICU.
 _ASCENDING = {
     "und-u-ks-level3": (
         "", " ", "_", "-", ",", "!", "0", "10a", "9", "a", "A", "à", "Æ", "b", "co-op", "coop", "cóop", "ss", "ß", "st",
@@ -32,13 +32,13 @@ _EQUAL = {
     "und-u-ks-level2": (("①", "1"), ("ﬁ", "FI")),
     "und-u-ks-level1": (("straße", "STRASSE"), ("é", "E"), ("Ǻ", "a")),
 }
-# Bytes, as how many U+FFFD they count, and what follows those.
+# Bytes, the number of U+FFFD that they are equal to, and the bytes after those.
 _NOT_UTF8 = (
     (b"\xff", 1, b""), (b"\xc0\xaf", 2, b""), (b"\xed\xa0\x80", 3, b""), (b"\xf4\x90\x80\x80", 4, b""),
     (b"\xf0\x90\x80", 1, b""), (b"\xe2\x82", 1, b""), (b"\xe2\x82b", 1, b"b"), (b"\xc3(", 1, b"("),
 )
 
-# Of the keys of everything above, by version.
+# Digests of the keys of all texts above, by version.
 _DIGESTS = {
     "72.1": "7805cc2e704b1ae9dd5d6bb1e307db99",
     "76.1": "971f8b8ce9e9e80c6bf12b52cb74ac65",
@@ -52,27 +52,27 @@ _UNICODE = {"72.1": "15.0", "76.1": "16.0", "77.1": "16.0", "78.1": "17.0", "78.
 
 
 def unicode_version(version: str) -> str | None:
-    """The version of Unicode that ICU `version` is of; None where it is not known here."""
+    """The Unicode version of ICU `version`; None if it is not known here."""
     return _UNICODE.get(version)
 
 
 def fault(library: IcuLibrary) -> str | None:
-    """What is wrong with the library, as a part of a sentence; None where nothing was found.
+    """The fault of the library as a part of a sentence; None if it passes.
 
-    Raises OSError where it cannot open a collation.
+    Raises OSError if it cannot open a collation.
     """
     collators = _collators(library)
     wrong = _disorder(collators) or _inequality(collators) or _ill_formed(collators["und-u-ks-level3"])
     if wrong is None and _DIGESTS.get(library.version, digest := _digest(collators)) != digest:
-        wrong = f"sort keys of its own, not those of the ICU {library.version} that it says it is"
+        wrong = f"sort keys that differ from those of ICU {library.version}, the version that it reports"
     return wrong and f"{library.source} has {wrong}"
 
 
 def data_fault(library: IcuLibrary) -> str | None:
-    """What is wrong with a library that reads the data of another version; None where nothing was found.
+    """The fault of a library that reads the data of another version; None if it passes.
 
-    Only a version whose keys are known here can be checked. `zxx` is Swedish in that data, and unknown in ICU's own.
-    Raises OSError where it cannot open a collation.
+    Only versions whose keys are known here can be checked. `zxx` is Swedish in that data and unknown to ICU itself.
+    Raises OSError if it cannot open a collation.
     """
     if library.version not in _DIGESTS:
         return f"{library.source} cannot be checked: the sort keys of ICU {library.version} are not known here"
@@ -81,7 +81,7 @@ def data_fault(library: IcuLibrary) -> str | None:
 
 
 def key_digest(library: IcuLibrary) -> str:
-    """A digest of the sort keys of the test's own texts; equal for two libraries of one version."""
+    """A digest of the sort keys of all texts of the checks; equal for two libraries of one version."""
     return _digest(_collators(library))
 
 

@@ -1,8 +1,9 @@
-"""Lower case as Spark's UTF8_LCASE has it, for each version of ICU.
+"""Lower case of Spark's UTF8_LCASE, for each version of ICU.
 
 # Spark 4.1, CollationAwareUTF8String: each code point by itself through ICU's simple lower case, U+0130 to `i` and
 # U+0307, U+03C2 (final sigma) to U+03C3; bytes that are not UTF-8 become U+FFFD first.
-The rules never look at neighbours, so `ß` is not `ss`, and they grow with Unicode: 77.1 has 27 more letters than 75.
+The rules do not depend on neighboring characters, so `ß` is not `ss`. They grow with Unicode: 77.1 has 27 more letters
+than 75.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ _FINAL_SIGMA, _SIGMA = 0x3C2, 0x3C3
 
 
 def lowercase_versions() -> tuple[str, ...]:
-    """The versions of ICU whose lower case is here, oldest first."""
+    """The ICU versions with a lower-case table, oldest first."""
     return tuple(UNICODE_OF)
 
 
 def lowercase_map(version: str) -> dict[int, int]:
-    """Code point → lower case where they differ, in ICU `version` (`77.1`); U+0130 is left to whoever applies it.
+    """Map of code points to their lower case where they differ, in ICU `version` (`77.1`); without U+0130.
 
-    Raises CollationUnavailable for a version that is not here.
+    Raises CollationUnavailable for a version without a table.
     """
     if version not in UNICODE_OF:
         raise CollationUnavailable(
-            f"There is no lower-case table of ICU {version!r}; there are those of {', '.join(UNICODE_OF)}."
+            f"There is no lower-case table of ICU {version!r}; the available versions are {', '.join(UNICODE_OF)}."
         )
     lower: dict[int, int] = {}
     for unicode, stretches in ADDED.items():
@@ -46,12 +47,12 @@ def lowercase_map(version: str) -> dict[int, int]:
 
 @cache
 def lowercase_table(version: str) -> LowercaseTable:
-    """The same for the kernels, made once. Raises CollationUnavailable for a version that is not here."""
+    """The map for the kernels, created once. Raises CollationUnavailable for a version without a table."""
     return LowercaseTable(lowercase_map(version))
 
 
 def make_valid(text: bytes) -> bytes:
-    """`text` as valid UTF-8: each longest beginning of a code point that is cut short, and each stray byte, is U+FFFD.
+    """`text` as valid UTF-8: each truncated code point (its longest prefix) and each stray byte becomes U+FFFD.
 
     # Spark 4.1, UTF8String.makeValid
     """

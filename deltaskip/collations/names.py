@@ -1,7 +1,7 @@
-"""Names of collations: Spark's whole grammar, and the ICU locales of the specification's own examples.
+"""Names of collations: Spark's complete grammar, and ICU locales as in the specification's examples.
 
 Spark: `UTF8_BINARY[_RTRIM]`, `UTF8_LCASE[_RTRIM]` or `<locale>{_CI|_CS|_AI|_AS|_RTRIM}`, specifiers in any order, each
-kind once. The specification writes `ICU.en_US` and `ICU.de_DE`, which Spark refuses: those are parsed as ICU locales.
+kind once. The specification uses `ICU.en_US` and `ICU.de_DE`, which Spark refuses; they are parsed as ICU locales.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _VALUES = {
         "identical": "identic",
     },
 }
-# Attributes that are on or off; written alone they are on.
+# Attributes that are on or off; without a value they are on.
 _SWITCHED = frozenset(("kb", "kc", "kk", "kn"))
 _SWITCHES = {"yes": "true", "no": "false"}
 _VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
@@ -89,11 +89,15 @@ _VALUE = re.compile(r"[a-z0-9]{3,8}(?:-[a-z0-9]{3,8})*")
 
 @dataclass(frozen=True, slots=True)
 class CollationName:
-    """The name of a collation, taken apart.
+    """The parts of a collation's name.
 
-    locale: Spark's spelling (`UNICODE` is the root), `UTF8_BINARY` or `UTF8_LCASE`; a BCP 47 tag if `spark` is False.
-    rtrim: trailing U+0020 do not count, in either operand. normalized: Spark's one spelling of the name, or the name as
-    it was read where Spark does not know it. spark: whether it is a name of Spark's.
+    Attributes:
+        locale: Spark's spelling (`UNICODE` is the root), `UTF8_BINARY` or `UTF8_LCASE`; a BCP 47 tag if not `spark`.
+        case_sensitive: Whether letter case counts.
+        accent_sensitive: Whether accents count.
+        rtrim: Whether trailing U+0020 are ignored in both operands.
+        normalized: Spark's spelling of the name; the name as it was read if it is not Spark's.
+        spark: Whether Spark accepts the name.
     """
 
     locale: str
@@ -105,16 +109,15 @@ class CollationName:
 
     @property
     def provider(self) -> str:
-        """The provider that the name belongs to: `spark` for UTF8_*, else `icu`."""
+        """The provider of the name: `spark` for UTF8_*, else `icu`."""
         return "spark" if self.locale in (BINARY, LCASE) else "icu"
 
 
 @lru_cache(maxsize=4096)
 def parse_name(name: str) -> CollationName:
-    """The parts of `name`: Spark's reading of it where it has one, else that of an ICU locale (`en_US`,
-    `de@collation=phonebook`, `de-u-co-phonebk`).
+    """Parse a name as Spark does, else as an ICU locale (`en_US`, `de@collation=phonebook`, `de-u-co-phonebk`).
 
-    Letter case means nothing. Raises InvalidCollation where it is neither.
+    Letter case is ignored. Raises InvalidCollation if the name is neither.
     """
     known = _spark_name(name)
     if known is not None:
@@ -126,7 +129,7 @@ def parse_name(name: str) -> CollationName:
 
 
 def spark_name(name: str) -> CollationName:
-    """The parts of a name that Spark knows. Raises InvalidCollation for every other (also for `en_US` and `root`)."""
+    """Parse a name that Spark accepts. Raises InvalidCollation for any other, such as `en_US` and `root`."""
     known = _spark_name(name)
     if known is None:
         raise _invalid(name)
@@ -134,21 +137,21 @@ def spark_name(name: str) -> CollationName:
 
 
 def spark_names() -> tuple[str, ...]:
-    """Every name of Spark's in its one normalised spelling: 1148 with ICU 77.1."""
+    """All names that Spark accepts, in its normalized spelling: 1148 with ICU 77.1."""
     own = (base + trim for base, trim in product((BINARY, LCASE), ("", "_RTRIM")))
     icu = product(_LOCALES, ("", "_CI"), ("", "_AI"), ("", "_RTRIM"))
     return (*own, *("".join(parts) for parts in icu))
 
 
 def icu_locale(name: CollationName | str) -> str:
-    """The BCP 47 tag to open the ICU collator with, its attributes in it: `de-AT-u-ks-level2`.
+    """The BCP 47 tag that opens the ICU collator, attributes included: `de-AT-u-ks-level2`.
 
     # Spark 4.1, CollationFactory: strength 3, 2 without case, 1 without accents; the case level where only case counts.
-    Trimming is not ICU's to do. Raises InvalidCollation for UTF8_* and unknown names.
+    ICU does not trim. Raises InvalidCollation for UTF8_* and unknown names.
     """
     parsed = parse_name(name) if isinstance(name, str) else name
     if parsed.provider != "icu":
-        raise InvalidCollation(f"{parsed.normalized} is ordered by Spark itself; no ICU locale does the same.")
+        raise InvalidCollation(f"{parsed.normalized} is an order of Spark itself; no ICU locale is equivalent.")
     if not parsed.spark:
         return parsed.locale
     language, *rest = ["und"] if parsed.locale == ROOT else parsed.locale.split("_")
@@ -176,9 +179,9 @@ def _spark_name(name: str) -> CollationName | None:
 
 
 def _specifiers(rest: str) -> list[str] | None:
-    """The specifiers behind a locale, None where the locale does not end there.
+    """The specifiers after a locale; None if the locale does not end there.
 
-    Java's split drops empty parts at the end only, so `de_CI_` and `de__` are names and `de_` is none.
+    Java's split drops empty parts at the end only, so `de_CI_` and `de__` are names and `de_` is not.
     """
     if not rest:
         return []
@@ -192,7 +195,7 @@ def _specifiers(rest: str) -> list[str] | None:
 
 
 def _locale_tag(name: str) -> str | None:
-    """The BCP 47 tag of an ICU locale name or tag; None where it is neither, or says what this package cannot map."""
+    """The BCP 47 tag of an ICU locale name or tag; None for other text, or for attributes that are not supported."""
     if not name.isascii():
         return None
     locale, at, keywords = name.lower().partition("@")
@@ -246,6 +249,6 @@ def _keywords(text: str) -> dict[str, str] | None:
 
 def _invalid(name: str) -> InvalidCollation:
     return InvalidCollation(
-        f"{name!r} is no collation of Spark's and no ICU locale; write a name that Spark's collations() lists, such as "
-        "UNICODE_CI or de_AUT."
+        f"{name!r} is neither a collation of Spark nor an ICU locale: use a name listed by Spark's collations(), such "
+        "as UNICODE_CI or de_AUT."
     )

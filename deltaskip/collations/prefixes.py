@@ -1,4 +1,4 @@
-"""Which bounds leave room for a value that starts with a prefix, whichever collation orders them."""
+"""Bounds that may contain a value with a given prefix, under any collation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def prefix_lane(
     maxs: pa.Array | KeyColumn,
     sort_keys: Callable[[pa.Array], pa.Array],
 ) -> Lane:
-    """Kept: key(max) >= begins, and key(min) cut to its length <= begins; a missing bound keeps, and so does None.
+    """The keep mask of key(max) >= begins AND key(min) cut to the length of begins <= begins. A missing bound keeps.
 
-    begins: what the key of every value that starts with the prefix begins with.
+    begins: the prefix of the key of every value that starts with the prefix; None keeps every row.
     """
     if begins is None:
         return constant_lane(len(maxs), True)

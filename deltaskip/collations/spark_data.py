@@ -1,8 +1,8 @@
-"""The collation data of Spark's own ICU4J jar in an ICU4C of another version, where none of its version is here.
+"""The collation data of Spark's ICU4J jar in an ICU4C of another version, used if no ICU4C has the jar's version.
 
-An engine of the same version of Unicode gives the sort keys of the version that its data is of. The data directory is
-a setting of a loaded library, and other code in the process may use the same file: so a copy is loaded, under another
-name, since the loader takes a library that is loaded already for any other of its name.
+An engine with the same Unicode version computes the sort keys of its data's version. The data directory is a setting of
+a loaded library, and other code in the process may use the same file. Therefore a copy is loaded, under another name,
+because the loader reuses a loaded library for any other of the same name.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _copies = count()
 
 @dataclass(frozen=True, slots=True)
 class SparkJar:
-    """The ICU4J of a Spark: where its jar is, and the version that its name gives."""
+    """The ICU4J jar of a Spark: its path, and the version in its name."""
 
     path: str
     version: str
 
 
 def spark_jar() -> SparkJar | None:
-    """The ICU4J of the Spark in SPARK_HOME, else of the installed PySpark; None without either. Imports neither."""
+    """The ICU4J jar of the Spark in SPARK_HOME, else of the installed PySpark; None without either. Imports neither."""
     for folder in _spark_homes():
         for path in sorted(folder.glob("jars/icu4j-*.jar")):
             match = _JAR.fullmatch(path.name)
@@ -49,8 +49,8 @@ def spark_jar() -> SparkJar | None:
 def library_with_data(path: str, dependencies: tuple[str, ...], major: str, jar: SparkJar) -> IcuLibrary:
     """A copy of the ICU library at `path`, of the major version `major`, that reads the collations of `jar`.
 
-    Its files stay in a folder of their own until the process ends. Raises OSError where they cannot be read, written or
-    loaded, ValueError where the jar holds what is not understood.
+    Its files stay in a temporary folder until the process ends. Raises OSError if they cannot be read, written or
+    loaded, ValueError if the jar's format is not supported.
     """
     folder = Path(tempfile.mkdtemp(prefix="deltaskip-icu-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -72,8 +72,10 @@ def _spark_homes() -> list[Path]:
 
 
 def _write_collations(jar: SparkJar, folder: Path) -> None:
-    """Write the jar's collations as ICU4C of this machine reads them, and Swedish once more as the locale `zxx`, which
-    no ICU has: by that locale it shows that the library reads this folder."""
+    """Write the jar's collations in this machine's byte order, and Swedish once more as the locale `zxx`.
+
+    No ICU has that locale, so a library that has it reads this folder.
+    """
     folder.mkdir(parents=True)
     try:
         with ZipFile(jar.path) as archive:
@@ -81,14 +83,14 @@ def _write_collations(jar: SparkJar, folder: Path) -> None:
             for name in names:
                 (folder / name.rpartition("/")[2]).write_bytes(swapped(archive.read(name)))
     except BadZipFile as error:
-        raise ValueError(f"{jar.path} is no jar: {error}") from error
+        raise ValueError(f"{jar.path} is not a jar: {error}") from error
     if not {"ucadata.icu", "sv.res", "res_index.res"} <= {name.rpartition("/")[2] for name in names}:
-        raise ValueError(f"{jar.path} holds no collations")
+        raise ValueError(f"{jar.path} does not contain collations")
     shutil.copyfile(folder / "sv.res", folder / "zxx.res")
 
 
 def _renamed(file: str, folder: Path, tag: str) -> str:
-    """A copy in which the library, and those that need it, are called otherwise; names keep their length."""
+    """A copy in which the library and its dependents have other names of the same length."""
     image = Path(file).read_bytes()
     for name in (b"uc", b"i18n"):
         image = image.replace(b"libicu" + name, b"lib" + tag.encode() + name)

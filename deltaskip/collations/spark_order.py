@@ -1,4 +1,4 @@
-"""The orders of Spark's own provider: UTF8_BINARY and UTF8_LCASE, each also without the spaces at the end.
+"""The collations of provider spark: UTF8_BINARY and UTF8_LCASE, each also without trailing spaces.
 
 # Spark 4.1, CollationFactory: UTF8_BINARY compares bytes as they are, also those that are not UTF-8; RTRIM removes
 # U+0020, no other space, from both operands before anything else.
@@ -26,9 +26,10 @@ __all__ = ["SparkOrder", "spark_order", "spark_order_versions"]
 
 @dataclass(frozen=True, slots=True)
 class SparkOrder:
-    """One of the four orders, evaluated by kernels; a deltaskip.collations.collation.Collation. Make it by spark_order.
+    """One of the four orders, evaluated by kernels; implements deltaskip.collations.collation.Collation.
 
-    Keys order exactly as Spark's comparator does. `trim`: U+0020 at the end do not count. `table`: None compares bytes.
+    Create it with spark_order. Keys order exactly as Spark's comparator does. `trim`: ignore trailing U+0020. `table`:
+    None compares bytes.
     """
 
     id: CollationId
@@ -38,35 +39,35 @@ class SparkOrder:
     exact_keys: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Tables do not pickle, and orders travel to Spark tasks.
+        # Tables cannot be pickled, and orders are sent to Spark tasks.
         return spark_order, (self.id,)
 
     def sort_keys(self, array: pa.Array) -> pa.Array:
-        """A large_binary array of as many keys, whose unsigned byte order is the collation; nulls stay null.
+        """The sort keys as large_binary; their unsigned byte order is the collation. Nulls stay null.
 
-        Raises TypeError for arrays that hold neither strings nor binary.
+        Raises InvalidArgumentType unless the array contains strings or binary.
         """
         texts, codes = kernel_texts(array)
         keys = lower_keys(texts, self.table, self.trim)
         return keys if codes is None else keys.take(codes)
 
     def compare(self, array: pa.Array, literal: str | bytes) -> pa.Int8Array:
-        """-1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null. Raises as sort_keys."""
+        """-1, 0 or 1 for each value below, equal to or above `literal`; nulls stay null. Raises as sort_keys does."""
         texts, codes = kernel_texts(array)
         orders = compare_lower(texts, text_bytes(literal), self.table, self.trim)
         return orders if codes is None else orders.take(codes)
 
     def min_max(self, array: pa.Array) -> tuple[str | bytes | None, str | bytes | None]:
-        """A least and a greatest value that are in the array, as its type gives them; None without any.
+        """A least and a greatest value of the array, in its type; None if it contains no value.
 
-        A string that is not UTF-8 is given as bytes. Raises as sort_keys.
+        A string that is not UTF-8 is returned as bytes. Raises as sort_keys does.
         """
         texts = used_entries(*kernel_texts(array))
         found = extremes_lower(texts, self.table, self.trim)
         return (None, None) if found is None else (text_value(texts, found[0]), text_value(texts, found[1]))
 
     def compare_values(self, left: str | bytes, right: str | bytes) -> int:
-        """-1, 0 or 1 as `left` is below, equal to or above `right`."""
+        """-1, 0 or 1 for `left` below, equal to or above `right`."""
         a, b = self.key(left), self.key(right)
         return (a > b) - (a < b)
 
@@ -75,40 +76,40 @@ class SparkOrder:
         return lower_key(text_bytes(value), self.table, self.trim)
 
     def prefix_key(self, prefix: str | bytes) -> bytes | None:
-        """What the key of every value that Spark finds to start with `prefix` begins with; None where nothing does.
+        """The prefix of the key of every value that starts with `prefix` in Spark; None if there is none.
 
-        Not every such value starts with it: Spark does not stop inside U+0130, so that `İ` does not start with `i`.
+        A key with this prefix does not imply the reverse: Spark does not split U+0130, so `İ` does not start with `i`.
         """
         return self.key(prefix) or None
 
     def may_start_with(self, mins: pa.Array | KeyColumn, maxs: pa.Array | KeyColumn, prefix: str | bytes) -> Lane:
-        """The lane of rows for which some value within min and max may start with `prefix`, as Spark understands it.
+        """The keep mask of rows for which a value between min and max may start with `prefix`, as Spark defines it.
 
-        mins, maxs: values, or columns of their sort keys; as long as each other. A missing bound keeps. A max must be
-        at least as great as all that it stands for: one that was cut off is not.
+        mins, maxs: values, or columns of their sort keys, of equal length. A missing bound keeps. A max must not be
+        below any value of its file, so a truncated one is not valid here.
         """
         return prefix_lane(self.prefix_key(prefix), mins, maxs, self.sort_keys)
 
     def trusts(self, text: str | bytes) -> bool:
-        """Whether Spark orders `text` among other values just as this does: always."""
+        """Whether Spark orders `text` among other values exactly as this collation does: always."""
         return True
 
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
-        """The same for each value."""
+        """`trusts` for each value."""
         return constant_lane(len(array), True).to_arrow()
 
 
 def spark_order(identifier: CollationId) -> SparkOrder:
-    """The order that `identifier` names; its version must be one of spark_order_versions for UTF8_LCASE.
+    """The collation with this identifier. The version of UTF8_LCASE must be one of spark_order_versions.
 
-    The provider is not looked at, as Spark does not. Raises InvalidCollation for a name that is not UTF8_* or without a
-    version, CollationUnavailable where there is no table of the version.
+    The provider is ignored, as in Spark. Raises InvalidCollation for a name that is not UTF8_* or has no version,
+    CollationUnavailable if there is no table for the version.
     """
     name = spark_name(identifier.name)
     if name.provider != "spark":
-        raise InvalidCollation(f"{identifier} is no collation of Spark's own; those are {BINARY} and {LCASE}.")
+        raise InvalidCollation(f"{identifier} is not a collation of provider spark, which has {BINARY} and {LCASE}.")
     if identifier.version is None:
-        raise InvalidCollation(f"{identifier} has no version; write one, as in {identifier}.77.1.")
+        raise InvalidCollation(f"{identifier} has no version: add one, as in {identifier}.77.1.")
     try:
         table = None if name.locale == BINARY else lowercase_table(identifier.version)
     except CollationUnavailable as error:
@@ -117,5 +118,5 @@ def spark_order(identifier: CollationId) -> SparkOrder:
 
 
 def spark_order_versions() -> tuple[str, ...]:
-    """The versions, oldest first, in which every order is here; UTF8_BINARY is the same in any other, too."""
+    """The versions in which all four orders are available, oldest first. UTF8_BINARY is the same in every version."""
     return lowercase_versions()

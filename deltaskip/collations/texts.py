@@ -1,4 +1,4 @@
-"""Strings on their way into kernels and out of them: Arrow's layouts, and Python's values."""
+"""Strings as arguments and results of kernels: Arrow layouts and Python values."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from typing import cast
 
 import pyarrow as pa
 
+from deltaskip.errors import InvalidArgumentType
+
 __all__ = ["kernel_texts", "text_bytes", "text_value", "used_entries"]
 
 
 def kernel_texts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
-    """The strings as a kernel takes them; of a dictionary array its entries, and the entry of each row.
+    """The strings in a layout that kernels read; for a dictionary array its entries, and the entry of each row.
 
-    Raises nothing: kernels refuse what are neither strings nor binary.
+    Raises InvalidArgumentType unless the array contains strings or binary.
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if not isinstance(array, pa.Array):
+        raise InvalidArgumentType.of("array", "an Arrow array of strings or binary", array)
     if isinstance(array, pa.DictionaryArray):
         return kernel_texts(array.dictionary)[0], array.indices
     kind = array.type
@@ -23,21 +27,27 @@ def kernel_texts(array: pa.Array) -> tuple[pa.Array, pa.Array | None]:
         return array.cast(pa.large_string()), None
     if pa.types.is_binary_view(kind):
         return array.cast(pa.large_binary()), None
+    if kind not in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+        raise InvalidArgumentType(f"array must be an Arrow array of strings or binary, not of {kind}.")
     return array, None
 
 
 def used_entries(entries: pa.Array, codes: pa.Array | None) -> pa.Array:
-    """The entries that some row has; a dictionary may hold others."""
+    """The entries that rows refer to. A dictionary may contain others."""
     return entries if codes is None else entries.take(codes.unique().drop_null())
 
 
 def text_bytes(value: str | bytes) -> bytes:
-    """The value in UTF-8; a lone surrogate becomes bytes that are not UTF-8, as the value itself is not."""
-    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+    """The value in UTF-8. A lone surrogate becomes bytes that are not UTF-8. Raises InvalidArgumentType."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if not isinstance(value, bytes):
+        raise InvalidArgumentType.of("A value to compare", "a str or bytes", value)
+    return value
 
 
 def text_value(array: pa.Array, i: int) -> str | bytes:
-    """Value `i` as the array's type gives it; as bytes where a string is not UTF-8."""
+    """Value `i` in the array's type; bytes if a string is not UTF-8."""
     raw = cast(bytes, array[i].as_buffer().to_pybytes())
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         return raw

@@ -1,4 +1,4 @@
-"""The versions of collations for which a table's writers keep statistics, as its domain metadata holds them.
+"""The collation versions for which writers keep statistics, as listed in the table's domain metadata.
 
 # COLLATIONS RFC, Collation versions: {"writeVersions": {"icu.UNICODE_CI": ["77.1"]}}
 """
@@ -15,7 +15,7 @@ WRITE_VERSIONS = "writeVersions"
 
 
 def domain_members(configuration: str | None) -> dict[str, Any]:
-    """The members of the domain's configuration; none where it is missing or damaged."""
+    """The members of the domain's configuration; empty if it is missing or damaged."""
     try:
         found = json.loads(configuration) if configuration else {}
     except (ValueError, RecursionError):
@@ -24,7 +24,7 @@ def domain_members(configuration: str | None) -> dict[str, Any]:
 
 
 def write_versions(configuration: str | None) -> dict[str, list[Any]]:
-    """What the domain lists by collation, both as written there; entries that are no lists are left out.
+    """The versions that the domain lists for each collation, as written there. Entries that are not lists are left out.
 
     # COLLATIONS RFC: "Clients are allowed to ignore the hints."
     """

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from deltaskip.collations.icu import IcuCollation
 from deltaskip.collations.names import icu_locale
 from deltaskip.collations.registry import collation
+from deltaskip.errors import InvalidArgumentType
 from deltaskip.kernels.key_column import KeyColumn
 
 VALUES = ["b", None, "A", "Straße", "", "STRASSE", "é", "e\u0301", "日本", "a ", "zz", None]
@@ -86,7 +87,7 @@ def test_a_string_that_is_not_utf8_is_given_as_bytes() -> None:
 @pytest.mark.parametrize("array", [pa.array([1]), pa.array([[b"a"]]), pa.array([1]).dictionary_encode()])
 def test_what_is_neither_string_nor_binary_is_refused(array: pa.Array) -> None:
     for function in (order().sort_keys, order().min_max, lambda values: order().compare(values, "a")):
-        with pytest.raises(TypeError, match="a string or binary Arrow array is wanted"):
+        with pytest.raises(InvalidArgumentType, match="must be an Arrow array of strings or binary"):
             function(array)
 
 

@@ -16,7 +16,7 @@ PARTS = st.text("abIı.ß@=- é_1", min_size=1).map(lambda text: text.replace(".
 def test_identifiers_have_the_parts_that_the_kernel_finds_unless_one_is_empty(row):
     text = row["identifier"]
     if not row["valid"] or not all((row["provider"], row["name"], row["version"] is None or row["version"])):
-        with pytest.raises(InvalidCollation, match="is no collation identifier"):
+        with pytest.raises(InvalidCollation, match="is not a collation identifier"):
             CollationId.parse(text)
         return
     identifier = CollationId.parse(text)
@@ -138,7 +138,7 @@ def test_what_spark_does_not_know_is_left_as_it_is_but_for_the_provider(text):
 
 @pytest.mark.parametrize("name", ["FOO_BAR", "UTF8", ""])
 def test_a_bare_name_that_nobody_knows_is_an_error(name):
-    with pytest.raises(InvalidCollation, match="is no collation"):
+    with pytest.raises(InvalidCollation, match="is neither a collation"):
         CollationId.named(name)
-    with pytest.raises(InvalidCollation, match="is no collation"):
+    with pytest.raises(InvalidCollation, match="is neither a collation"):
         parse_name(name)

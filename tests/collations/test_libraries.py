@@ -16,7 +16,7 @@ import pytest
 from deltaskip.collations import libraries
 from deltaskip.collations.libraries import find_icu_files, icu_libraries, icu_library, refused_icu_files, register_icu
 from deltaskip.collations.library_check import fault, key_digest
-from deltaskip.errors import CollationUnavailable
+from deltaskip.errors import CollationUnavailable, InvalidArgumentType
 from deltaskip.kernels.icu_library import IcuCollator
 
 
@@ -149,10 +149,12 @@ def test_one_version_from_two_places_is_that_of_the_first(fresh: Any, tmp_path: 
 
 
 def test_a_path_without_icu_is_named(fresh: Any, tmp_path: Path) -> None:
-    with pytest.raises(CollationUnavailable, match=r"gives no ICU library: there is no file libicui18n\.so"):
+    with pytest.raises(CollationUnavailable, match=r"no usable ICU library: it contains no file libicui18n\.so"):
         register_icu(tmp_path)
     with pytest.raises(CollationUnavailable, match="no such folder"):
         register_icu("no such folder")
+    with pytest.raises(InvalidArgumentType, match="path must be"):
+        register_icu(5)  # type: ignore[arg-type]
     (tmp_path / "libicui18n.so.99.1").write_bytes(b"not a library")
     with pytest.raises(CollationUnavailable, match=r"libicui18n\.so\.99\.1"):
         register_icu(tmp_path)
@@ -178,7 +180,7 @@ def test_a_library_with_other_keys_than_its_version_is_refused(fresh: Any, monke
     assert icu_library("77.1") is None
     assert "77.1" not in icu_libraries()
     reason = next(text for path, text in refused_icu_files().items() if not path.endswith(".jar"))
-    assert "sort keys of its own, not those of the ICU 77.1 that it says it is" in reason
+    assert "sort keys that differ from those of ICU 77.1, the version that it reports" in reason
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,7 @@ def test_a_library_of_another_version_than_its_name_says_is_refused(fresh: Any, 
     assert own is not None
     for file in Path(own.path).parent.iterdir():
         shutil.copy(file, tmp_path / file.name.replace(".77.1", ".77.9"))
-    with pytest.raises(CollationUnavailable, match=r"is ICU 77\.1 and not 77\.9"):
+    with pytest.raises(CollationUnavailable, match=r"is ICU 77\.1, not 77\.9"):
         register_icu(tmp_path)
     assert icu_library("77.9") is None
 

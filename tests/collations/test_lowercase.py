@@ -84,7 +84,7 @@ def test_special_letters_are_lowered_as_spark_does(text, lower):
 @pytest.mark.parametrize("version", ["", "77", "77.1.0.0", "99.1", "60.3", "15.0"])
 def test_a_version_without_a_table_is_an_error_that_names_those_with_one(version):
     for call in (lowercase_map, lowercase_table):
-        with pytest.raises(CollationUnavailable, match=re.escape(f"ICU {version!r}; there are those of 72.1")):
+        with pytest.raises(CollationUnavailable, match=re.escape(f"ICU {version!r}; the available versions are 72.1")):
             call(version)
 
 

@@ -148,5 +148,5 @@ def test_locales_of_the_specification_are_none_of_spark_s_but_open_icu(name, loc
     ],
 )
 def test_what_cannot_be_mapped_for_certain_is_no_name_at_all(name):
-    with pytest.raises(InvalidCollation, match="is no collation of Spark's and no ICU locale"):
+    with pytest.raises(InvalidCollation, match="is neither a collation of Spark nor an ICU locale"):
         parse_name(name)

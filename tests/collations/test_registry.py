@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -61,15 +62,15 @@ def test_an_identifier_in_any_spelling_has_a_collation(
         ("icu.UNICODE_CI.77", CollationUnavailable, "needs ICU 77, and"),
         ("icu.UNICODE_CI.77.1.0.0", CollationUnavailable, r"needs ICU 77\.1\.0\.0, and"),
         ("ICU.en_US.72", CollationUnavailable, "needs ICU 72, and"),
-        ("icu.xx_YY.77.1", CollationUnavailable, "has no collation of the locale"),
-        ("icu.und-u-kr-latn-digit.77.1", CollationUnavailable, "otherwise than its sort keys order them"),
+        ("icu.xx_YY.77.1", CollationUnavailable, "has no collation for the locale"),
+        ("icu.und-u-kr-latn-digit.77.1", CollationUnavailable, "differently from its sort keys"),
         ("spark.UTF8_LCASE.1.0", CollationUnavailable, r"no lower-case table of ICU '1\.0'"),
         ("databricks.UNICODE.77.1", CollationUnavailable, "must be icu or spark, not 'databricks'"),
         ("spar\u212a.UTF8_LCASE.77.1", CollationUnavailable, "must be icu or spark"),
         ("icu.UTF8_LCASE.77.1", InvalidCollation, r"use spark\.UTF8_LCASE"),
         ("spark.UNICODE.77.1", InvalidCollation, r"use icu\.UNICODE"),
         ("icu.no such thing.77.1", InvalidCollation, "no such thing"),
-        ("UNICODE", InvalidCollation, "is no collation identifier"),
+        ("UNICODE", InvalidCollation, "is not a collation identifier"),
     ],
 )
 def test_what_nothing_here_evaluates_is_said_and_for_pruning_is_none(
@@ -110,3 +111,16 @@ def test_every_name_of_spark_is_evaluated_by_its_version() -> None:
         order = collation(f"{parse_name(name).provider}.{name}.{SPARK_VERSION}")
         assert order.compare_values("a", "b") == -1
         assert order.exact_keys == (not name.removesuffix("_RTRIM").endswith("_AI") or "_CI" in name)
+
+
+@pytest.mark.parametrize("identifier", ["icu.UNICODE_CI.77.1", "spark.UTF8_LCASE.77.1"])
+@pytest.mark.parametrize("wrong", [5, None, ["a"]])
+def test_values_of_the_wrong_type_are_refused(identifier: str, wrong: object) -> None:
+    order: Any = ds.collation(identifier)
+    for call in (order.sort_keys, order.min_max, order.key):
+        with pytest.raises(InvalidArgumentType):
+            call(wrong)
+    with pytest.raises(InvalidArgumentType):
+        order.compare(pa.array(["a"]), wrong)
+    with pytest.raises(InvalidArgumentType):
+        order.compare_values("a", wrong)

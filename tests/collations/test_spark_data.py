@@ -115,7 +115,7 @@ def test_a_library_of_another_version_of_unicode_is_no_engine(
     others = tuple(files for files in libraries.find_icu_files() if files.named_version != "76.1")
     monkeypatch.setattr(libraries, "find_icu_files", lambda: others)
     assert icu_library("77.1") is None
-    assert "no ICU library here is of the same version of Unicode" in refused_icu_files()[jar.path]
+    assert "no available ICU library has the Unicode version" in refused_icu_files()[jar.path]
 
 
 def test_a_library_of_the_version_goes_before_the_jar(jar: SparkJar) -> None:
@@ -149,9 +149,9 @@ def test_the_spark_that_is_set_goes_before_the_one_installed(
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"ucadata_icu": None}, "holds no collations"),
-        ({"ucadata_icu": b"\x00\x20"}, "no big-endian ICU data begins here"),
-        ({"sv_res": b"PK" * 200}, "no big-endian ICU data begins here"),
+        ({"ucadata_icu": None}, "does not contain collations"),
+        ({"ucadata_icu": b"\x00\x20"}, "not big-endian ICU data"),
+        ({"sv_res": b"PK" * 200}, "not big-endian ICU data"),
     ],
 )
 def test_a_jar_with_other_data_is_refused(
@@ -184,7 +184,7 @@ def test_a_file_that_is_no_jar_is_refused(
     path.write_bytes(b"no jar")
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     assert icu_library("77.1") is None
-    assert "is no jar" in refused_icu_files()[str(path)]
+    assert "is not a jar" in refused_icu_files()[str(path)]
 
 
 def test_data_cut_anywhere_is_refused_or_swapped_without_harm(jar: SparkJar) -> None:

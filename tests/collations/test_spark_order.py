@@ -12,7 +12,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.lowercase import lowercase_versions
 from deltaskip.collations.spark_order import SparkOrder, spark_order, spark_order_versions
-from deltaskip.errors import CollationUnavailable, InvalidCollation
+from deltaskip.errors import CollationUnavailable, InvalidArgumentType, InvalidCollation
 from deltaskip.kernels.key_column import KeyColumn
 from tests.collations.spark_vectors import vectors
 
@@ -196,5 +196,5 @@ def test_what_is_no_versioned_name_of_spark_s_own_is_an_error(text):
 @pytest.mark.parametrize("array", [pa.array([1]), pa.array([[b"a"]])])
 def test_arrays_of_other_types_are_refused(array):
     for call in (order_of("UTF8_LCASE").sort_keys, order_of("UTF8_BINARY").min_max):
-        with pytest.raises(TypeError, match="array"):
+        with pytest.raises(InvalidArgumentType, match="must be an Arrow array of strings or binary"):
             call(array)
