@@ -1,4 +1,4 @@
-"""Delta types as Arrow types and back."""
+"""Conversion between Delta types and Arrow types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from deltaskip.schema.types import (
 
 __all__ = ["VARIANT_STORAGE", "arrow_field", "arrow_schema", "arrow_type", "from_arrow", "from_arrow_type"]
 
-# PROTOCOL, Variant Data Type: both halves are always there.
+# PROTOCOL, Variant Data Type: both members are required.
 VARIANT_STORAGE = pa.struct(
     [pa.field("value", pa.binary(), nullable=False), pa.field("metadata", pa.binary(), nullable=False)]
 )
@@ -52,7 +52,7 @@ _ARROW: dict[DataType, pa.DataType] = {
     VARIANT: VARIANT_STORAGE,
 }
 
-# Unsigned integers go to the narrowest signed type that holds all their values.
+# Unsigned integers become the narrowest signed type that holds all their values.
 _DELTA: dict[pa.DataType, DataType] = {
     **{arrow: delta for delta, arrow in _ARROW.items() if delta != VARIANT},
     pa.uint8(): SHORT,
@@ -69,9 +69,9 @@ _DELTA: dict[pa.DataType, DataType] = {
 
 
 def arrow_type(data_type: DataType) -> pa.DataType:
-    """The Arrow type that holds `data_type`: instants are timestamp[us, UTC], variant its two binary halves.
+    """Return the Arrow type for a Delta type. Timestamps are timestamp[us, UTC], a variant is a struct of two binaries.
 
-    Raises SchemaError for a type that this package does not know.
+    Raises SchemaError for a type that this package does not support.
     """
     match data_type:
         case DecimalType(precision, scale):
@@ -87,11 +87,11 @@ def arrow_type(data_type: DataType) -> pa.DataType:
         case _ if data_type in _ARROW:
             return _ARROW[data_type]
         case _:
-            raise SchemaError(f"The type {getattr(data_type, 'name', data_type)} cannot be read here.")
+            raise SchemaError(f"The type {getattr(data_type, 'name', data_type)} is not supported.")
 
 
 def arrow_field(field: StructField) -> pa.Field:
-    """`field` as an Arrow field, without metadata."""
+    """Return `field` as an Arrow field, without metadata."""
     try:
         return pa.field(field.name, arrow_type(field.type), field.nullable)
     except SchemaError as error:
@@ -99,22 +99,23 @@ def arrow_field(field: StructField) -> pa.Field:
 
 
 def arrow_schema(struct: StructType) -> pa.Schema:
-    """The Arrow schema of rows of `struct`. Raises SchemaError naming a column whose type cannot be read."""
+    """Return the Arrow schema for rows of `struct`. Raises SchemaError naming a column whose type is not supported."""
     return pa.schema([arrow_field(f) for f in struct.fields])
 
 
 def from_arrow(schema: pa.Schema) -> StructType:
-    """The Delta schema that holds Arrow rows of `schema`; Arrow metadata is dropped.
+    """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
 
-    Timestamps of any unit become microseconds, with a zone timestamp and without one timestamp_ntz; a struct of two
-    binaries stays a struct, since nothing tells it from a variant. Raises SchemaError for a type that Delta has no
-    place for (time of day, durations, unions …).
+    A timestamp with a time zone becomes timestamp, one without becomes timestamp_ntz, whatever its unit. A struct of
+    two binaries stays a struct, because it cannot be distinguished from a variant.
+
+    Raises SchemaError for a type without a counterpart in Delta (time of day, durations, unions …).
     """
     return StructType(tuple(_from_field(f) for f in schema))
 
 
 def from_arrow_type(arrow: pa.DataType) -> DataType:
-    """The Delta type that holds values of one Arrow type; raises SchemaError as from_arrow does."""
+    """Return the Delta type for values of one Arrow type. Raises SchemaError as from_arrow does."""
     if isinstance(arrow, pa.BaseExtensionType):
         return from_arrow_type(arrow.storage_type)
     if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):

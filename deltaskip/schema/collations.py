@@ -1,9 +1,9 @@
-"""Collations that a schema declares.
+"""Collations declared in a schema.
 
 # COLLATIONS RFC, Specifying collations in the table schema: "Collations are stored in the `__COLLATIONS` key of the
 # metadata of the nearest ancestor StructField", by the path from it through `element`, `key` and `value`.
-A path is built from the names and compared whole, never split: names may hold dots. A string without an entry is
-UTF8_BINARY, which is never written. Entries that name no string's path are kept and mean nothing, as in Spark.
+A path is built from the names and compared as a whole, never split, because names may contain dots. A string without
+an entry is UTF8_BINARY, which is never written. Entries for other paths are kept and ignored, as in Spark.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = ["carry_collations", "check_collations", "rekeyed_metadata", "renamed"
 
 
 def string_paths(field: StructField) -> list[str]:
-    """The path of every string whose collation `field` declares: not those inside structs, whose fields declare it."""
+    """Paths of all strings whose collation `field` declares. Fields of structs inside it declare their own."""
     return [path for path, data_type in _paths(field.type, field.name) if data_type == STRING]
 
 
 def check_collations(field: StructField) -> None:
-    """Raise SchemaError where an entry is no text or stands for what is no string, as Spark's readers do.
+    """Raise SchemaError if an entry is not text or is declared for another type than string, as Spark's readers do.
 
-    What the text says is not looked at: an unknown provider, name or a version is kept, and never serves for pruning.
+    The text itself is not checked: an unknown provider, name or version is kept, and never used for pruning.
     """
     declared = field.metadata.get(COLLATIONS_KEY)
     if declared is None:
@@ -47,21 +47,21 @@ def check_collations(field: StructField) -> None:
         if data_type != STRING and not isinstance(data_type, UnknownType) and declared_collation(field, path):
             kind = getattr(data_type, "name", type(data_type).__name__.removesuffix("Type").lower())
             raise SchemaError(
-                f"{COLLATIONS_KEY} of field {field.name!r} declares a collation for {path!r}, which is of type {kind}; "
+                f"{COLLATIONS_KEY} of field {field.name!r} declares a collation for {path!r} of type {kind}: "
                 "only strings have collations, so remove the entry from the schema."
             )
 
 
 def with_collation(field: StructField, path: str, collation: CollationId | None) -> StructField:
-    """`field` with `collation` declared for the string at `path` as Spark writes it, the version left out.
+    """Return `field` with a collation declared for the string at `path`, as Spark writes it: without the version.
 
-    None and UTF8_BINARY remove the entry. Raises SchemaError where there is no string at `path`.
+    None and UTF8_BINARY remove the entry. Raises SchemaError if there is no string at `path`.
 
     # COLLATIONS RFC: "Writers must not write the collation identifier in the schema metadata for a column with default
     # collation"
     """
     if path not in string_paths(field):
-        raise SchemaError(f"There is no string at {path!r} of field {field.name!r} to declare a collation for.")
+        raise SchemaError(f"Field {field.name!r} has no string at {path!r} to declare a collation for.")
     entries = {p: text for p, text in _entries(field).items() if p != path}
     if collation is not None and not collation.is_binary:
         entries[path] = str(collation.canonical.without_version)
@@ -69,12 +69,12 @@ def with_collation(field: StructField, path: str, collation: CollationId | None)
 
 
 def renamed(field: StructField, name: str) -> StructField:
-    """`field` under another name, its strings under the same collations."""
+    """Return `field` under another name. Its strings keep their collations."""
     return StructField(name, field.type, field.nullable, rekeyed_metadata(field, name))
 
 
 def rekeyed_metadata(field: StructField, name: str) -> Mapping[str, Any]:
-    """The metadata of `field` if it were called `name`: the paths of collations begin with that."""
+    """Return the metadata of `field` for another name: the paths of its collations start with that name."""
     if COLLATIONS_KEY not in field.metadata or not isinstance(field.metadata[COLLATIONS_KEY], Mapping):
         return field.metadata
     moved = {
@@ -85,10 +85,9 @@ def rekeyed_metadata(field: StructField, name: str) -> Mapping[str, Any]:
 
 
 def carry_collations(old: StructType, new: StructType) -> StructType:
-    """`new` with the collations of `old` for every string that both have and `new` declares none for.
+    """Return `new` with the collations of `old` for every string that is in both and has none in `new`.
 
-    Fields are the same where their names are, letter by letter. For a schema that came without collations, as Arrow's
-    do.
+    Fields are matched by exact names. For a schema from a source without collations, such as Arrow.
 
     # COLLATIONS RFC: "clients must preserve collations when they change the schema"
     """

@@ -1,4 +1,4 @@
-"""schemaString: types from JSON and back.
+"""schemaString: types from and to JSON.
 
 # PROTOCOL, Schema Serialization Format
 """
@@ -37,17 +37,18 @@ CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 _CHAR_VARCHAR = re.compile(r"(?:char|varchar)\(\s*\d+\s*\)")
 
-# Names that Spark's own reader of this JSON still accepts: NullType was once "null".
+# Names that Spark's reader of this JSON still accepts: NullType was once "null".
 _OTHER_NAMES: Mapping[str, DataType] = {"null": VOID, "timestamp_ltz": TIMESTAMP, "decimal": DecimalType(10, 0)}
 
 _SQL_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
 def parse_schema(text: str | None) -> StructType:
-    """The table's schema from its schemaString; a metaData action without one has no columns.
+    """Parse the schemaString of a table. None (a metaData action without one) is a schema without columns.
 
-    Unknown type names become UnknownType; `char(n)` and `varchar(n)` become string with Spark's metadata key. Raises
-    SchemaError naming the field for anything else that the protocol does not allow.
+    Unknown type names become UnknownType; `char(n)` and `varchar(n)` become string with Spark's metadata key.
+
+    Raises SchemaError naming the field for anything else that the protocol does not allow.
     """
     if text is None:
         return StructType()
@@ -57,14 +58,14 @@ def parse_schema(text: str | None) -> StructType:
     except (json.JSONDecodeError, TypeError) as error:
         raise SchemaError(f"schemaString is not JSON: {error}.") from error
     except RecursionError as error:
-        raise SchemaError("schemaString is nested too deeply to be a schema.") from error
+        raise SchemaError("schemaString is nested too deeply.") from error
     if not isinstance(parsed, StructType):
-        raise SchemaError(f"schemaString holds the type {simple_string(parsed)}; a table's schema must be a struct.")
+        raise SchemaError(f"schemaString is of type {simple_string(parsed)}; a table's schema must be a struct.")
     return parsed
 
 
 def parse_type(text: str) -> DataType:
-    """The type whose JSON text is `text` (a quoted name or an object). Raises SchemaError as parse_schema does."""
+    """Parse the JSON text of a type (a quoted name or an object). Raises SchemaError as parse_schema does."""
     try:
         return _type(json.loads(text), "the type")
     except json.JSONDecodeError as error:
@@ -72,19 +73,21 @@ def parse_type(text: str) -> DataType:
 
 
 def schema_to_json(struct: StructType) -> str:
-    """The schemaString of `struct`; parse_schema gives it back unchanged."""
+    """Return the schemaString of `struct`. parse_schema returns an equal struct for it."""
     return type_to_json(struct)
 
 
 def type_to_json(data_type: DataType) -> str:
-    """The JSON text of `data_type`, without white space."""
+    """Return the JSON text of a type, without white space."""
     return json.dumps(_json(data_type), ensure_ascii=False, separators=(",", ":"))
 
 
 def simple_string(data_type: DataType, field: StructField | None = None) -> str:
-    """Spark's text for the type: bigint, struct<x:string collate UNICODE_CI,y:array<int>>.
+    """Return Spark's text for a type: bigint, struct<x:string collate UNICODE_CI,y:array<int>>.
 
-    `field` is the StructField that holds the type, if any: its metadata says the collations of the strings in it.
+    Args:
+        data_type: The type.
+        field: The StructField of the type, if any. Its metadata declares the collations of the strings in the type.
     """
     return _simple(data_type, field, field.name if field else "")
 

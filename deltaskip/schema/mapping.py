@@ -1,4 +1,4 @@
-"""Logical and physical names of columns.
+"""Logical and physical names of columns: column mapping.
 
 # PROTOCOL, Column Mapping
 """
@@ -29,7 +29,7 @@ ID_KEY = "delta.columnMapping.id"
 
 
 class ReaderProtocol(Protocol):
-    """The part of a protocol action that decides whether column mapping is honoured."""
+    """The part of a protocol action that determines whether column mapping applies."""
 
     @property
     def min_reader_version(self) -> int:
@@ -37,11 +37,11 @@ class ReaderProtocol(Protocol):
 
     @property
     def reader_features(self) -> Collection[str] | None:
-        """The table's reader features, None where it lists none."""
+        """The table's reader features; None if it lists none."""
 
 
 def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> MappingMode:
-    """How data files name the table's columns.
+    """Return the table's column mapping mode: how data files name its columns.
 
     # PROTOCOL, Column Mapping: "The table property should only be honored if the table's protocol has reader and
     # writer versions and/or table features that support the columnMapping table feature."
@@ -51,9 +51,9 @@ def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> Mappi
 
 
 def physical_name(field: StructField, mode: MappingMode) -> str:
-    """The name of `field` in data files, statistics and partition values.
+    """Return the name of `field` in data files, statistics and partition values.
 
-    Raises SchemaError where the mode needs a physical name and the field has none.
+    Raises SchemaError if the mode requires a physical name and the field has none.
     """
     if mode == "none":
         return field.name
@@ -67,7 +67,7 @@ def physical_name(field: StructField, mode: MappingMode) -> str:
 
 
 def field_id(field: StructField) -> int | None:
-    """The Parquet field id of `field`, or None where it has none. Raises SchemaError where the id is no integer."""
+    """Return the Parquet field id of `field`, None if it has none. Raises SchemaError if the id is not an integer."""
     value = field.metadata.get(ID_KEY)
     if value is None:
         return None
@@ -77,9 +77,9 @@ def field_id(field: StructField) -> int | None:
 
 
 def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
-    """`struct` with every field, at any depth, under its physical name.
+    """Return `struct` with every field, at any depth, under its physical name.
 
-    Metadata stays, but collations are keyed by the new names so that they are still found.
+    Metadata is unchanged, except that collations are keyed by the new names.
     """
     if mode == "none":
         return struct

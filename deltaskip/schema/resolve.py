@@ -1,4 +1,4 @@
-"""From a predicate's column name to the field that it means."""
+"""Resolution of column names to fields of a schema."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ __all__ = ["InsideCollection", "Resolved", "collation_of", "display_name", "fold
 
 
 class InsideCollection(PredicateError):
-    """The name goes on below an array or a map, where one row has many values and no statistics exist."""
+    """The name refers to a field inside an array or a map, where a row has many values and statistics do not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A field reached from the root through structs only.
+    """A field that is reached from the root through structs only.
 
-    `logical` and `physical` are its path, `nullable` says whether it or any struct around it can be null, and `field`
-    is the field itself.
+    Attributes:
+        logical: The path in logical names.
+        physical: The path in physical names.
+        type: The field's type.
+        nullable: Whether the field or any struct around it can be null.
+        field: The field itself.
     """
 
     logical: tuple[str, ...]
@@ -43,16 +47,22 @@ class Resolved:
 def resolve(
     struct: StructType, parts: Sequence[str], mode: MappingMode = "none", case_sensitive: bool = False
 ) -> Resolved:
-    """The field that `parts` names, found as Spark finds it.
+    """Resolve a column name as Spark does.
 
-    `parts` are already split: `a.b` is ("a", "b") and the quoted name `` `a.b` `` is ("a.b",). Each part must match one
-    field. Without case_sensitive letter case is ignored, and two names that differ only in case are ambiguous even if
-    one of them is spelled exactly (Spark's AMBIGUOUS_REFERENCE).
-    Raises PredicateError for unknown (with the nearest names) and ambiguous names, and InsideCollection, one of its
-    subclasses, where the path goes on below an array or map.
+    Args:
+        struct: The table's schema.
+        parts: The name, already split: `a.b` is ("a", "b") and the quoted name `` `a.b` `` is ("a.b",). Each part must
+            match one field.
+        mode: The table's column mapping mode.
+        case_sensitive: Whether letter case must match. If not, two names that differ only in case are ambiguous, even
+            if one of them is spelled exactly (Spark's AMBIGUOUS_REFERENCE).
+
+    Raises:
+        PredicateError: The name is unknown (the message suggests the nearest names) or ambiguous.
+        InsideCollection: The path continues inside an array or map. A subclass of PredicateError.
     """
     if not parts:
-        raise PredicateError("A column name is empty.")
+        raise PredicateError("The column name is empty.")
     logical: list[str] = []
     physical: list[str] = []
     nullable = False
@@ -67,12 +77,12 @@ def resolve(
 
 
 def leaves(struct: StructType, mode: MappingMode = "none") -> list[Resolved]:
-    """Every field below `struct` that is not a struct, array or map and is reached through structs only, in order."""
+    """All fields that are not structs, arrays or maps and are reached through structs only, in order."""
     return list(_leaves(struct, mode, (), (), False))
 
 
 def collation_of(resolved: Resolved) -> str | None:
-    """The collation identifier that the schema declares for a string field, as written; None is UTF8_BINARY.
+    """The collation identifier that the schema declares for a string field, as written; None means UTF8_BINARY.
 
     # COLLATIONS RFC, Specifying collations in the table schema: the key is the path from the nearest StructField.
     """
@@ -82,14 +92,14 @@ def collation_of(resolved: Resolved) -> str | None:
 
 
 def display_name(parts: Sequence[str]) -> str:
-    """`parts` as SQL text: joined by dots, with backticks around a part that needs them."""
+    """A column name as SQL text: parts joined by dots, with backticks where a part needs them."""
     return ".".join(p if p.replace("_", "a").isalnum() else "`" + p.replace("`", "``") + "`" for p in parts)
 
 
 def fold_name(name: str) -> str:
-    """A key that is equal for names that Spark takes for the same without regard to case.
+    """A key that is equal for two names if Spark considers them equal without regard to case.
 
-    Java's equalsIgnoreCase: the lower case of the upper case of each character, one character for one (so ß is not ss).
+    Java's equalsIgnoreCase: the lower case of the upper case of each character, one to one (so ß is not ss).
     """
     return name.lower() if name.isascii() else "".join(map(_fold_character, name))
 
@@ -101,10 +111,11 @@ def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bo
         case ArrayType() | MapType():
             kind = "an array" if isinstance(current, ArrayType) else "a map"
             raise InsideCollection(
-                f"{display_name((*above, part))} goes inside {kind}: {display_name(above)} has no single value a row."
+                f"{display_name((*above, part))} is inside {kind}: {display_name(above)} has no single value per row."
             )
         case _:
-            raise PredicateError(f"{display_name((*above, part))} does not exist: {display_name(above)} is no struct.")
+            name = display_name((*above, part))
+            raise PredicateError(f"{name} does not exist: {display_name(above)} is not a struct.")
 
 
 def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_sensitive: bool) -> StructField:
@@ -127,7 +138,7 @@ def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) 
     if not fields:
         return "the schema has no columns here."
     shown = ", ".join(display_name((*above, f.name)) for f in fields[:8])
-    return f"there are {shown}{' …' if len(fields) > 8 else '.'}"
+    return f"the columns are {shown}{' …' if len(fields) > 8 else '.'}"
 
 
 def _leaves(

@@ -76,8 +76,8 @@ def test_names_that_differ_in_case_only_are_ambiguous_even_when_spelled_exactly(
     [
         (["idd"], "no column idd; did you mean Id"),
         (["a", "txt"], r"no column a\.txt; did you mean a\.text"),
-        (["zzzzzzz"], "there are Id, a, `a.b`, list, map, straße"),
-        (["Id", "x"], "Id is no struct"),
+        (["zzzzzzz"], "the columns are Id, a, `a.b`, list, map, straße"),
+        (["Id", "x"], "Id is not a struct"),
         ([], "empty"),
     ],
 )
