@@ -5,9 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from deltaskip import engine
 from tests import corpus
+
+# The time of an example depends on the machine's load, so a limit on it fails tests for no fault of the code.
+settings.register_profile("deltaskip", settings(), deadline=None)
+settings.load_profile("deltaskip")
 
 
 @pytest.fixture(scope="session")
