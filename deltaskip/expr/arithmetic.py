@@ -34,7 +34,7 @@ _DIVISION_SCALE = 39
 
 
 def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None:
-    """The result type of `left op right`, both already coerced; None where there is no such operation."""
+    """The result type of `left op right` after coercion; None if the operation does not exist."""
     if op == "div":
         fits = (left == right == LONG) or (isinstance(left, DecimalType) and isinstance(right, DecimalType))
         return LONG if fits else None
@@ -46,7 +46,7 @@ def arithmetic_type(op: str, left: DataType, right: DataType) -> DataType | None
 
 
 def arithmetic(op: str, left: object, right: object, type_: DataType | None) -> object:
-    """The value of `left op right` of result type `type_`, neither NULL. Raises EvaluationError as ANSI does."""
+    """The value of `left op right` of result type `type_`, neither NULL. Raises EvaluationError as in ANSI mode."""
     if op in ("/", "%", "div") and right == 0:
         raise EvaluationError("Division by zero.")
     match left, right:
@@ -85,7 +85,7 @@ def absolute(value: object, type_: DataType | None) -> object:
 
 
 def whole(value: object, up: bool, type_: DataType | None) -> object:
-    """`floor(value)`, or `ceil(value)` where `up`; a double saturates at the ends of bigint as Java casts do."""
+    """`floor(value)`, or `ceil(value)` if `up`. A double saturates at the limits of bigint, as Java casts do."""
     match value:
         case int():
             return value
@@ -117,9 +117,9 @@ def rounded(value: object, scale: int, type_: DataType | None) -> object:
 
 
 def to_decimal(value: Decimal, type_: DataType | None, rounding: str = ROUND_HALF_UP) -> Decimal:
-    """`value` at the scale of `type_`. Raises EvaluationError where it has too many digits."""
+    """`value` at the scale of `type_`. Raises EvaluationError if it has too many digits."""
     if not isinstance(type_, DecimalType):
-        raise EvaluationError(f"{sql_name(type_)} is no decimal.")
+        raise EvaluationError(f"{sql_name(type_)} is not a decimal type.")
     try:
         moved = value.quantize(Decimal(1).scaleb(-type_.scale), rounding, _EXACT)
     except InvalidOperation as error:

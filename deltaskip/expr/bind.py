@@ -1,4 +1,4 @@
-"""Binding: names to fields, Spark's implicit casts made explicit, constants folded.
+"""Binding: resolves names to fields, inserts Spark's implicit casts, and folds constants.
 
 # Spark 4.1, Analyzer with AnsiTypeCoercion
 """
@@ -57,9 +57,9 @@ from deltaskip.schema.types import BINARY, BOOLEAN, LONG, STRING, VOID, DataType
 
 __all__ = ["bind", "bind_expression"]
 
-# A column that Spark adds to every file scan; it is in no schema.
+# A column that Spark adds to every file scan. It is not in the schema.
 _METADATA_COLUMN = "_metadata"
-# Names that are functions where there is no such column. # Spark 4.1, LiteralFunctionResolution
+# Names that are functions if the schema has no such column. # Spark 4.1, LiteralFunctionResolution
 _LITERAL_FUNCTIONS = frozenset(
     ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user", "localtimestamp")
 )
@@ -72,11 +72,21 @@ def bind(
     mode: MappingMode = "none",
     time_zone: str = "UTC",
 ) -> Node:
-    """The predicate with its columns resolved to FieldRefs, typed as Spark types it, and constants folded.
+    """Return a predicate with columns resolved to FieldRefs, types as in Spark, and constants folded.
 
-    `partition_columns` are logical names; `time_zone` is the session's. A constant whose evaluation raises stays as it
-    is: Spark raises only where it evaluates it. What cannot be typed stays untyped, and proves nothing.
-    Raises PredicateError for unknown and ambiguous columns, types that do not meet, and what is not boolean.
+    A constant expression whose evaluation raises is left as it is, because Spark raises only when it evaluates it. An
+    expression that cannot be typed stays untyped, and proves nothing.
+
+    Args:
+        node: The predicate.
+        schema: The table's schema.
+        partition_columns: Logical names of the partition columns.
+        mode: The table's column mapping mode.
+        time_zone: The session's time zone.
+
+    Raises:
+        PredicateError: A column is unknown or ambiguous, types are incompatible, the expression is not boolean, or the
+            time zone does not exist.
     """
     bound = bind_expression(node, schema, partition_columns, mode, time_zone)
     return _fold(_as_boolean(bound, "A predicate"), time_zone)
@@ -89,7 +99,7 @@ def bind_expression(
     mode: MappingMode = "none",
     time_zone: str = "UTC",
 ) -> Node:
-    """`bind` for an expression of any type, such as a generation expression."""
+    """Bind an expression of any type, such as a generation expression. See `bind`."""
     try:
         zone_of(time_zone)
     except LookupError as error:
@@ -102,7 +112,7 @@ def bind_expression(
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where names are looked up."""
+    """The columns that names are resolved against."""
 
     schema: StructType
     partition_columns: frozenset[str]
@@ -110,7 +120,7 @@ class _Scope:
 
 
 def _typed(node: Node, scope: _Scope) -> Node:
-    """`node` with every name resolved and every operand coerced, from the leaves up."""
+    """`node` with all names resolved and operands coerced, bottom up."""
     if isinstance(node, Literal):
         return node
     if isinstance(node, Column):
@@ -167,7 +177,7 @@ def _resolved(column: Column, scope: _Scope) -> Node:
 
 
 def _is_function(column: Column, scope: _Scope) -> bool:
-    """Whether the name is that of a function, such as `current_date`, and of no column."""
+    """Whether the name is a function, such as `current_date`, and not a column."""
     name = fold_name(column.parts[0])
     known = any(fold_name(field.name) == name for field in scope.schema.fields)
     return len(column.parts) == 1 and name in _LITERAL_FUNCTIONS and not known
@@ -193,8 +203,8 @@ def _comparison(op: str, left: Node, right: Node) -> Node:
         if not (_is_atomic(left_type) and _is_atomic(right_type)):
             return Compare(op, left, right)
         raise PredicateError(
-            f"{sql_name(left_type)} {op} {sql_name(right_type)} is no comparison in Spark SQL (DATATYPE_MISMATCH); "
-            f"cast one side."
+            f"{sql_name(left_type)} {op} {sql_name(right_type)} is not a valid comparison in Spark SQL "
+            f"(DATATYPE_MISMATCH): cast one side."
         )
     if met == STRING:
         comparison_collation(left, right)
@@ -202,7 +212,7 @@ def _comparison(op: str, left: Node, right: Node) -> Node:
 
 
 def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
-    """Spark's reduction of an inequality between an integer and a decimal literal; None where it does not apply.
+    """Spark's reduction of an inequality between an integer and a decimal literal; None if it does not apply.
 
     A literal beyond bigint makes the comparison TRUE or FALSE even for NULL: `i < 1e30BD` is TRUE where i is NULL.
     """
@@ -222,7 +232,7 @@ def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
 
 
 def _as_narrow_decimal(node: Node, other: Node) -> Node:
-    """An integral literal beside a decimal takes only the digits it needs, so that the column is seldom cast."""
+    """An integral literal compared with a decimal gets only the digits it needs, so that the column is rarely cast."""
     if isinstance(node, Literal) and isinstance(node.value, int) and isinstance(type_of(other), DecimalType):
         return cast_to(node, literal_decimal(node.value)) if node.type in INTEGRAL_BITS else node
     return node
@@ -244,14 +254,14 @@ def _membership(child: Node, values: tuple[Node, ...]) -> Node:
     met = common_type(known)
     if met is None:
         names = ", ".join(sql_name(type_) for type_ in known)
-        raise PredicateError(f"The types {names} do not meet in one IN (DATATYPE_MISMATCH); cast the values.")
+        raise PredicateError(f"IN does not accept the types {names} together (DATATYPE_MISMATCH): cast the values.")
     if met == STRING:
         comparison_collation(child, *(value for value in values if not isinstance(value, Literal)))
     return In(cast_to(child, met), tuple([_widened(value, met) for value in values]))
 
 
 def _widened(value: Node, met: DataType) -> Node:
-    """`value` as `met`; an integral literal at once, as lists of them are long."""
+    """`value` cast to `met`. An integral literal is converted directly, because lists of them are long."""
     if isinstance(value, Literal) and value.value is not None and value.type != met:
         bits, needed = INTEGRAL_BITS.get(met, 0), INTEGRAL_BITS.get(value.type, 64)
         if needed < bits:
@@ -269,7 +279,7 @@ def _cast(node: Cast) -> Node:
         )
     if source != node.type:
         return node
-    # A cast to STRING takes the collation away.
+    # A cast to STRING removes the collation.
     collated = source == STRING and comparison_collation(node.child) is not None
     return Collate(node.child, "UTF8_BINARY") if collated else node.child
 
@@ -299,17 +309,17 @@ def _as_boolean(node: Node, what: str) -> Node:
         return node
     if type_ == VOID or (type_ == STRING and what != "A predicate"):
         return cast_to(node, BOOLEAN)
-    raise PredicateError(f"{what} must be BOOLEAN, not {sql_name(type_)}; compare it with something.")
+    raise PredicateError(f"{what} must be BOOLEAN, not {sql_name(type_)}: compare it with a value.")
 
 
 def _as_text(node: Node) -> Node:
-    """`node` as the string that LIKE and STARTSWITH want; untouched where its type is not known."""
+    """`node` cast to string for LIKE and STARTSWITH; unchanged if its type is not known."""
     cast = implicit_cast(node, STRING)
     return node if cast is None else cast
 
 
 def _fold(node: Node, time_zone: str) -> Node:
-    """`node` with every constant part replaced by its value."""
+    """`node` with constant subexpressions replaced by their values."""
     if isinstance(node, (Literal, FieldRef, Opaque)):
         return node
     node = transform(node, lambda child: _fold(child, time_zone))
@@ -318,7 +328,7 @@ def _fold(node: Node, time_zone: str) -> Node:
     if type_ is None or not all(isinstance(child, Literal) for child in children):
         return node
     if isinstance(node, Collate):
-        # A literal carries no collation, and an explicit one decides the whole comparison.
+        # A literal has no collation, and an explicit one decides the whole comparison.
         return node
     if isinstance(node, Call) and node.name not in FUNCTIONS:
         return node

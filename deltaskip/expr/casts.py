@@ -61,9 +61,9 @@ _LONG_LIMIT = 2.0**63
 
 
 def cast_value(value: object, source: DataType, target: DataType, zone: Zone) -> object:
-    """`value` of type `source` as `target`; NULL stays NULL. `zone` is the session's.
+    """Cast `value` from `source` to `target` in the session's time zone. NULL stays NULL.
 
-    Raises EvaluationError where ANSI Spark raises, and where the result depends on the version of Java.
+    Raises EvaluationError if Spark raises in ANSI mode, and if the result depends on the version of Java.
     """
     if value is None or source == target:
         return value
@@ -141,7 +141,7 @@ def _parse_floating(text: str, target: DataType) -> float | None:
     if special is not None:
         return special
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
-        # Hexadecimal floating point and the suffixes f and d are Java's own.
+        # Hexadecimal floating point and the suffixes f and d are syntax of Java.
         if re.search(r"[xXdDfF]", trimmed):
             raise Undecided(f"{text!r} as a number is left to Spark.")
         return None
@@ -153,7 +153,7 @@ def _parse_floating(text: str, target: DataType) -> float | None:
 
 
 def _bounded_decimal(text: str) -> Decimal:
-    """The exact decimal of `text`; exponents beyond a double's reach become ones just beyond it."""
+    """The exact decimal of `text`. Exponents beyond a double's range are limited to just beyond it."""
     mantissa, _, exponent = text.lower().partition("e")
     power = max(-5_000, min(5_000, int(exponent or 0)))
     return Decimal(f"{mantissa}e{power}")
@@ -216,7 +216,7 @@ def _to_floating(value: object, source: DataType, target: DataType) -> float:
 def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal | None:
     match value:
         case int() if source == TIMESTAMP:
-            # Spark goes through a double here.
+            # Spark converts through a double here.
             return to_decimal(_shortest(value / MICROS_PER_SECOND), target)
         case bool() | int():
             return to_decimal(Decimal(int(value)), target)
@@ -229,7 +229,7 @@ def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal
 
 
 def _shortest(value: float) -> Decimal:
-    """The decimal of a double's shortest text, as scala.BigDecimal takes it."""
+    """The decimal of a double's shortest text, as scala.BigDecimal computes it."""
     return Context(prec=40).create_decimal(repr(value))
 
 

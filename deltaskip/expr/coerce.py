@@ -1,4 +1,4 @@
-"""Type coercion of Spark's ANSI mode: which type two operands meet in, and the casts that take them there.
+"""Type coercion of Spark's ANSI mode: the common type of two operands, and the casts to it.
 
 # Spark 4.1, AnsiTypeCoercion, DecimalPrecisionTypeCoercion, DecimalType
 """
@@ -69,7 +69,7 @@ _MIN_ADJUSTED_SCALE = 6
 
 
 def type_of(node: Node) -> DataType | None:
-    """The type of a bound node's value, None where it is not known."""
+    """The type of a bound node's value; None if it is not known."""
     match node:
         case Literal(_, type_) | FieldRef(_, _, type_) | Cast(_, type_) | Call(_, _, type_):
             return type_
@@ -90,7 +90,7 @@ def is_numeric(type_: DataType | None) -> bool:
 
 
 def cast_to(node: Node, type_: DataType) -> Node:
-    """`node` as `type_`: itself, a NULL of that type, or a Cast."""
+    """`node` with type `type_`: itself, a NULL of that type, or a Cast."""
     if type_of(node) == type_:
         return node
     if isinstance(node, Literal) and node.value is None:
@@ -99,7 +99,7 @@ def cast_to(node: Node, type_: DataType) -> Node:
 
 
 def castable(source: DataType, target: DataType) -> bool:
-    """Whether ANSI Spark admits CAST(source AS target) at all."""
+    """Whether Spark accepts CAST(source AS target) in ANSI mode."""
     if target == STRING or source in (target, VOID, STRING):
         return True
     if is_numeric(source):
@@ -112,7 +112,7 @@ def castable(source: DataType, target: DataType) -> bool:
 
 
 def wider_type(left: DataType, right: DataType) -> DataType | None:
-    """The type in which values of both meet in IN, COALESCE, CASE and IF; None where there is none."""
+    """The common type of two types in comparisons, IN, COALESCE, CASE and IF; None if there is none."""
     tightest = _tightest(left, right)
     if tightest is not None:
         return tightest
@@ -126,7 +126,7 @@ def wider_type(left: DataType, right: DataType) -> DataType | None:
 
 
 def common_type(types: Sequence[DataType]) -> DataType | None:
-    """`wider_type` over all of `types`, from the left."""
+    """`wider_type` of all `types`, from the left."""
     found: DataType | None = VOID
     for type_ in types:
         found = None if found is None else wider_type(found, type_)
@@ -134,7 +134,7 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
 
 
 def decimal_of(type_: DataType) -> DecimalType | None:
-    """The decimal that holds every value of an integral or decimal type."""
+    """The decimal type that contains every value of an integral or decimal type."""
     if isinstance(type_, DecimalType):
         return type_
     digits = _INTEGRAL_DIGITS.get(type_)
@@ -142,12 +142,12 @@ def decimal_of(type_: DataType) -> DecimalType | None:
 
 
 def literal_decimal(value: int) -> DecimalType:
-    """The narrowest decimal of an integral literal, which Spark uses beside decimals in arithmetic."""
+    """The narrowest decimal type of an integral literal, as Spark uses it in arithmetic with decimals."""
     return DecimalType(len(str(abs(value))), 0)
 
 
 def adjusted_decimal(precision: int, scale: int) -> DecimalType:
-    """The result type of decimal arithmetic: beyond 38 digits the scale gives way, down to 6."""
+    """The result type of decimal arithmetic: beyond 38 digits the scale is reduced, down to 6."""
     if precision <= _MAX_PRECISION:
         return DecimalType(precision, scale)
     whole = precision - scale
@@ -155,7 +155,7 @@ def adjusted_decimal(precision: int, scale: int) -> DecimalType:
 
 
 def implicit_cast(node: Node, target: DataType) -> Node | None:
-    """`node` as the parameter type `target` of a function, or None where Spark does not cast by itself."""
+    """`node` cast to a function's parameter type `target`; None if Spark does not cast implicitly."""
     source = type_of(node)
     if source is None:
         return None
@@ -178,7 +178,7 @@ def _tightest(left: DataType, right: DataType) -> DataType | None:
         return right
     if left in _PRECEDENCE and right in _PRECEDENCE:
         widest = _PRECEDENCE[max(_PRECEDENCE.index(left), _PRECEDENCE.index(right))]
-        # An integer beside a float: a float could not hold it.
+        # An integer with a float: a float cannot represent every integer.
         return DOUBLE if widest == FLOAT else widest
     if left in DATETIMES and right in DATETIMES:
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
@@ -197,7 +197,7 @@ def _promoted_string(left: DataType, right: DataType) -> DataType | None:
 
 
 def _wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:
-    """Holds both; beyond 38 digits the digits before the point are kept (`boundedPreferIntegralDigits`)."""
+    """The type that contains both; beyond 38 digits those before the point are kept (`boundedPreferIntegralDigits`)."""
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
     excess = max(0, whole + scale - _MAX_PRECISION)

@@ -1,4 +1,4 @@
-"""Under which collation an expression compares.
+"""The collation under which expressions are compared.
 
 # Spark 4.1, CollationTypeCoercion: an explicit COLLATE wins, then the columns' own, then UTF8_BINARY of literals
 """
@@ -17,22 +17,22 @@ _BINARY = CollationId.named(_BINARY_NAME)
 
 
 def comparison_collation(*operands: Node) -> str | None:
-    """The collation, as it was written, under which Spark compares the string `operands`; None is UTF8_BINARY.
+    """The collation, as written, under which Spark compares the string `operands`; None means UTF8_BINARY.
 
-    Raises PredicateError where two explicit, or two columns' collations differ and no stronger one decides.
+    Raises PredicateError if two explicit collations differ, or those of two columns without an explicit one.
     """
     found = [_derived(operand) for operand in operands]
     strongest = max((strength for strength, _ in found), default=_DEFAULT)
     orders = {_order(text): text for strength, text in found if strength == strongest}
     if len(orders) > 1 and strongest != _DEFAULT:
         names = sorted(_BINARY_NAME if text is None else text for text in orders.values())
-        raise PredicateError(f"The collations {' and '.join(names)} meet in one comparison; say which with COLLATE.")
+        raise PredicateError(f"A comparison mixes the collations {' and '.join(names)}: choose one with COLLATE.")
     decided = next(iter(orders.values()), None)
     return None if is_binary(decided) else decided
 
 
 def is_binary(collation: str | None) -> bool:
-    """Whether strings under `collation` (provider.name[.version] or a bare name) compare by their bytes."""
+    """Whether strings with `collation` (provider.name[.version] or a bare name) are compared by their bytes."""
     return _order(collation) == _BINARY
 
 
@@ -52,7 +52,7 @@ def _derived(node: Node) -> tuple[int, str | None]:
 
 
 def _order(collation: str | None) -> CollationId | str:
-    """What is equal for two spellings of one collation; a text that nobody knows is equal to itself only."""
+    """A key that is equal for two spellings of one collation. An unknown text is equal only to itself."""
     if collation is None:
         return _BINARY
     try:

@@ -1,4 +1,4 @@
-"""Functions on dates and timestamps: fields, truncation, arithmetic of days and months.
+"""Functions on dates and timestamps: fields, truncation, addition of days and months.
 
 # Spark 4.1, DateTimeUtils.scala
 """
@@ -57,7 +57,7 @@ _FORMAT = re.compile(r"yyyy|MM|dd|HH|mm|ss|[-/:. ]|'T'")
 
 
 def date_field(name: str, days: int) -> int:
-    """One of DATE_FIELDS of a date."""
+    """The value of one of DATE_FIELDS of a date."""
     year, month, day = civil_from_days(days)
     match name:
         case "year":
@@ -76,11 +76,11 @@ def date_field(name: str, days: int) -> int:
             return days - days_from_civil(year, 1, 1) + 1
         case "weekofyear":
             return _iso_week(days)
-    raise EvaluationError(f"{name} is no field of a date.")
+    raise EvaluationError(f"{name} is not a field of a date.")
 
 
 def time_field(name: str, local: int) -> int:
-    """One of TIME_FIELDS of local microseconds."""
+    """The value of one of TIME_FIELDS of local microseconds."""
     seconds = local % MICROS_PER_DAY // MICROS_PER_SECOND
     match name:
         case "hour":
@@ -89,11 +89,11 @@ def time_field(name: str, local: int) -> int:
             return seconds // 60 % 60
         case "second":
             return seconds % 60
-    raise EvaluationError(f"{name} is no field of a time.")
+    raise EvaluationError(f"{name} is not a field of a time.")
 
 
 def truncated_date(days: int, unit: str) -> int | None:
-    """`trunc(date, unit)`; NULL for a unit that Spark does not know."""
+    """`trunc(date, unit)`; NULL for an unknown unit."""
     year, month, _ = civil_from_days(days)
     match _UNITS.get(unit.upper()):
         case "year":
@@ -108,14 +108,14 @@ def truncated_date(days: int, unit: str) -> int | None:
 
 
 def truncated_timestamp(unit: str, micros: int, zone: Zone) -> int | None:
-    """`date_trunc(unit, timestamp)` in `zone`; NULL for a unit that Spark does not know."""
+    """`date_trunc(unit, timestamp)` in `zone`; NULL for an unknown unit."""
     name = unit.upper()
     if name in _INSTANT_UNITS:
         return micros - micros % _INSTANT_UNITS[name]
     local = local_of(micros, zone)
     if name in _TIME_UNITS:
         truncated = local - local % _TIME_UNITS[name]
-        # In the repeated hour of a clock change the offset stays what it was.
+        # In the repeated hour of a clock change the offset is unchanged.
         kept = truncated - (local - micros)
         return kept if local_of(kept, zone) == truncated else instant_of(truncated, zone)
     days = truncated_date(local // MICROS_PER_DAY, name)
@@ -136,7 +136,7 @@ def last_day(days: int) -> int:
 
 
 def add_months(days: int, months: int) -> int:
-    """`add_months(date, months)`: a day that the month lacks becomes its last."""
+    """`add_months(date, months)`. A day beyond the end of the month becomes its last day."""
     year, month, day = civil_from_days(days)
     carried, month_index = divmod(month - 1 + months, 12)
     year, month = year + carried, month_index + 1
@@ -151,7 +151,7 @@ def add_days(days: int, count: int) -> int:
 def formatted(local: int, pattern: str) -> str:
     """`date_format` of local microseconds for patterns of yyyy MM dd HH mm ss and separators.
 
-    Raises EvaluationError for other patterns and for years that do not have four digits.
+    Raises EvaluationError for other patterns, and for years with more or fewer than four digits.
     """
     pieces = _FORMAT.findall(pattern)
     days, micros = divmod(local, MICROS_PER_DAY)

@@ -1,6 +1,6 @@
-"""The value of a bound expression for one row, in Spark's ANSI semantics: the oracle of everything that prunes.
+"""Evaluation of a bound expression for one row with Spark's ANSI semantics: the reference for everything that prunes.
 
-Evaluation is as lazy as Spark's: AND and OR stop at FALSE and TRUE, a NULL operand spares the other one's errors.
+Evaluation is lazy as in Spark: AND and OR stop at FALSE and TRUE, and a NULL operand skips the other operand's errors.
 """
 
 from __future__ import annotations
@@ -42,29 +42,36 @@ __all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate"]
 
 # Logical path of a column → its value in the value domain.
 Row = Mapping[tuple[str, ...], object]
-# Collation as written, two strings → negative, zero or positive; LookupError or EvaluationError where it is not there.
+# Collation as written, two strings → negative, zero or positive. Raises LookupError or EvaluationError if unavailable.
 Order = Callable[[str, str, str], int]
 
 
 def evaluate(node: Node, row: Row, time_zone: str = "UTC", order: Order | None = None) -> object:
-    """The value of `node`, bound by `bind`, for `row`; None is NULL.
+    """Return the value of a bound expression for one row; None is NULL.
 
-    `order` compares strings under collations other than UTF8_BINARY.
-    Raises EvaluationError where Spark raises in ANSI mode, and its kind Undecided where the answer cannot be told: a
-    column that is not in `row`, an untyped call, an Opaque node, a collation without `order`.
+    Args:
+        node: The expression, bound by `bind`.
+        row: Values by logical path.
+        time_zone: The session's time zone.
+        order: Compares strings under collations other than UTF8_BINARY.
+
+    Raises:
+        Undecided: The value is not known here: a column that is not in `row`, an untyped call, an Opaque node, or a
+            collation without `order`. A subclass of EvaluationError.
+        EvaluationError: Spark raises in ANSI mode.
     """
     return _Evaluation(row, zone_of(time_zone), order).value(node)
 
 
 def deterministic(node: Node) -> bool:
-    """Whether `node` depends on nothing but its columns. Unknown functions and Opaque nodes are taken not to."""
+    """Whether the value of `node` depends only on its columns. False for unknown functions and Opaque nodes."""
     return all(
         not isinstance(part, Opaque) and (not isinstance(part, Call) or part.name in FUNCTIONS) for part in walk(node)
     )
 
 
 def compare_values(left: object, right: object) -> int:
-    """-1, 0 or 1 in Spark's order of two values of one type: bytes unsigned, strings by UTF-8, NaN greatest."""
+    """-1, 0 or 1 for two values of one type in Spark's order: bytes unsigned, strings by UTF-8, NaN greatest."""
     match left, right:
         case (float(), float()):
             return compare_floats(left, right)
@@ -80,7 +87,7 @@ def compare_values(left: object, right: object) -> int:
 
 
 class _Evaluation:
-    """One row, with the zone and the order of collated strings that all of its expressions share."""
+    """Evaluation of one row, with the time zone and the order of collated strings."""
 
     __slots__ = ("order", "row", "zone")
 
@@ -90,7 +97,7 @@ class _Evaluation:
         self.order = order
 
     def value(self, node: Node) -> object:
-        """Value of any node."""
+        """The value of a node."""
         match node:
             case Literal(value):
                 return value
@@ -130,7 +137,7 @@ class _Evaluation:
                 raise Undecided("The expression is left to Spark.")
 
     def connective(self, children: tuple[Node, ...], decisive: bool) -> object:
-        """AND (FALSE is decisive) or OR (TRUE is)."""
+        """The value of AND (FALSE decides) or OR (TRUE decides)."""
         unknown = False
         for child in children:
             value = self.value(child)
@@ -224,17 +231,17 @@ class _Evaluation:
             return None
 
     def check_clock(self, node: Cast, value: object, source: DataType) -> None:
-        """Refuse casts of columns between instants and local times near a change of clocks.
+        """Raise Undecided for casts of columns between instants and local times near a clock change.
 
-        Spark's optimizer moves such a cast from the column to the constant it is compared with
-        (UnwrapCastInBinaryComparison). In a repeated or skipped hour the answer is then another than the cast's own.
+        Spark's optimizer moves such a cast from the column to the constant that it is compared with
+        (UnwrapCastInBinaryComparison). In a repeated or skipped hour the result then differs from the cast's own.
         """
         if not isinstance(value, int) or isinstance(node.child, Literal) or source not in DATETIMES:
             return
         micros = value * MICROS_PER_DAY if source == DATE else value
         mixes = TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
         if mixes and near_clock_change(micros, self.zone):
-            raise Undecided("A local time near a change of clocks is left to Spark.")
+            raise Undecided("A local time near a clock change is left to Spark.")
 
     def call(self, node: Call) -> object:
         function = FUNCTIONS.get(node.name)
@@ -248,7 +255,7 @@ class _Evaluation:
             return None
         if function.binary_only and comparison_collation(*node.args) is not None:
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
-        # Division looks at the divisor first: a NULL there spares the dividend's errors.
+        # Division evaluates the divisor first: a NULL there skips the dividend's errors.
         backwards = node.name in ("/", "%", "div")
         values: list[object] = []
         for arg in reversed(node.args) if backwards else node.args:

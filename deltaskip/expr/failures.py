@@ -1,4 +1,4 @@
-"""What evaluation raises."""
+"""Errors of evaluation."""
 
 from deltaskip.errors import DeltaSkipError
 
@@ -6,8 +6,8 @@ __all__ = ["EvaluationError", "Undecided"]
 
 
 class EvaluationError(DeltaSkipError, ArithmeticError):
-    """An expression has no value for this row: Spark's ANSI mode raises too, or its answer cannot be told here."""
+    """An expression has no value for this row: Spark raises in ANSI mode, or its result is not known here."""
 
 
 class Undecided(EvaluationError):
-    """Spark has an answer, but it cannot be told here: it depends on versions, or the rule is not known."""
+    """Spark has a result that is not known here: it depends on versions, or the rule is not implemented."""

@@ -1,4 +1,4 @@
-"""Floating point as Java does it: rounding to 32 bits, order with NaN, and the texts of doubles and floats."""
+"""Floating point with Java's semantics: rounding to 32 bits, order with NaN, and the texts of doubles and floats."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
 
 def to_float(value: float) -> float:
-    """`value` rounded to 32 bits, widened again; beyond the range of a float it is infinite."""
+    """`value` rounded to 32 bits and widened again; infinite beyond the range of a float."""
     with np.errstate(over="ignore"):
         return float(np.float32(value))
 
 
 def nearest_float(value: Decimal | int) -> float:
-    """The float nearest to an exact value (ties to even), widened: no rounding through a double on the way."""
+    """The float nearest to an exact value (ties to even), widened, without double rounding."""
     double = nearest_double(value)
     if abs(double) >= _FLOAT_MAX:
-        # Half a step above the greatest float is where infinity begins.
+        # Values from half a unit above the greatest float round to infinity.
         return math.copysign(math.inf if abs(Fraction(value)) >= 2**128 - 2**103 else _FLOAT_MAX, double)
     guess = np.float32(double)
     exact = Fraction(value)
@@ -50,9 +50,9 @@ def compare_floats(left: float, right: float) -> int:
 
 
 def float_text(value: float, single: bool) -> str | None:
-    """The text of CAST(value AS STRING), or None where it depends on the Java version.
+    """The text of CAST(value AS STRING); None if it depends on the Java version.
 
-    Java before 19 sometimes writes more digits than needed (JDK-4511638); texts with few digits near 1 never vary.
+    Java before 19 sometimes writes more digits than needed (JDK-4511638). Texts with few digits near 1 do not vary.
     """
     if math.isnan(value):
         return "NaN"

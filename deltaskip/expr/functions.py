@@ -1,6 +1,7 @@
-"""The functions that deltaskip can evaluate: one row each, with the types they take and give.
+"""Functions that deltaskip can evaluate: one entry each, with parameter and result types.
 
-Only deterministic functions stand here; a call that finds no row, or no types, stays untyped and proves nothing.
+Only deterministic functions are listed. A call without an entry, or with unsupported types, stays untyped and proves
+nothing.
 
 # Spark 4.1, FunctionRegistry and the inputTypes of its expressions
 """
@@ -50,18 +51,18 @@ from deltaskip.schema.types import (
 
 __all__ = ["FUNCTIONS", "Function", "Signature"]
 
-# Coerced arguments and the result's type, or None where Spark would refuse them or no rule is known.
+# Coerced arguments and the result type; None if Spark refuses them or no rule is known.
 Signature = Callable[[tuple[Node, ...]], tuple[tuple[Node, ...], DataType] | None]
-# Values of the arguments, the typed call, the session's zone. Values have the types that the signature gave.
+# Values of the arguments with the signature's types, the typed call, the session's time zone.
 Compute = Callable[[tuple[Any, ...], Call, Zone], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """How to type and compute a call.
+    """Typing and evaluation of a function.
 
-    `null_in_null_out`: any NULL argument makes the result NULL, so that `compute` never sees one.
-    `binary_only`: the result depends on the collation of the arguments, and `compute` knows UTF8_BINARY only.
+    `null_in_null_out`: a NULL argument makes the result NULL; `compute` never receives one.
+    `binary_only`: the result depends on the collation of the arguments, and `compute` supports UTF8_BINARY only.
     """
 
     signature: Signature
@@ -82,7 +83,7 @@ def _takes(result: DataType, *parameters: DataType) -> Signature:
 
 
 def _text_or_bytes(result: DataType | None, *rest: DataType) -> Signature:
-    """A string or binary, then `rest`; the result is of the first one's type if `result` is None."""
+    """A string or binary, then `rest`. The result has the first one's type if `result` is None."""
 
     def signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
         first = BINARY if args and type_of(args[0]) == BINARY else STRING
@@ -125,7 +126,7 @@ def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node] 
 
 
 def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
-    """Operands of which one is a decimal: each keeps its own precision, or both become double."""
+    """Operands of which one is a decimal: each keeps its precision, or both become double."""
     types = (type_of(left), type_of(right))
     if FLOAT in types or DOUBLE in types:
         return cast_to(left, DOUBLE), cast_to(right, DOUBLE)
@@ -142,7 +143,7 @@ def _decimal_operands(left: Node, right: Node) -> tuple[Node, Node] | None:
 
 
 def _additive_signature(op: str) -> Signature:
-    """`+` and `-`: dates move by days beside what numbers do."""
+    """`+` and `-` of numbers, and of dates and days."""
     plain = _arithmetic_signature(op)
 
     def signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
@@ -165,7 +166,7 @@ def _compute_arithmetic(op: str, args: tuple[Any, ...], call: Call, zone: Zone) 
 
 
 def _same_number(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
-    """One number, the result of its type; a string counts as a double."""
+    """One number, with the result of its type. A string becomes a double."""
     if len(args) != 1:
         return None
     type_ = type_of(args[0])
@@ -175,7 +176,7 @@ def _same_number(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | 
 
 
 def _whole_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
-    """`floor` and `ceil` of one argument: bigint, or a decimal without places."""
+    """`floor` and `ceil` of one argument: bigint, or a decimal of scale 0."""
     type_ = type_of(args[0]) if len(args) == 1 else None
     if type_ == LONG:
         return args, LONG
@@ -214,7 +215,7 @@ def _concat_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataTyp
 
 
 def _time_signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
-    """A timestamp of either kind, not cast; anything else becomes a timestamp."""
+    """A timestamp of either type, not cast; other types become timestamp."""
     if len(args) == 1 and type_of(args[0]) == TIMESTAMP_NTZ:
         return args, INTEGER
     return _takes(INTEGER, TIMESTAMP)(args)
@@ -253,7 +254,7 @@ def _replace(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
 
 
 def _no_binary(signature: Signature) -> Signature:
-    """Binary operands have their own variants of these functions, which are not here."""
+    """Refuses binary operands, whose variants of these functions are not implemented."""
 
     def checked(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
         return None if any(type_of(arg) == BINARY for arg in args) else signature(args)
@@ -262,7 +263,7 @@ def _no_binary(signature: Signature) -> Signature:
 
 
 def _text(result: DataType, count: int, compute: Callable[..., object]) -> Function:
-    """A function of `count` strings whose answer a collation may change."""
+    """A function of `count` strings whose result may depend on the collation."""
     signature = _no_binary(_takes(result, *[STRING] * count))
     return Function(signature, lambda args, call, zone: compute(*args), binary_only=True)
 
@@ -299,7 +300,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "isnan": Function(
         _takes(BOOLEAN, DOUBLE), lambda args, call, zone: args[0] is not None and args[0] != args[0], False
     ),
-    # Evaluated lazily where it is called; the first argument that is not NULL.
+    # The first argument that is not NULL; evaluated lazily by the caller.
     "coalesce": Function(
         _coalesce_signature, lambda args, call, zone: next((a for a in args if a is not None), None), False
     ),

@@ -1,8 +1,8 @@
-"""Predicate nodes: what a WHERE clause is made of, before and after binding.
+"""Predicate nodes: the expressions of a WHERE clause, before and after binding.
 
-Literals carry the package's value domain: None, bool, int, float (the widened double), Decimal at the type's scale,
-str, bytes, date = days since 1970-01-01, timestamp = microseconds since the epoch in UTC, timestamp_ntz = microseconds
-of local time.
+Literals have values of the package's value domain: None, bool, int, float (the widened double), Decimal at the type's
+scale, str, bytes, date = days since 1970-01-01, timestamp = microseconds since the epoch in UTC, timestamp_ntz =
+microseconds of local time.
 Nodes are immutable and hashable; passes are functions that `match` on them.
 """
 
@@ -50,13 +50,13 @@ MIRRORED = {"=": "=", "!=": "!=", "<=>": "<=>", "<": ">", ">": "<", "<=": ">=", 
 """The operator that compares exchanged operands: `a < b` is `b > a`."""
 NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 """The operator of a negated comparison: NOT (a < b) is a >= b. `<=>` has none."""
-# Deeper trees would exhaust the stack of the recursive passes; they are kept whole as Opaque.
+# Deeper trees would exhaust the stack of the recursive passes; they become Opaque as a whole.
 MAX_DEPTH = 100
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 
 
 class Node:
-    """Base of every predicate node."""
+    """Base class of predicate nodes."""
 
     __slots__ = ()
 
@@ -71,17 +71,17 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True)
 class Column(Node):
-    """A column as it was written, one part a name, not yet resolved."""
+    """A column as written, one part for each name, not yet resolved."""
 
     parts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRef(Node):
-    """A column of the table: exact logical and physical paths.
+    """A resolved column of the table, with its exact logical and physical path.
 
-    `nullable` counts every ancestor; `partition` says that the value comes from the log; `collation` is the text of the
-    field's `__COLLATIONS` entry as it was read, None for UTF8_BINARY and for all that is not a string.
+    `nullable` includes every ancestor; `partition` marks a partition column, whose value is in the log; `collation` is
+    the text of the field's `__COLLATIONS` entry as read, None for UTF8_BINARY and for other types than string.
     """
 
     logical: tuple[str, ...]
@@ -168,7 +168,7 @@ class Cast(Node):
 class Call(Node):
     """A function by its lower-case name, or one of ARITHMETIC, or unary "negative".
 
-    `type` is the result's type once bound; None before, and for functions that deltaskip does not know.
+    `type` is the result type after binding; None before, and for functions that deltaskip does not know.
     """
 
     name: str
@@ -186,7 +186,7 @@ class Case(Node):
 
 @dataclass(frozen=True, slots=True)
 class Collate(Node):
-    """`child COLLATE collation`: the same string under another order."""
+    """`child COLLATE collation`: the same string under another collation."""
 
     child: Node
     collation: str
@@ -194,7 +194,7 @@ class Collate(Node):
 
 @dataclass(frozen=True, slots=True)
 class Opaque(Node):
-    """SQL that has no node here: it can prove nothing. `columns` are those it names, as far as they could be told."""
+    """SQL without a node of its own: it proves nothing. `columns` are the columns that it names, as far as known."""
 
     sql: str
     columns: tuple[tuple[str, ...], ...] = ()
@@ -225,7 +225,7 @@ def children_of(node: Node) -> tuple[Node, ...]:
 
 
 def transform(node: Node, change: Callable[[Node], Node]) -> Node:
-    """`node` with every direct child replaced by `change(child)`; the same object if nothing changed."""
+    """`node` with each direct child replaced by `change(child)`; the same object if nothing changes."""
     old = children_of(node)
     new = tuple(change(child) for child in old)
     if all(a is b for a, b in zip(old, new, strict=True)):
@@ -280,7 +280,7 @@ def deeper_than(node: Node, limit: int) -> bool:
 
 
 def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:
-    """Logical paths of the columns that `node` names (as written before binding), each once, in order of appearance."""
+    """Logical paths of the columns in `node` (as written before binding), each once, in order of appearance."""
     found: dict[tuple[str, ...], None] = {}
     for part in walk(node):
         match part:

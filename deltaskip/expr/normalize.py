@@ -1,8 +1,8 @@
-"""Bound predicates in the form that skipping reads: NOT only above leaves, constants gone, literals on the right.
+"""Normal form of bound predicates for skipping: NOT only above leaves, no constants, literals on the right.
 
 A filter keeps a row only where its predicate is TRUE, so FALSE and NULL are the same at the root, and at every place
 that is reached from the root through AND and OR alone: raising an operand of AND or OR from FALSE to NULL or back
-never makes the whole TRUE nor takes TRUE from it. Call such a place a filter position. Each step below is sound there:
+never changes whether the whole is TRUE. Call such a place a filter position. Each step below is sound there:
 
 * `NOT (a AND b)` = `NOT a OR NOT b`, and its dual: De Morgan holds in three-valued logic as it stands. `NOT NOT a` = a.
 * `NOT (a < b)` = `a >= b`, and so on for `= != <= > >=`: Spark's orders are total (NaN = NaN and above all,
@@ -11,14 +11,14 @@ never makes the whole TRUE nor takes TRUE from it. Call such a place a filter po
   is TRUE where `a != v` is TRUE or a is NULL.
 * `p <=> TRUE`, `p = TRUE`, `p != FALSE` for a predicate p: TRUE exactly where p is. `p <=> FALSE`, `p = FALSE`,
   `p != TRUE`: TRUE exactly where `NOT p` is. `NOT (p <=> TRUE)` is TRUE where `NOT p` is TRUE or p is NULL.
-* A boolean column b alone is `b = TRUE`, and `NOT b` is `b = FALSE`.
+* A boolean column b by itself is `b = TRUE`, and `NOT b` is `b = FALSE`.
 * `x IN (v, …)` is TRUE where x equals one of the values that are not NULL; NULLs among them never make it TRUE.
 * `x NOT IN (v, …)` is TRUE where x differs from every value and none is NULL: the AND of `x != v`, FALSE with a NULL.
   Beyond NOT_IN_LIMIT values it stays one leaf, NOT above IN, with distinct values that are not NULL.
 * A comparison with NULL (but `<=>`), LIKE or STARTSWITH NULL are NULL: FALSE here, and so are their negations.
-* An operand of AND that is FALSE or NULL makes it FALSE, one that is TRUE goes; the dual for OR.
+* An operand of AND that is FALSE or NULL makes it FALSE, one that is TRUE is dropped; the dual for OR.
 
-What stands below a leaf (the operand of IS NULL, a CASE) is no filter position and stays as bound.
+Nodes below a leaf (the operand of IS NULL, a CASE) are not filter positions and stay as bound.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ __all__ = ["FALSE", "NOT_IN_LIMIT", "TRUE", "normalize"]
 TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 
-# NOT IN proves little (only files of one value); a long list is not worth a node a value.
+# NOT IN proves little (only files with one value); a long list is not worth one node for each value.
 NOT_IN_LIMIT = 16
 
 
 def normalize(node: Node) -> Node:
-    """The predicate that is TRUE for exactly the rows for which `node`, bound by `bind`, is TRUE.
+    """Return a normalized predicate that is TRUE for exactly the rows for which `node`, bound by `bind`, is TRUE.
 
-    The result is TRUE, FALSE, or made of AND and OR (flat, two operands or more) over leaves; NOT stands only directly
-    above IS NULL, IN, LIKE, STARTSWITH, `<=>` between two expressions, and boolean expressions without a node.
+    The result is TRUE, FALSE, or AND and OR (flat, two operands or more) over leaves. NOT occurs only directly above
+    IS NULL, IN, LIKE, STARTSWITH, `<=>` between two expressions, and boolean expressions without a node.
     """
     return _positive(node, False)
 
@@ -144,7 +144,7 @@ def _null_safe(node: Compare, negated: bool) -> Node:
     equal = Compare("=", left, right)
     if not negated:
         return _comparison(equal, False)
-    # The operand is named twice here; one that could answer differently each time stays as it is.
+    # The operand is used twice here; one that is not deterministic stays as it is.
     if not deterministic(left):
         return Not(node)
     return _any_of((_comparison(equal, True), IsNull(left)))
@@ -171,7 +171,7 @@ def _not_in(child: Node, values: tuple[Node, ...]) -> Node:
 
 
 def _distinct(values: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Values that are not NULL, each once, in order; literals of equal value but unlike text (1.0, 1.00) once."""
+    """Distinct values that are not NULL, in order. Equal literals with different text (1.0, 1.00) count as one."""
     found: dict[object, Node] = {}
     for value in values:
         if not _is_null(value):
@@ -193,7 +193,7 @@ def _is_null(node: Node) -> bool:
 
 
 def _is_predicate(node: Node) -> bool:
-    """Whether the node is boolean by its form, so that a comparison with TRUE or FALSE is a matter of logic."""
+    """Whether the node is boolean by its form, so that a comparison with TRUE or FALSE can be simplified."""
     match node:
         case Compare() | And() | Or() | Not() | IsNull() | In() | Like() | StartsWith():
             return True

@@ -1,4 +1,4 @@
-"""Nodes as SQL text, for people: what explain and messages show."""
+"""Nodes as SQL text for explain and messages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_VALUES = 8
 
 
 def to_sql(node: Node) -> str:
-    """`node` in Spark's dialect; long IN lists are shortened."""
+    """Return `node` as Spark SQL. Long IN lists are shortened."""
     match node:
         case Literal(value, type_):
             return _literal(value, type_)

@@ -1,4 +1,4 @@
-"""Functions on strings: code points as Spark counts them, bytes where it compares.
+"""Functions on strings: in code points as in Spark, compared by bytes.
 
 # Spark 4.1, UTF8String, StringUtils.escapeLikeRegex, stringExpressions.scala
 """
@@ -26,14 +26,14 @@ ANY_CHARACTER = "_"
 
 
 def compare_strings(one: str, other: str) -> int:
-    """-1, 0 or 1 in UTF8_BINARY order. Code points order as their UTF-8 bytes do."""
+    """-1, 0 or 1 in UTF8_BINARY order. Code points have the order of their UTF-8 bytes."""
     return (one > other) - (one < other)
 
 
 def like_tokens(pattern: str, escape: str) -> tuple[tuple[bool, str], ...]:
-    """A LIKE pattern in pieces: (True, "%"), (True, "_") for wildcards, (False, character) for itself.
+    """A LIKE pattern as tokens: (True, "%") and (True, "_") for wildcards, (False, character) for other characters.
 
-    Raises EvaluationError for an escape character before an ordinary one or at the end, as Spark does.
+    Raises EvaluationError for an escape character before an ordinary character or at the end, as Spark does.
     """
     tokens: list[tuple[bool, str]] = []
     characters = iter(pattern)
@@ -70,7 +70,7 @@ def like(text: str, pattern: str, escape: str) -> bool:
 def cased(text: str, upper: bool) -> str:
     """`upper(text)` or `lower(text)`.
 
-    Raises EvaluationError for letters whose case differs between versions of Unicode: Python's, Java's and ICU's.
+    Raises EvaluationError for letters whose case differs between the Unicode versions of Python, Java and ICU.
     """
     if not text.isascii() and any(_case_may_differ(c) for c in text if c > "\x7f"):
         raise Undecided(f"The letter case of {text!r} depends on the version of Unicode.")
@@ -95,18 +95,18 @@ def right(text: str, length: int) -> str:
 
 
 def trimmed(text: str, characters: str, at_start: bool, at_end: bool) -> str:
-    """`text` without the `characters` at its ends."""
+    """`text` without leading and trailing `characters`."""
     text = text.lstrip(characters) if at_start and characters else text
     return text.rstrip(characters) if at_end and characters else text
 
 
 def locate(needle: str, text: str) -> int:
-    """`instr(text, needle)`: from 1, 0 where it is not in it."""
+    """`instr(text, needle)`: starting from 1; 0 if it does not occur."""
     return text.find(needle) + 1
 
 
 def _case_may_differ(character: str) -> bool:
-    """Unassigned here, or a cased letter without a partner here: a later Unicode may give it one."""
+    """Whether a later Unicode version may change the case: unassigned, or a cased letter without a counterpart."""
     match unicodedata.category(character):
         case "Cn":
             return True

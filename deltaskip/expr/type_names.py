@@ -1,4 +1,4 @@
-"""Names of types in SQL: `CAST(x AS decimal(10,2))`, `col.cast("bigint")`."""
+"""Type names in SQL: `CAST(x AS decimal(10,2))`, `col.cast("bigint")`."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-
 
 
 def type_named(text: str) -> DataType:
-    """The primitive or decimal type of a Spark SQL type name. Raises PredicateError for any other text."""
+    """Return the primitive or decimal type with a Spark SQL type name. Raises PredicateError for any other text."""
     name = text.strip().lower()
     if name in TYPE_NAMES:
         return TYPE_NAMES[name]
     match = _DECIMAL.fullmatch(name)
     if match is None:
-        raise PredicateError(f"{text!r} is no primitive type of Spark SQL, such as bigint or decimal(10,2).")
+        raise PredicateError(f"{text!r} is not a primitive type of Spark SQL, such as bigint or decimal(10,2).")
     try:
         return DecimalType(int(match.group(1) or 10), int(match.group(2) or 0))
     except SchemaError as error:
@@ -75,7 +75,7 @@ def type_named(text: str) -> DataType:
 
 
 def sql_name(type_: DataType | None) -> str:
-    """What Spark's messages call the type."""
+    """Return the type's name in Spark's messages."""
     match type_:
         case PrimitiveType(name):
             return _SQL_NAMES.get(name, name.upper())

@@ -1,6 +1,6 @@
-"""sqlglot's Spark dialect, held to what Spark's expressions are: no query words, no rewritten functions.
+"""sqlglot's Spark dialect restricted to Spark's expressions: no keywords of queries, no rewritten functions.
 
-Importing this module loads sqlglot, which takes a while: import it where SQL text is at hand.
+Importing this module loads sqlglot, which takes a while.
 
 # Spark 4.1, SqlBaseParser.g4: expression, booleanExpression, valueExpression, primaryExpression
 """
@@ -29,7 +29,7 @@ __all__ = [
 
 _SPARK = Dialect.get_or_raise("spark")
 
-# Every other word is a name, so that any column and any function can be called by it.
+# Every other word is a name, so that columns and functions may have it as their name.
 _WORDS = frozenset(
     (
         *("AND", "OR", "NOT", "IS", "NULL", "TRUE", "FALSE", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP"),
@@ -40,7 +40,7 @@ _OPERATORS = frozenset(("==", "::", "||", ">=", "<=", "<>", "!=", "<=>", "->", "
 
 
 class _Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
-    """Words and operators of expressions only; suffixes of numbers stay with their numbers."""
+    """Keywords and operators of expressions only. Number suffixes stay part of the number."""
 
     KEYWORDS: ClassVar[dict[Any, Any]] = {
         **{text: kind for text, kind in Spark.Tokenizer.KEYWORDS.items() if text in _WORDS or text in _OPERATORS},
@@ -54,7 +54,7 @@ class _Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
 
 
 class _Parser(Spark.Parser):  # type: ignore[misc]
-    """Functions keep their names and the order of their arguments; comparisons bind alike, from the left."""
+    """Keeps names and argument order of functions. Comparisons have one precedence and associate to the left."""
 
     STRICT_CAST = True
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
@@ -66,12 +66,12 @@ class _Parser(Spark.Parser):  # type: ignore[misc]
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {"CASE": Spark.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
     EQUALITY: ClassVar[dict[TokenType, Any]] = {}
     COMPARISON: ClassVar[dict[Any, Any]] = {**Spark.Parser.COMPARISON, **Spark.Parser.EQUALITY}
-    # sqlglot forgets a unary plus, which makes a double of a string.
+    # sqlglot drops a unary plus, which converts a string to a double.
     UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
         **Spark.Parser.UNARY_PARSERS,
         TokenType.PLUS: lambda self: self.expression(exp.Anonymous(this="+", expressions=[self._parse_unary()])),
     }
-    # `x::type` is told from CAST by its `safe`.
+    # `x::type` is distinguished from CAST by its `safe`.
     COLUMN_OPERATORS: ClassVar[dict[Any, Any]] = {
         **Spark.Parser.COLUMN_OPERATORS,
         TokenType.DCOLON: lambda self, this, to: self.expression(exp.Cast(this=this, to=to, safe=False)),
@@ -79,12 +79,12 @@ class _Parser(Spark.Parser):  # type: ignore[misc]
 
 
 def tokenize(text: str) -> list[Token]:
-    """Tokens of `text` as sqlglot finds them. Raises SqlglotError."""
+    """The tokens of `text` from sqlglot. Raises SqlglotError."""
     return list(_Tokenizer(dialect=_SPARK).tokenize(text))
 
 
 def new_token(kind: TokenType, text: str, first: Token, last: Token) -> Token:
-    """A token in place of those from `first` to `last`."""
+    """A token that replaces those from `first` to `last`."""
     return Token(kind, text, first.line, first.col, first.start, last.end)
 
 
@@ -97,18 +97,18 @@ def parse_tokens(tokens: list[Token], text: str) -> exp.Expression:
 
 
 def is_valid_sql(text: str) -> bool:
-    """Whether sqlglot's own Spark dialect reads `text` as one expression."""
+    """Whether sqlglot's own Spark dialect parses `text` as one expression."""
     return _stock_tree(text) is not None
 
 
 def columns_in(tree: exp.Expression | str) -> tuple[tuple[str, ...], ...]:
-    """Parts of the columns that a tree or an SQL text names, each once; none where the text cannot be parsed."""
+    """Parts of the columns in a tree or an SQL text, without duplicates; empty if the text cannot be parsed."""
     parsed = _stock_tree(tree) if isinstance(tree, str) else tree
     found: dict[tuple[str, ...], None] = {}
     for column in parsed.find_all(exp.Column) if parsed is not None else ():
         parts = [part.name for part in column.parts]
         above = column.parent
-        # Beyond four parts sqlglot hangs the rest of the name around the column.
+        # Beyond four parts sqlglot wraps the column in the rest of the name.
         while isinstance(above, exp.Dot) and isinstance(above.expression, exp.Identifier):
             parts.append(above.expression.name)
             above = above.parent

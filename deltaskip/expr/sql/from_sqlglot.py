@@ -1,9 +1,9 @@
-"""sqlglot's trees to predicate nodes.
+"""Conversion of sqlglot's trees to predicate nodes.
 
-Soundness: a tree is taken only where Spark's grammar gives the same one. Every class below has its place in Spark's
-precedence; an operand that binds more loosely than its place allows was put there by sqlglot's precedence, not by
+Soundness: a tree is converted only if Spark's grammar gives the same one. Every class below has its place in Spark's
+precedence. An operand that binds more loosely than its place allows results from sqlglot's precedence, not from
 Spark's, and makes the whole Opaque. Parentheses do not hide that, because those of the text are calls of GROUP, and
-those that remain are sqlglot's own. Classes and arguments that are not listed are Opaque.
+the remaining ones were added by sqlglot. Classes and arguments that are not listed are Opaque.
 
 # Spark 4.1, SqlBaseParser.g4: expression, booleanExpression, valueExpression, primaryExpression
 """
@@ -71,7 +71,7 @@ class OutOfRange(Exception):
 
 
 def to_node(tree: exp.Expression, source: Source) -> Node:
-    """The node that means in Spark what the text of `tree` does, Opaque where there is none.
+    """Return the node with the meaning of `tree` in Spark; Opaque if there is none.
 
     Raises OutOfRange, and RecursionError for chains that are too long.
     """
@@ -82,7 +82,7 @@ def to_node(tree: exp.Expression, source: Source) -> Node:
 
 
 class _Reader:
-    """Conversion of one tree; `source` tells what the pieces mean that were read aside."""
+    """Conversion of one tree. `source` has the nodes of the pieces that were parsed separately."""
 
     __slots__ = ("source",)
 
@@ -90,7 +90,7 @@ class _Reader:
         self.source = source
 
     def node(self, tree: exp.Expression, loosest: int = OR) -> Node:
-        """The node of `tree`, which stands where Spark allows what binds at least as tightly as `loosest`."""
+        """The node of `tree`, at a place where Spark allows operators that bind at least as tightly as `loosest`."""
         if level_of(tree) < loosest:
             raise Misread
         while type(tree) is exp.Paren:
@@ -109,7 +109,7 @@ class _Reader:
         return self.node(tree, loosest)
 
     def inner(self, tree: exp.Expression) -> Node:
-        """A whole expression between delimiters."""
+        """A complete expression between delimiters."""
         try:
             return self.node(tree)
         except Misread:
@@ -125,7 +125,7 @@ class _Reader:
         return (self.leg(tree, level + 1), *(self.leg(leg, level + 1) for leg in reversed(legs)))
 
     def leg(self, tree: exp.Expression, loosest: int) -> Node:
-        """An operand of AND or OR: no misreading inside of it moves its ends."""
+        """An operand of AND or OR: a misread part inside of it does not change its extent."""
         if level_of(tree) < loosest:
             raise Misread
         return self.inner(tree)
@@ -161,7 +161,7 @@ def _operator(reader: _Reader, tree: exp.Expression) -> Node:
 
 
 def _bitwise(reader: _Reader, tree: exp.Expression) -> Node:
-    """No node, but its operands must be Spark's, or its ends are not."""
+    """Has no node. Its operands must match Spark's, otherwise its extent does not."""
     level = LEVELS[type(tree)]
     reader.operand(tree.this, level)
     reader.operand(tree.expression, level + 1)
@@ -246,7 +246,7 @@ def _negative(reader: _Reader, tree: exp.Expression) -> Node:
     while isinstance(inner, exp.Collate | exp.Bracket | exp.Dot) or is_postfix_cast(inner):
         inner = inner.this
         if _is_number(reader, inner):
-            # Spark takes the sign into the number before the cast.
+            # In Spark the sign is part of the number, before the cast.
             raise NoNode
     return Call("negative", (reader.operand(operand, SIGN),))
 
@@ -292,7 +292,7 @@ def _column(reader: _Reader, tree: exp.Expression) -> Node:
 
 
 def _dot(reader: _Reader, tree: exp.Expression) -> Node:
-    """A field of a column of four names and more."""
+    """A field of a column with four or more names."""
     only(tree, "this", "expression")
     if not (isinstance(tree.expression, exp.Identifier) and type(tree.this) in (exp.Column, exp.Dot)):
         raise NoNode
@@ -352,7 +352,7 @@ def _call(reader: _Reader, tree: exp.Expression) -> Node:
     if name == "+":
         return Call("positive", (reader.operand(args[0], SIGN),))
     if len(args) == 3 and name.lower() in _UNIT_FUNCTIONS:
-        # The first argument is a unit, such as DAY, and no column.
+        # The first argument is a unit, such as DAY, not a column.
         raise NoNode
     return function_node(name.lower(), tuple([reader.inner(arg) for arg in args]))
 

@@ -1,4 +1,4 @@
-"""Long IN lists of plain literals, read aside: a tokenizer written in Python would take a second for them."""
+"""Long IN lists of plain literals, parsed separately: sqlglot's tokenizer, in Python, would take a second for them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deltaskip.schema.types import INTEGER, LONG, STRING
 
 __all__ = ["STUB", "cut_long_lists"]
 
-# What stands in for a list that was cut out.
+# Replaces a list that was cut out.
 STUB = "0"
 
 _SHORTEST = 64
@@ -27,9 +27,9 @@ _STRING = re.compile(r"'([^']*)'")
 
 
 def cut_long_lists(text: str) -> tuple[str, list[tuple[int, int, tuple[Literal, ...]]]]:
-    """`text` with STUB for each long list, and the lists: where their values stand in `text`, and the values.
+    """`text` with STUB for each long list, and the lists: the place of their values in `text`, and the values.
 
-    Text with a backslash or a comment is left alone: there a quote may not be what it seems.
+    Text with a backslash or a comment is left unchanged, because a quote in it may not delimit a string.
     """
     if len(text) < 2 * _SHORTEST or "\\" in text or "--" in text or "/*" in text:
         return text, []

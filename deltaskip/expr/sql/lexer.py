@@ -1,6 +1,6 @@
-"""Names, numbers and strings of a predicate, each as one token, and the blanks between them checked.
+"""Names, numbers and strings of a predicate, each as one token, with the text between tokens checked.
 
-Where literals end, and what they mean, follows Spark: sqlglot's escapes and suffixes are those of many dialects.
+The extent and value of literals follow Spark: sqlglot's escapes and suffixes are those of many dialects.
 
 # Spark 4.1, SqlBaseLexer.g4
 """
@@ -32,19 +32,19 @@ STRINGS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.NATIONAL_STRING)
 _WORD = re.compile(r"\w+")
 _LINE_END = re.compile(r"[\r\n]")
 _CLOSED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|[^'"`/]+|/(?!\*)|/\*.*?\*/""", re.DOTALL)
-# Behind these a string may be something else than a string.
+# After these a string may not be a plain string literal.
 _BEFORE_STRING = (TokenType.VAR, TokenType.INTERVAL, TokenType.ESCAPE, *PREFIXES)
 _BEFORE_DOT = (*NAMES, *CLOSING, TokenType.NUMBER)
 _FOREIGN = (TokenType.SEMICOLON, TokenType.L_BRACE, TokenType.R_BRACE, TokenType.HASH, TokenType.BACKSLASH)
 
 
 class Unreadable(Exception):
-    """Spark reads the text in a way that sqlglot does not: nothing can be told from it."""
+    """Spark reads the text differently from sqlglot: its meaning is not known."""
 
 
 @dataclass(slots=True)
 class Source:
-    """A predicate's text, and what the pieces mean that were read aside, by their source."""
+    """A predicate's text, and the nodes of the pieces that were parsed separately, by their source."""
 
     text: str
     meaning: dict[str, Node | tuple[Literal, ...]] = field(default_factory=dict)
@@ -54,19 +54,19 @@ class Source:
         return self.text[first.start : last.end + 1]
 
     def aside(self, node: Node | tuple[Literal, ...], first: Token, last: Token) -> Token:
-        """A token that stands for `node`."""
+        """A token that represents `node`."""
         piece = self.piece(first, last)
         self.meaning[piece] = node
         return new_token(TokenType.NUMBER, piece, first, last)
 
 
 def spelled(source: Source) -> list[Token]:
-    """Tokens with whole literals. Raises PredicateError where no token of Spark SQL begins, and Unreadable."""
+    """Tokens with complete literals. Raises PredicateError for text that is no token of Spark SQL, and Unreadable."""
     return _whole_literals(source, _placed(source))
 
 
 def _placed(source: Source) -> list[Token]:
-    """sqlglot's tokens at their places in the whole text, long lists as one token each."""
+    """sqlglot's tokens at their places in the complete text, with each long list as one token."""
     text = source.text
     short, lists = cut_long_lists(text)
     try:
@@ -99,7 +99,7 @@ def _place_lists(source: Source, tokens: list[Token], lists: list[tuple[int, int
 
 
 def _check_gap(text: str, start: int, end: int) -> None:
-    """Raises unless blanks and comments are all that stands between two tokens."""
+    """Raise unless there are only blanks and comments between two tokens."""
     at = start
     while at < end:
         if text[at].isspace():
@@ -107,17 +107,17 @@ def _check_gap(text: str, start: int, end: int) -> None:
         elif text.startswith("--", at):
             stop = _LINE_END.search(text, at)
             at = stop.start() if stop is not None else end
-            # A backslash takes the next line into the comment.
+            # A backslash extends the comment to the next line.
             if text[at - 1] == "\\":
                 raise Unreadable
         elif text.startswith("/*", at):
             at = _comment_end(text, at)
         else:
-            raise predicate_error(text, at, "no token of Spark SQL begins here")
+            raise predicate_error(text, at, "this is not a token of Spark SQL")
 
 
 def _comment_end(text: str, start: int) -> int:
-    """End of a bracketed comment; they nest."""
+    """End of a bracketed comment. They can be nested."""
     depth, at = 1, start + 2
     while depth:
         opened, closed = text.find("/*", at), text.find("*/", at)
@@ -138,7 +138,7 @@ def _unclosed(text: str) -> int:
 
 
 def _whole_literals(source: Source, tokens: list[Token]) -> list[Token]:
-    """Strings, numbers and typed literals as one token each, names without their quotes."""
+    """Tokens with each string, number and typed literal as one token, and names without quotes."""
     found: list[Token] = []
     at = 0
     while at < len(tokens):
@@ -153,7 +153,7 @@ def _whole_literals(source: Source, tokens: list[Token]) -> list[Token]:
             token.text = source.piece(token, token)[1:-1].replace("``", "`")
             found.append(token)
         elif kind in _FOREIGN:
-            raise predicate_error(source.text, token.start, "no token of Spark SQL begins here")
+            raise predicate_error(source.text, token.start, "this is not a token of Spark SQL")
         else:
             found.append(token)
         at = last + 1
@@ -161,7 +161,7 @@ def _whole_literals(source: Source, tokens: list[Token]) -> list[Token]:
 
 
 def _append_word(source: Source, tokens: list[Token], at: int, found: list[Token]) -> int:
-    """Appends the name, number or dot at `at`; the index of its last token."""
+    """Append the name, number or dot at `at`; return the index of its last token."""
     token, last = tokens[at], at
     behind_name = bool(found) and found[-1].end + 1 == token.start and found[-1].token_type in _BEFORE_DOT
     after_dot = bool(found) and found[-1].token_type == TokenType.DOT
@@ -192,13 +192,13 @@ def _append_word(source: Source, tokens: list[Token], at: int, found: list[Token
 
 
 def _append_string(source: Source, tokens: list[Token], at: int, found: list[Token]) -> int:
-    """Appends the literal of the strings from `at` on, with the word before them; the index of its last token."""
+    """Append the literal of the strings from `at` on, with the word before them; return the index of its last token."""
     pieces: list[str] = []
     last = at - 1
     while last + 1 < len(tokens) and tokens[last + 1].token_type in STRINGS:
         last = first = last + 1
         quote = source.text[tokens[first].start]
-        # sqlglot takes a doubled quote for two strings.
+        # sqlglot reads a doubled quote as two strings.
         while (
             last + 1 < len(tokens)
             and tokens[last + 1].token_type == TokenType.STRING
@@ -208,7 +208,7 @@ def _append_string(source: Source, tokens: list[Token], at: int, found: list[Tok
             last += 1
         pieces.append(source.piece(tokens[first], tokens[last]))
         if not is_string(pieces[-1]):
-            raise predicate_error(source.text, tokens[first].start, "no token of Spark SQL begins here")
+            raise predicate_error(source.text, tokens[first].start, "this is not a token of Spark SQL")
     value = "".join(map(string_value, pieces))
     found.append(_string_token(source, tokens[at], tokens[last], value, found))
     return last
@@ -229,5 +229,5 @@ def _string_token(source: Source, first: Token, last: Token, value: str, found: 
     if before.token_type in PREFIXES and not (len(found) > 1 and found[-2].token_type == TokenType.INTERVAL):
         return source.aside(Literal(value, STRING), first, last)
     if before.token_type == TokenType.ESCAPE and len(value) != 1:
-        raise predicate_error(source.text, first.start, "ESCAPE needs a string of one character")
+        raise predicate_error(source.text, first.start, "ESCAPE requires a string of one character")
     return new_token(TokenType.STRING, value, first, last)

@@ -1,4 +1,4 @@
-"""Values of Spark's string, number and typed literals, and the error for text that Spark would not parse.
+"""Values of Spark's string, number and typed literals, and the error for text that Spark cannot parse.
 
 # Spark 4.1, SqlBaseLexer.g4 and SparkParserUtils.unescapeSQLString
 """
@@ -45,7 +45,7 @@ __all__ = [
     "typed_literal",
 ]
 
-# Words that make a literal of the string behind them.
+# Words that make a typed literal of the string after them.
 TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"))
 
 _STRING = re.compile(r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL)
@@ -59,7 +59,7 @@ _INTEGRAL: dict[str, tuple[DataType, int]] = {"L": (LONG, 63), "S": (SHORT, 15),
 
 
 def predicate_error(text: str, at: int, reason: str) -> PredicateError:
-    """The error for SQL that Spark cannot parse: what, where (line and column), and the text."""
+    """The error for SQL that Spark cannot parse: reason, line, column, and the text."""
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
     first = max(0, at - 150)
@@ -68,17 +68,17 @@ def predicate_error(text: str, at: int, reason: str) -> PredicateError:
 
 
 def is_string(source: str) -> bool:
-    """Whether `source` is one string literal of Spark."""
+    """Whether `source` is one string literal in Spark."""
     return _STRING.fullmatch(source) is not None
 
 
 def is_number(source: str) -> bool:
-    """Whether `source` is one number of Spark, without a sign."""
+    """Whether `source` is one number in Spark, without a sign."""
     return _NUMBER.fullmatch(source) is not None
 
 
 def string_value(source: str) -> str:
-    """The string that a quoted literal means: escapes as Spark's, doubled quotes, raw strings."""
+    """The value of a string literal, with Spark's escapes, doubled quotes and raw strings."""
     if source[0] in "rR":
         return source[2:-1]
     quote, body = source[0], source[1:-1]
@@ -86,14 +86,14 @@ def string_value(source: str) -> str:
     if "\\" not in body:
         return body
     decoded = _ESCAPE.sub(_unescape, body)
-    # A pair of \u escapes is one character outside the basic plane.
+    # A surrogate pair of \u escapes is one character.
     return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def number_literal(source: str, negative: bool = False) -> Literal:
-    """The literal that a number means: int, bigint, decimal or double by its form and suffix, as Spark types it.
+    """The literal of a number: int, bigint, decimal or double by its form and suffix, as in Spark.
 
-    Raises ValueError where the number does not fit its type.
+    Raises ValueError if the number is out of its type's range.
     """
     match = _NUMBER.fullmatch(source)
     if match is None:
@@ -114,15 +114,15 @@ def number_literal(source: str, negative: bool = False) -> Literal:
 
 
 def typed_literal(word: str, text: str) -> Node:
-    """The literal that `word` of TYPED_LITERALS and a string make.
+    """The typed literal of `word`, one of TYPED_LITERALS, and a string.
 
-    A TIMESTAMP without a zone becomes a cast; a time of today has no node but Opaque.
-    Raises ValueError for text that is no such literal.
+    A TIMESTAMP without a zone becomes a cast. A value that is not known here, such as a time without a date, becomes
+    Opaque. Raises ValueError for text that is not such a literal.
     """
     if word == "X":
         digits = text if len(text) % 2 == 0 else "0" + text
         if not all(c in "0123456789abcdefABCDEF" for c in digits):
-            raise ValueError("X'…' holds something else than hexadecimal digits")
+            raise ValueError("X'…' must contain hexadecimal digits only")
         return Literal(bytes.fromhex(digits), BINARY)
     unknown = Opaque(f"{word}'{text}'")
     if is_special_date(text):
@@ -132,12 +132,12 @@ def typed_literal(word: str, text: str) -> Node:
     except LookupError:
         return unknown
     if node is None:
-        raise ValueError(f"{text!r} is no {word}")
+        raise ValueError(f"{text!r} is not a {word}")
     return node
 
 
 def _datetime_literal(word: str, text: str) -> Node | None:
-    """The literal DATE'…' or TIMESTAMP…'…', None for text that is none. Raises LookupError for a time of today."""
+    """The literal DATE'…' or TIMESTAMP…'…'; None for other text. Raises LookupError as parse_timestamp does."""
     match word:
         case "DATE":
             days = parse_date(text)
@@ -170,7 +170,7 @@ def _unescape(match: re.Match[str]) -> str:
 def _bounded(text: str, bits: int) -> int:
     value = int(text)
     if not -(2**bits) <= value < 2**bits:
-        raise ValueError(f"{text} does not fit {bits + 1} bits")
+        raise ValueError(f"{text} is out of the range of {bits + 1} bits")
     return value
 
 
@@ -191,4 +191,4 @@ def _decimal(text: str) -> Literal:
         precision = max(len(digits) + max(0, int(exponent)), scale)
         return Literal(value if int(exponent) <= 0 else Decimal(int(value)), DecimalType(precision, scale))
     except (InvalidOperation, SchemaError) as error:
-        raise ValueError(f"{text} has more digits than a decimal holds") from error
+        raise ValueError(f"{text} has more than the 38 digits of a decimal") from error

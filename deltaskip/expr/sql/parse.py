@@ -1,7 +1,7 @@
-"""Spark SQL text to predicate nodes: sqlglot parses, and what Spark reads as it does becomes nodes.
+"""Parsing of Spark SQL predicates: sqlglot parses, and trees that match Spark's grammar become nodes.
 
-What has no node becomes Opaque, which keeps files. Text that the vocabulary here does not cover is put to sqlglot's own
-Spark dialect, which decides between Opaque and an error.
+SQL without a node becomes Opaque, which keeps files. Text outside of the supported vocabulary is passed to sqlglot's
+own Spark dialect, which decides between Opaque and an error.
 """
 
 from __future__ import annotations
@@ -17,16 +17,21 @@ from deltaskip.expr.sql.tokens import GROUP, enclosing_call, fold, read_tokens
 
 __all__ = ["parse_sql"]
 
-# sqlglot needs some twenty calls for a parenthesis, so that groups so deep inside others are read on their own.
+# sqlglot uses about twenty calls for a parenthesis, so groups nested this deep are parsed separately.
 _GROUPS_AT_ONCE = 8
 _AFTER_IS = frozenset(("NOT", "NULL", "TRUE", "FALSE", "UNKNOWN", "DISTINCT"))
 
 
 def parse_sql(text: str) -> Node:
-    """The predicate that `text` means in Spark SQL, names unresolved.
+    """Parse a predicate in Spark SQL. Names are not resolved.
 
-    TIMESTAMP literals without a zone become casts, to be folded in the session's zone by `bind`.
-    Raises PredicateError with line, column and text where Spark would not parse it.
+    TIMESTAMP literals without a zone become casts, which `bind` folds in the session's time zone.
+
+    Args:
+        text: The predicate, such as "id > 5 AND name LIKE 'k%'".
+
+    Raises:
+        PredicateError: Spark cannot parse the text. The message has the line, the column and the text.
     """
     source = Source(text)
     try:
@@ -43,7 +48,7 @@ def parse_sql(text: str) -> Node:
 
 
 def _refuse_slips(text: str, tokens: list[Token]) -> None:
-    """Slips of the pen that sqlglot reads as something else: `> >` as a shift, `x IS 5` as a comparison."""
+    """Raise for mistakes that sqlglot reads as something else: `> >` as a shift, `x IS 5` as a comparison."""
     for token, after in pairwise(tokens):
         doubled = token.token_type == after.token_type and token.token_type in (TokenType.GT, TokenType.LT)
         if doubled and token.end + 1 < after.start:
@@ -53,7 +58,7 @@ def _refuse_slips(text: str, tokens: list[Token]) -> None:
 
 
 def _parse(source: Source, tokens: list[Token]) -> Node:
-    """The node of `tokens`; calls and groups that sqlglot cannot parse are opaque if its own dialect can."""
+    """The node of `tokens`. Calls and groups that only sqlglot's own dialect can parse become Opaque."""
     while True:
         try:
             return to_node(parse_tokens(tokens, source.text), source)
@@ -71,23 +76,23 @@ def _parse(source: Source, tokens: list[Token]) -> Node:
 
 
 def _place(error: ParseError, tokens: list[Token]) -> tuple[int, int, str]:
-    """Index of the token at which sqlglot stopped, the place to name, and the reason."""
+    """Index of the token at which sqlglot stopped, the place for the message, and the reason."""
     first = error.errors[0] if error.errors else {}
     place = (first.get("line"), first.get("col"))
     at = next((index for index, token in enumerate(tokens) if (token.line, token.col) == place), len(tokens) - 1)
     reason = str(first.get("description") or error).rstrip(".")
     if not reason.startswith("Required keyword"):
-        return at, tokens[at].start, "this does not belong here" if "Unexpected" in reason else reason
+        return at, tokens[at].start, "this is unexpected" if "Unexpected" in reason else reason
     start = tokens[at + 1].start if at + 1 < len(tokens) else tokens[at].end + 1
     return at, start, "an operand is missing"
 
 
 def _without_deep_groups(source: Source, tokens: list[Token]) -> list[Token]:
-    """`tokens` with groups that lie deep inside others parsed already, the innermost first."""
+    """`tokens` with deeply nested groups already parsed, innermost first."""
     if sum(token.token_type == TokenType.VAR and token.text == GROUP for token in tokens) <= _GROUPS_AT_ONCE:
         return tokens
     groups: list[list[Token]] = [[]]
-    # Parentheses of calls and lists that are open inside of each group, and whether it is a tuple.
+    # Open parentheses of calls and lists inside of each group, and whether the group is a tuple.
     inside, tuples = [0], [False]
     for token in tokens:
         kind = token.token_type

@@ -1,4 +1,4 @@
-"""sqlglot's classes as Spark sees them: how tightly they bind, the types of casts, and SQL of what has no node."""
+"""Precedence of sqlglot's classes in Spark, types of casts, and Opaque nodes for trees without a node."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ OPERATORS = {
     exp.Mod: ("%", PRODUCT),
     exp.IntDiv: ("div", PRODUCT),
 }
-# What sqlglot adds of its own accord, and what means nothing here.
+# Arguments that sqlglot adds itself, without meaning here.
 _IGNORED_ARGS = frozenset(("typed", "safe", "requires_string", "nested"))
 
 LEVELS: dict[type[exp.Expression], int] = {
@@ -82,7 +82,7 @@ LEVELS: dict[type[exp.Expression], int] = {
     exp.Not: NOT,
     **dict.fromkeys((exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape), PREDICATE),
     **dict.fromkeys(COMPARED, COMPARISON),
-    # `<=>` is a comparison and IS DISTINCT FROM a predicate; which of them it was cannot be told.
+    # `<=>` is a comparison and IS DISTINCT FROM a predicate; the tree does not distinguish them.
     **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), PREDICATE),
     exp.BitwiseOr: BIT_OR,
     exp.BitwiseXor: BIT_XOR,
@@ -115,15 +115,15 @@ _TYPES: Mapping[str, DataType] = {
 
 
 class NoNode(Exception):
-    """There is no node for a tree, or Spark would read it otherwise."""
+    """There is no node for a tree, or Spark reads it differently."""
 
 
 class Misread(Exception):
-    """Spark would join the operands otherwise: no part of the tree around can be trusted."""
+    """Spark groups the operands differently: the enclosing tree cannot be trusted."""
 
 
 def level_of(tree: exp.Expression) -> int:
-    """How tightly the outermost operator binds; classes without a place bind least."""
+    """Precedence of the outermost operator. Classes without one bind least."""
     while type(tree) is exp.Paren:
         tree = tree.this
     if type(tree) is exp.Anonymous and tree.this == "+":
@@ -132,7 +132,7 @@ def level_of(tree: exp.Expression) -> int:
 
 
 def opaque(tree: exp.Expression) -> Opaque:
-    """The Opaque node of a tree: its SQL, and the columns that it names."""
+    """The Opaque node of a tree: its SQL and its columns."""
     shown = tree.copy().transform(_with_parentheses)
     return Opaque(shown.sql(dialect="spark"), columns_in(tree))
 
@@ -146,19 +146,19 @@ def _is_group(tree: exp.Expression) -> bool:
 
 
 def only(tree: exp.Expression, *names: str) -> None:
-    """Raises where the tree has other arguments than those; what sqlglot adds of its own accord aside."""
+    """Raise if the tree has other arguments than these and those that sqlglot adds itself."""
     for name, value in tree.args.items():
         if name not in names and name not in _IGNORED_ARGS and value not in (None, False, []):
             raise Misread
 
 
 def is_postfix_cast(tree: exp.Expression) -> bool:
-    """Whether it is `x::type`, which has False here; CAST(x AS type) has nothing."""
+    """Whether the tree is `x::type`, which has `safe=False`; CAST(x AS type) has no `safe`."""
     return isinstance(tree, exp.Cast) and tree.args.get("safe") is False
 
 
 def type_of_cast(tree: exp.Expression | None) -> DataType:
-    """The type that a CAST names; raises NoNode where it has none here."""
+    """The type of a CAST. Raises NoNode for a type that is not supported."""
     if not isinstance(tree, exp.DataType):
         raise NoNode
     only(tree, "this", "expressions")

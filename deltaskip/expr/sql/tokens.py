@@ -1,7 +1,7 @@
-"""Tokens of a predicate as sqlglot's parser is to see them: literals whole, groups marked, queries folded away.
+"""Tokens of a predicate for sqlglot's parser: complete literals, marked groups, queries folded.
 
-A NUMBER token stands for every literal and for every piece that was read aside; its text is its source, and
-`Source.meaning` has the node of what is no plain number or string.
+A NUMBER token represents each literal and each piece that was parsed separately. Its text is its source, and
+`Source.meaning` has its node unless it is a plain number or string.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from deltaskip.expr.type_names import DECIMAL_NAMES, type_named
 
 __all__ = ["GROUP", "enclosing_call", "fold", "read_tokens"]
 
-# Name of the function that a parenthesis around an expression becomes: sqlglot puts in parentheses of its own, which
-# are not to be taken for the author's.
+# Name of the function that replaces a parenthesis around an expression. sqlglot adds parentheses of its own, which must
+# be distinguished from those in the text.
 GROUP = ""
 
 _QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"))
 _AFTER_CALL = frozenset(("OVER", "FILTER", "WITHIN", "IGNORE", "RESPECT"))
-# Behind these a parenthesis groups an expression.
+# After these a parenthesis groups an expression.
 _BEFORE_GROUP = frozenset(
     (
         *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN, TokenType.CASE, TokenType.WHEN),
@@ -65,17 +65,17 @@ _TYPE_KINDS = {
 
 
 def read_tokens(source: Source) -> list[Token]:
-    """Tokens for sqlglot's parser. Raises PredicateError where no token of Spark SQL begins, and Unreadable."""
+    """Tokens for sqlglot's parser. Raises PredicateError for text that is not a token of Spark SQL, and Unreadable."""
     return _marked(source, spelled(source))
 
 
 def fold(source: Source, tokens: list[Token], first: int, last: int) -> list[Token]:
-    """`tokens` with those from `first` to `last` as one opaque piece."""
+    """`tokens` with those from `first` to `last` folded into one opaque piece."""
     return [*tokens[:first], _opaque(source, tokens[first], tokens[last]), *tokens[last + 1 :]]
 
 
 def enclosing_call(tokens: list[Token], at: int) -> tuple[int, int] | None:
-    """First and last token of the innermost call, group or list around token `at`, None where there is none."""
+    """First and last token of the innermost call, group or list around token `at`; None if there is none."""
     closing = _closing(tokens)
     around = [(first, last) for first, last in closing.items() if first < at <= last]
     if not around:
@@ -129,7 +129,7 @@ def _marked(source: Source, tokens: list[Token]) -> list[Token]:
 
 
 def _retagged(source: Source, tokens: list[Token], at: int, found: list[Token]) -> Token:
-    """The token at `at`, as a name where its word is no keyword there."""
+    """The token at `at`, as a name if its word is not a keyword there."""
     token = tokens[at]
     kind = token.token_type
     if kind not in _KEYWORDS:
@@ -154,7 +154,7 @@ def _retagged(source: Source, tokens: list[Token], at: int, found: list[Token]) 
 
 
 def _append_type(source: Source, tokens: list[Token], at: int, found: list[Token], opened: list[int]) -> int:
-    """Appends AS or `::` and the primitive type behind it, or folds the CAST around it; the index after."""
+    """Append AS or `::` and the primitive type after it, or fold the CAST around it; return the index after."""
     last = _type_end(source, tokens, at + 1)
     token = tokens[at]
     after = tokens[last + 1].token_type if last is not None and last + 1 < len(tokens) else None
@@ -177,7 +177,7 @@ def _append_type(source: Source, tokens: list[Token], at: int, found: list[Token
 
 
 def _type_end(source: Source, tokens: list[Token], at: int) -> int | None:
-    """Index of the last token of the primitive type at `at`, None for other types."""
+    """Index of the last token of the primitive type at `at`; None for other types."""
     kinds = [token.token_type for token in tokens[at : at + 6]]
     name = tokens[at].text.lower() if kinds and kinds[0] == TokenType.VAR else ""
     if name not in _TYPE_KINDS or kinds[1:2] == [TokenType.LT]:
@@ -197,9 +197,9 @@ def _type_end(source: Source, tokens: list[Token], at: int) -> int | None:
 
 
 def _append_path(source: Source, tokens: list[Token], at: int, closing: dict[int, int], found: list[Token]) -> int:
-    """Folds a path into a variant, `v:a.b[0]`, whose colon is at `at`; the index after."""
+    """Fold a path into a variant, `v:a.b[0]`, whose colon is at `at`; return the index after."""
     if found[-1].token_type not in NAMES or _path_step(tokens, at + 1, closing) == at:
-        raise predicate_error(source.text, tokens[at].start, "a colon follows no variant")
+        raise predicate_error(source.text, tokens[at].start, "the colon does not follow a variant")
     last = _path_step(tokens, at + 1, closing)
     while last + 1 < len(tokens) and (
         tokens[last + 1].token_type == TokenType.DOT or tokens[last + 1].token_type == TokenType.L_BRACKET
@@ -214,14 +214,14 @@ def _append_path(source: Source, tokens: list[Token], at: int, closing: dict[int
 
 
 def _path_step(tokens: list[Token], at: int, closing: dict[int, int]) -> int:
-    """Index of the last token of the name or subscript at `at`, the one before where there is none."""
+    """Index of the last token of the name or subscript at `at`; the one before if there is none."""
     if at < len(tokens) and tokens[at].token_type in NAMES:
         return at
     return closing.get(at, at - 1) if at < len(tokens) and tokens[at].token_type == TokenType.L_BRACKET else at - 1
 
 
 def _begins_query(tokens: list[Token], at: int) -> bool:
-    """Whether a query stands in the parenthesis at `at`."""
+    """Whether the parenthesis at `at` contains a query."""
     word = _word(tokens, at + 1)
     if word not in _QUERY_WORDS or tokens[at].token_type != TokenType.L_PAREN or at + 2 >= len(tokens):
         return False
@@ -243,7 +243,7 @@ def _append_query(source: Source, tokens: list[Token], at: int, last: int, found
 
 
 def _append_window(source: Source, tokens: list[Token], at: int, first: int, found: list[Token]) -> int:
-    """Folds the call that closes at `at` with its FILTER, IGNORE NULLS and OVER; the index after."""
+    """Fold the call that closes at `at` with its FILTER, IGNORE NULLS and OVER; return the index after."""
     closing = _closing(tokens)
     last = at
     while _word(tokens, last + 1) in _AFTER_CALL:
@@ -262,7 +262,7 @@ def _opaque(source: Source, first: Token, last: Token) -> Token:
 
 
 def _closing(tokens: list[Token]) -> dict[int, int]:
-    """Index of the closing parenthesis or bracket by that of the opening one."""
+    """Index of each closing parenthesis or bracket by that of its opening one."""
     found: dict[int, int] = {}
     opened: list[int] = []
     for index, token in enumerate(tokens):
@@ -280,6 +280,6 @@ def _name_start(tokens: list[Token], at: int) -> int:
 
 
 def _word(tokens: list[Token], at: int) -> str:
-    """The unquoted word at `at` in upper case, or nothing."""
+    """The unquoted word at `at` in upper case; empty if there is none."""
     found = at < len(tokens) and tokens[at].token_type in (TokenType.VAR, TokenType.FROM)
     return tokens[at].text.upper() if found else ""
