@@ -1,4 +1,4 @@
-"""The log: file names, segments, checkpoints, replay, checksums, snapshots, history."""
+"""The transaction log: file names, log segments, checkpoints, reconciliation, version checksums, snapshots, history."""
 
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile

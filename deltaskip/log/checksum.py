@@ -1,6 +1,6 @@
-"""The version checksum `n.crc`: what a writer believed the table's state to be.
+"""Reading the version checksum `n.crc`: the table state that a writer recorded beside a commit.
 
-It is advice. A damaged one says nothing, and a difference is a warning until someone asks for verification.
+The log takes precedence. A damaged checksum is ignored, and a difference is a warning unless verification is requested.
 """
 
 import json
@@ -16,7 +16,7 @@ __all__ = ["Checksum", "file_differences", "parse_checksum", "state_differences"
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """What a `.crc` says; None where it says nothing. txns: version by appId; domains: configuration by name."""
+    """Contents of a `.crc`; None for missing parts. txns: version by appId. domains: configuration by name."""
 
     table_size_bytes: int | None
     num_files: int | None
@@ -28,13 +28,13 @@ class Checksum:
 
 
 def parse_checksum(data: bytes) -> Checksum:
-    """What the text says. Raises ValueError where it is damaged."""
+    """Parse the text of a `.crc`. Raises ValueError if it is damaged."""
     try:
         fields = json.loads(data)
     except RecursionError as error:
-        raise ValueError("it nests too deep") from error
+        raise ValueError("its JSON is nested too deeply") from error
     if not isinstance(fields, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     protocol, metadata = fields.get("protocol"), fields.get("metadata")
     return Checksum(
         _integer(fields, "tableSizeBytes"),
@@ -48,9 +48,9 @@ def parse_checksum(data: bytes) -> Checksum:
 
 
 def state_differences(checksum: Checksum, state: StateChange) -> Iterator[str]:
-    """Each point in which protocol, metadata, transactions or domains of the two differ, naming both values.
+    """Yield each difference in protocol, metadata, transactions and domains, with both values.
 
-    Transactions and domains that only one of them has say nothing: writers leave expired and inactive ones out.
+    Transactions and domains that only one side contains are not compared: writers omit expired and inactive ones.
     """
     if checksum.protocol is not None and state.protocol is not None:
         yield from _protocol_differences(checksum.protocol, state.protocol)
@@ -67,7 +67,7 @@ def state_differences(checksum: Checksum, state: StateChange) -> Iterator[str]:
 
 
 def file_differences(checksum: Checksum, num_files: int, size_bytes: int) -> Iterator[str]:
-    """Each point in which the number and the bytes of the active files differ, naming both values."""
+    """Yield each difference in the number and the total size of the active files, with both values."""
     if checksum.num_files is not None:
         yield from _difference("numFiles", checksum.num_files, num_files)
     if checksum.table_size_bytes is not None:
@@ -104,7 +104,7 @@ def _sorted(features: tuple[str, ...] | None) -> list[str]:
 
 
 def _json(text: str | None) -> Any:
-    """The JSON value of a text, so that white space and the order of keys make no difference; else the text."""
+    """The JSON value of the text, to ignore white space and the order of keys; the text itself if it is not JSON."""
     try:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError):
@@ -120,7 +120,7 @@ def _integer(fields: Mapping[str, Any], name: str) -> int | None:
 
 def _object(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError("an action of it is no object")
+        raise ValueError("one of its actions is not a JSON object")
     return value
 
 
@@ -128,8 +128,8 @@ def _pairs(actions: object, key: str, value: str) -> dict[str, Any] | None:
     if actions is None:
         return None
     if not isinstance(actions, list):
-        raise ValueError("an action list of it is no list")
+        raise ValueError("one of its lists of actions is not a JSON array")
     members = [_object(action) for action in actions]
     if not all(isinstance(m.get(key), str) for m in members):
-        raise ValueError(f"an action of it lacks {key}")
+        raise ValueError(f"one of its actions has no {key}")
     return {m[key]: m.get(value) for m in members}

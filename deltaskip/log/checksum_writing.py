@@ -20,13 +20,13 @@ from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = ["write_checksum", "write_checksum_after"]
 
-# Each commit's checksum counts all files anew, so that no checksum can hand an error on; up to so many that takes less
-# time than the commit.
+# Each commit's checksum counts all files again, so that an error cannot spread from one checksum to the next. Up to
+# this number of files, counting takes less time than the commit.
 _COUNTED_FILES = 20_000
 
 
 def write_checksum(snapshot: Snapshot, num_files: int, table_bytes: int) -> None:
-    """Write the snapshot's checksum, unless it is there. num_files, table_bytes: of the active files."""
+    """Write the snapshot's version checksum, unless it exists. num_files, table_bytes: of the active files."""
     info = snapshot.tail.info
     own = snapshot.segment.own_commit
     if info is None and own is not None:
@@ -36,9 +36,10 @@ def write_checksum(snapshot: Snapshot, num_files: int, table_bytes: int) -> None
 
 
 def write_checksum_after(latest: Snapshot, commit: bytes) -> bool:
-    """Write the checksum of the version that `commit`, the text of the one after `latest`, has made.
+    """Write the version checksum of the version after `latest`; commit: the text of its commit.
 
-    False where the table has too many files to count them with every commit: then a checkpoint writes it.
+    Returns False, without writing, if the table has too many files to count them with every commit. The next
+    checkpoint then writes the checksum.
     """
     groups = ((part, group) for part in latest.checkpoint_parts for group in part.row_groups_with("add"))
     if len(latest.commit_adds) + sum(part.add_rows(group) for part, group in groups) > _COUNTED_FILES:
@@ -70,7 +71,7 @@ def _write(
     table_bytes: int,
 ) -> None:
     path = join(root, LOG_FOLDER, f"{version_prefix(version)}.crc")
-    # Two writers of one version say the same.
+    # All writers of one version write the same contents.
     if storage.exists(path):
         return
     members = {
@@ -87,5 +88,5 @@ def _write(
     }
     present = {name: value for name, value in members.items() if value is not None}
     text = json.dumps(present, ensure_ascii=False, separators=(",", ":"))
-    # Advice that readers do without, and pass over where it is damaged.
+    # Readers do not depend on the checksum and ignore a damaged one, so it need not be durable.
     storage.put(path, text.encode(), durable=False)

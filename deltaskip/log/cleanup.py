@@ -1,8 +1,9 @@
-"""Deleting the part of the log that is older than `delta.logRetentionDuration`.
+"""Deleting log files that are older than `delta.logRetentionDuration`.
 
-# today's protocol, Metadata Cleanup: the newest commit at or before the cut-off is kept, the newest complete checkpoint
-# at or before that commit is kept with the commit of its version, and everything after it; what lies before may go.
-Sidecars go when no checkpoint that is left names them and they are more than a day old.
+# today's protocol, Metadata Cleanup: the newest commit at or before the cut-off is kept; so is the newest complete
+# checkpoint at or before that commit, with the commit of its version, and everything after it. Older files may be
+# deleted.
+Sidecars are deleted when no remaining checkpoint references them and they are more than a day old.
 """
 
 from __future__ import annotations
@@ -30,12 +31,22 @@ _TEMPORARY = re.compile(r"\.\d{20}\..*\.tmp|\._last_checkpoint\..*\.tmp")
 
 
 def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
-    """Delete what no retained version needs; names of the deleted files, sidecars with their folder.
+    """Delete the log files that no retained version needs.
 
-    snapshot: of the latest version; its properties hold. now_ms: milliseconds since the epoch, the clock's if None.
-    Every version committed after the cut-off, midnight UTC of the day so long ago, can be rebuilt afterwards; where no
-    checkpoint lies far enough back nothing is deleted. Raises UnsupportedFeature where a feature that is not known here
-    may need more of the log, StorageError, SchemaError for a property that is no duration or no version.
+    Every version committed after the cut-off can be rebuilt afterwards. The cut-off is the time
+    `delta.logRetentionDuration` ago, rounded down to midnight UTC. Nothing is deleted if no checkpoint is old enough.
+
+    Args:
+        snapshot: Snapshot of the latest version, whose table properties apply.
+        now_ms: Current time in milliseconds since the epoch. The default is the system clock.
+
+    Returns:
+        Names of the deleted files; sidecars with their folder.
+
+    Raises:
+        UnsupportedFeature: The table has an unknown feature, which may need more of the log.
+        SchemaError: A table property that determines the retention is malformed.
+        StorageError: The storage failed.
     """
     check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
@@ -56,7 +67,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
 
 
 def _first_kept(snapshot: Snapshot, listing: LogListing, cutoff_ms: int) -> int | None:
-    """The version of the checkpoint before which everything may go; None where nothing may."""
+    """The version of the checkpoint before which all files may be deleted; None if nothing may be deleted."""
     versions = sorted(listing.commits)
     position = bisect_right(versions, cutoff_ms, key=commit_time(snapshot.storage, snapshot.root, listing, versions))
     if position == 0:
@@ -68,7 +79,7 @@ def _first_kept(snapshot: Snapshot, listing: LogListing, cutoff_ms: int) -> int 
 
 
 def _opens(snapshot: Snapshot, listing: LogListing, version: int) -> bool:
-    """Whether some checkpoint of the version can be read: nothing is deleted on the word of a file name."""
+    """Whether a checkpoint of the version can be read. Its file name alone does not justify deleting files."""
     for ref in listing.checkpoints[version]:
         try:
             open_checkpoint(snapshot.storage, snapshot.root, ref)
@@ -85,7 +96,7 @@ def _is_old(file: LogFile, first: int) -> bool:
 
 
 def _is_left_over(info: FileInfo, before_ms: int) -> bool:
-    """Whether a writer that was killed left the file."""
+    """Whether the file was left behind by a killed writer."""
     return _TEMPORARY.fullmatch(info.name) is not None and info.modified_ms < before_ms
 
 
@@ -109,10 +120,10 @@ def _delete_sidecars(snapshot: Snapshot, first: int, before_ms: int) -> Iterator
             for path in open_checkpoint(snapshot.storage, snapshot.root, ref).sidecars
         }
     except CorruptLog:
-        # What a checkpoint that cannot be read needs is not known.
+        # The sidecars of a checkpoint that cannot be read are unknown.
         return
     for info in old:
-        # By name: a checkpoint may spell the location in another way than the listing.
+        # Compared by name, since a checkpoint may spell the location differently from the listing.
         if info.name not in needed:
             snapshot.storage.delete(info.path)
             step("deleted")

@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class OtherAction:
-    """An action that is not about a file: where it stands, its name, and the JSON text of its value."""
+    """An action other than add and remove: its commit (ordinal) and line, its name, and the JSON text of its value."""
 
     commit: int
     line: int
@@ -40,8 +40,10 @@ class OtherAction:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """Parsed files of the log. `actions` is the kernel's table of adds and removes: its column `commit` and
-    OtherAction.commit count `files`, which are in the order of the log."""
+    """Parsed files of the log, in the order of the log.
+
+    actions: the kernel's table of adds and removes. Its column `commit`, like OtherAction.commit, is an index of files.
+    """
 
     root: str
     files: tuple[LogFile, ...]
@@ -52,10 +54,10 @@ class Commits:
 def read_commits(
     storage: Storage, root: str, files: Sequence[LogFile], columns: Sequence[str] | None = None
 ) -> Commits:
-    """The actions of the files, in one pass over one buffer.
+    """Read the actions of the files, in one pass over one buffer.
 
-    columns: those of a file action to fill, None for all. Raises CorruptLog naming the file, and the line of it, that
-    is missing or damaged.
+    columns: columns of add and remove actions to fill; None for all. Raises CorruptLog with the name of the file that
+    is missing or damaged, and the line.
     """
     try:
         data, starts = storage.read_joined([file.file for file in files])
@@ -71,7 +73,7 @@ def parse_contents(
     starts: Sequence[int],
     columns: Sequence[str] | None = None,
 ) -> Commits:
-    """As read_commits, of files that were read already: they stand in `data`, each from its start on."""
+    """Like read_commits, for files that are already in memory: `data` contains each from its start on."""
     try:
         parsed: ParsedCommits = parse_commits(data, starts or [0], columns)
     except CommitSyntaxError as error:
@@ -86,11 +88,11 @@ def parse_contents(
 
 
 def state_change(commits: Commits) -> StateChange:
-    """What the commits make of protocol, metadata, transaction identifiers and domains; the newest of each wins.
+    """Return the newest protocol, metadata, transaction identifiers and domains of the commits.
 
-    Raises CorruptLog naming file and line of an action that is damaged.
+    Raises CorruptLog with the file and line of a damaged action.
     """
-    # Of protocol and metaData only the newest can matter: a schema may be long, and a log hold many of them.
+    # Only the newest protocol and metaData are parsed: schemas may be long, and a log may contain many of them.
     newest = {action.name: action for action in commits.others}
     return state_of(
         _state_action(commits, action)
@@ -101,7 +103,7 @@ def state_change(commits: Commits) -> StateChange:
 
 
 def commit_infos(commits: Commits) -> list[CommitInfo | None]:
-    """The provenance of each commit, in the order of `files`; None where a commit has none."""
+    """Return the commitInfo of each commit, in the order of `files`; None for a commit without one."""
     found: list[CommitInfo | None] = [None] * len(commits.files)
     for action in commits.others:
         if action.name == "commitInfo" and found[action.commit] is None:
@@ -110,7 +112,7 @@ def commit_infos(commits: Commits) -> list[CommitInfo | None]:
 
 
 def last_commit_info(commits: Commits) -> CommitInfo | None:
-    """The provenance of the last of the commits; None where it has none."""
+    """Return the commitInfo of the last commit; None if it has none."""
     last = len(commits.files) - 1
     for action in commits.others:
         if action.commit == last and action.name == "commitInfo":
@@ -119,7 +121,7 @@ def last_commit_info(commits: Commits) -> CommitInfo | None:
 
 
 def members_of(commits: Commits, action: OtherAction) -> dict[str, Any]:
-    """The action's JSON object; raises CorruptLog where it is none."""
+    """Parse the action's JSON object. Raises CorruptLog if it is not one."""
     try:
         members = json.loads(action.text)
     except (ValueError, RecursionError) as error:
@@ -130,7 +132,7 @@ def members_of(commits: Commits, action: OtherAction) -> dict[str, Any]:
 
 
 def damaged(commits: Commits, action: OtherAction, reason: str) -> CorruptLog:
-    """The error about one action of the commits."""
+    """The error for a damaged action."""
     return CorruptLog(_damaged(commits.root, commits.files[action.commit], action.line, reason))
 
 
@@ -144,12 +146,12 @@ def _state_action(commits: Commits, action: OtherAction) -> StateAction:
 
 
 def missing_commit(root: str, error: FileNotFoundError, files: Sequence[LogFile]) -> CorruptLog:
-    """The error about a file of the log that was listed and is gone."""
+    """The error for a file that disappeared after the log was listed."""
     path = error.filename or str(error)
     file = next((f for f in files if f.path == path), files[0])
     return CorruptLog(
-        f"The log of {root} lost {file.file.name} (version {file.version}) while it was read: open the table again, or "
-        f"restore that file."
+        f"{file.file.name} (version {file.version}) in the log of {root} was deleted while the log was read: open the "
+        f"table again, or restore that file."
     )
 
 

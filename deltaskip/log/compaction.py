@@ -1,8 +1,8 @@
-"""Log compactions that stand in for missing commits, and when they may.
+"""Log compactions that replace missing commits, and the condition under which they can.
 
-A compaction holds the reconciled actions of its range, and a reader that has the commits needs none. Where commits
-are gone its actions cannot be put in order any more, so the answer is provable only if there is no order to know: one
-action a logical file, one add a path, one action of every other key. Anything else is refused.
+A compaction contains the reconciled actions of its range; a reader that has the commits does not need it. If commits
+are missing, the order of the compaction's actions is unknown. The result is then certain only if the order does not
+matter: one action per logical file, one add per path, one action of every other key. Anything else is refused.
 """
 
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ _KEY_MEMBER = {"protocol": None, "metaData": None, "txn": "appId", "domainMetada
 
 
 def require_reconciled(commits: Commits) -> None:
-    """Raises CorruptLog naming the first compaction among the files that holds several actions of one key."""
+    """Raise CorruptLog if a compaction among the files contains several actions of one key."""
     for ordinal, file in enumerate(commits.files):
         if file.kind is not Kind.COMPACTION:
             continue
@@ -38,7 +38,7 @@ def require_reconciled(commits: Commits) -> None:
 
 def _unreconciled(root: str, file: LogFile, key: str) -> CorruptLog:
     return CorruptLog(
-        f"The log of {root} is damaged: {file.file.name} holds several actions for {key} in no known order, and some "
-        f"of the commits that it stands for, {commit_name(file.version)} to {commit_name(file.end)} (versions "
+        f"The log of {root} is damaged: {file.file.name} holds several actions for {key} in unknown order, and some of "
+        f"the commits that it replaces, {commit_name(file.version)} to {commit_name(file.end)} (versions "
         f"{file.version} to {file.end}), are missing; restore them."
     )

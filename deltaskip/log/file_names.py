@@ -1,4 +1,4 @@
-"""Names of the files in `_delta_log`, and what each says."""
+"""Names of the files in `_delta_log`."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -24,7 +24,7 @@ _PART_DIGITS = 10
 
 
 class Kind(Enum):
-    """What a file of the log is."""
+    """The kind of a log file."""
 
     COMMIT = "commit"
     CLASSIC_CHECKPOINT = "classic checkpoint"
@@ -37,7 +37,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file of the log. `end` is the last version of a compaction (inclusive); part and parts count from 1."""
+    """A file of the log. end: last version of a compaction (inclusive). part: ordinal from 1 of `parts` parts."""
 
     kind: Kind
     version: int
@@ -53,7 +53,7 @@ class LogFile:
 
 
 def version_prefix(version: int) -> str:
-    """The 20 digits that begin the name of every file of that version."""
+    """The 20 digits that the name of every file of that version starts with."""
     return f"{version:0{_DIGITS}d}"
 
 
@@ -63,12 +63,12 @@ def commit_name(version: int) -> str:
 
 
 def restore_or_go_back(version: int) -> str:
-    """What to do about a damaged file of that version, as the end of a sentence."""
+    """The cure for a damaged file of that version, as the end of a sentence."""
     return "restore that file" if version == 0 else f"restore that file, or open a version before {version}"
 
 
 def parse_log_file(file: FileInfo) -> LogFile | None:
-    """What a file of the listing is; None for any name that is not one of the log's (`.tmp`, `_last_checkpoint` …)."""
+    """Parse the name of a listed file; None if it is not a log file (`.tmp`, `_last_checkpoint` …)."""
     name = file.name
     version = _number(name[:_DIGITS], _DIGITS)
     if version is None or version > _MAX_VERSION:

@@ -1,4 +1,4 @@
-"""When each version was committed, by whom and how, and which version a time belongs to."""
+"""The history of a table, and the version at a time."""
 
 from __future__ import annotations
 
@@ -119,28 +119,34 @@ def history(storage: Storage, root: str, limit: int | None = None, version: int 
 
 
 def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
-    """The latest version that was committed at or before the time, in milliseconds since the epoch.
+    """Return the latest version that was committed at or before a time.
 
-    Raises VersionNotFound for a time before the first version that can be rebuilt, and for one after the last commit;
-    the message names that version and its time.
+    Args:
+        storage: Storage that contains the table.
+        root: Location of the table in the storage.
+        timestamp_ms: Time in milliseconds since the epoch.
+
+    Raises:
+        VersionNotFound: The time is before the first version that can be rebuilt, or after the last commit. The
+            message names that version and its time.
     """
     listing = list_log(storage, root)
     earliest = earliest_rebuildable(listing)
     versions = [] if earliest is None else [version for version in sorted(listing.commits) if version >= earliest]
     if not versions:
-        raise VersionNotFound(f"{root} has no commit left to tell the time of a version: open it by version instead.")
+        raise VersionNotFound(f"{root} has no commit with the time of a version: open the table by version instead.")
     time_of = commit_time(storage, root, listing, versions)
     latest, newest = versions[-1], time_of(versions[-1])
     if timestamp_ms > newest:
         raise VersionNotFound(
-            f"{root} has no commit as late as {_shown(timestamp_ms)}: version {latest}, the latest, is of "
-            f"{_shown(newest)}; open it without a timestamp, or with one up to then."
+            f"{root} has no version at {_shown(timestamp_ms)}: version {latest}, the latest, was committed at "
+            f"{_shown(newest)}; open the table without a timestamp, or with one up to that time."
         )
     position = bisect_right(versions, timestamp_ms, key=time_of)
     if position == 0:
         raise VersionNotFound(
-            f"{root} has no version as early as {_shown(timestamp_ms)}: version {versions[0]}, the earliest that can "
-            f"be opened, is of {_shown(time_of(versions[0]))}."
+            f"{root} has no version at {_shown(timestamp_ms)}: version {versions[0]}, the earliest that can be opened, "
+            f"was committed at {_shown(time_of(versions[0]))}."
         )
     return versions[position - 1]
 
@@ -148,9 +154,9 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
 def commit_time(
     storage: Storage, root: str, listing: LogListing, versions: Sequence[int]
 ) -> Callable[[int], int]:
-    """When each of the versions, ascending, was committed, in milliseconds since the epoch.
+    """Return a function from version to commit time in milliseconds since the epoch; versions: ascending.
 
-    In-commit timestamps are read when asked for. The times never descend.
+    In-commit timestamps are read on demand. The times never descend.
     """
     times = _file_times(listing, versions)
     ict_from = _ict_from(storage, root)
@@ -170,12 +176,12 @@ def commit_time(
 
 
 def _before(file_time: int, first_ict: int | None) -> int:
-    """Modification times of commits before the first in-commit timestamp need not be before it: copies are younger."""
+    """The time of a commit before the first in-commit timestamp; a copied file may have a later modification time."""
     return file_time if first_ict is None else min(file_time, first_ict - 1)
 
 
 def _file_times(listing: LogListing, versions: Sequence[int]) -> dict[int, int]:
-    """Modification times, each at least a millisecond after the one before."""
+    """Modification times, each at least a millisecond after the previous one."""
     times: dict[int, int] = {}
     last: int | None = None
     for version in versions:
@@ -186,7 +192,7 @@ def _file_times(listing: LogListing, versions: Sequence[int]) -> dict[int, int]:
 
 
 def _ict_from(storage: Storage, root: str) -> int | None:
-    """The first version whose time is its in-commit timestamp; None where the table has none."""
+    """The first version whose time is its in-commit timestamp; None if the table does not use them."""
     properties = load_snapshot(storage, root).table_properties
     return (properties.in_commit_timestamps_version or 0) if properties.in_commit_timestamps else None
 
@@ -205,7 +211,7 @@ def _in_commit_time(root: str, file: LogFile, info: CommitInfo | None) -> int:
     if time is None:
         raise CorruptLog(
             f"The log of {root} is damaged: {file.file.name} (version {file.version}) has no inCommitTimestamp, "
-            f"although the table keeps in-commit timestamps; open the table by version instead."
+            f"although in-commit timestamps are enabled; open the table by version instead."
         )
     return time
 

@@ -1,7 +1,7 @@
-"""`_last_checkpoint`: a hint where to begin the listing of the log, and its checksum.
+"""`_last_checkpoint`: a hint for the version from which to list the log, and the checksum of the hint.
 
-Nothing but the first name of a listing ever follows from it, so a hint that is missing, damaged, stale or wrong costs
-one listing more and changes no answer.
+The hint determines only the first name of the listing. A hint that is missing, damaged, stale or wrong costs one more
+listing and changes no result.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ LAST_CHECKPOINT = "_last_checkpoint"
 
 
 def read_hint(storage: Storage, log_folder: str) -> int | None:
-    """The version that `_last_checkpoint` names; None where there is no trustworthy hint."""
+    """Return the version in `_last_checkpoint`; None if the file is missing or damaged."""
     try:
         return parse_hint(storage.read(join(log_folder, LAST_CHECKPOINT)))
     except (FileNotFoundError, NotADirectoryError, StorageError):
@@ -26,7 +26,7 @@ def read_hint(storage: Storage, log_folder: str) -> int | None:
 
 
 def parse_hint(data: bytes) -> int | None:
-    """The version in the text of a `_last_checkpoint`; None where the text, or its checksum, is wrong."""
+    """Return the version in the text of a `_last_checkpoint`; None if the text or its checksum is invalid."""
     try:
         fields = json.loads(data, object_pairs_hook=_without_duplicates, parse_float=_Verbatim, parse_int=_Verbatim)
         if not isinstance(fields, dict):
@@ -43,12 +43,12 @@ def parse_hint(data: bytes) -> int | None:
 
 
 def checksum(fields: dict[str, Any]) -> str:
-    """The MD5 of the canonical form, 32 hexadecimal digits."""
+    """MD5 of the canonical form, as 32 hexadecimal digits."""
     return hashlib.md5(canonical_form(fields).encode("utf-8"), usedforsecurity=False).hexdigest()
 
 
 def canonical_form(fields: dict[str, Any]) -> str:
-    """The canonical text of a parsed `_last_checkpoint`, its top-level `checksum` left out.
+    """Canonical text of a parsed `_last_checkpoint`, without its top-level `checksum`.
 
     PROTOCOL, Last Checkpoint File Checksum: path segments joined by "+", path and value by "=", pairs sorted by the
     bytes of their paths and joined by ",".
@@ -60,7 +60,7 @@ def canonical_form(fields: dict[str, Any]) -> str:
 
 
 class _Verbatim(str):
-    """A number as it is written: "Numeric values (e.g. 42 or 3.14) are their own canonical form"."""
+    """A number as written: "Numeric values (e.g. 42 or 3.14) are their own canonical form"."""
 
     __slots__ = ()
 

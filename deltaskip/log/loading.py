@@ -1,4 +1,4 @@
-"""From a table's root to a Snapshot, and from a Snapshot to a newer one."""
+"""Loading a Snapshot from a table's root, and refreshing a Snapshot."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,18 +17,28 @@ from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = ["list_log", "load_snapshot", "refresh"]
 
-# A checksum may carry every file of the table; past this size it is not worth the time of each opening.
+# A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
 
 
 def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Snapshot:
-    """The table's snapshot at a version, the latest when None.
+    """Return the snapshot of a table at a version.
 
-    Raises TableNotFound, VersionNotFound, CorruptLog naming the file at fault, UnsupportedFeature, StorageError.
+    Args:
+        storage: Storage that contains the table.
+        root: Location of the table in the storage.
+        version: Version of the snapshot. The default is the latest.
+
+    Raises:
+        TableNotFound: There is no Delta log at the root.
+        VersionNotFound: The log does not contain the version, or no longer the files to rebuild it.
+        CorruptLog: A file of the log is missing or damaged; the message names it.
+        UnsupportedFeature: Reading the table needs a protocol version or table feature that is not supported.
+        StorageError: The storage failed.
     """
     hint = read_hint(storage, join(root, LOG_FOLDER))
     if hint is not None and (version is None or hint <= version):
-        # Whatever is wrong with what the hint led to, the whole log has the last word.
+        # If the files that the hint leads to are unusable, the whole log is listed.
         try:
             return _load(storage, read_listing(root, _list(storage, root, version_prefix(hint))), version)
         except (CorruptLog, VersionNotFound, FileNotFoundError, NotADirectoryError):
@@ -37,7 +47,7 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
 
 
 def list_log(storage: Storage, root: str) -> LogListing:
-    """The whole log, listed. Raises TableNotFound where there is none."""
+    """List the whole log. Raises TableNotFound if there is none."""
     try:
         listing = read_listing(root, _list(storage, root, "0"))
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -48,11 +58,11 @@ def list_log(storage: Storage, root: str) -> LogListing:
 
 
 def refresh(snapshot: Snapshot) -> Snapshot:
-    """The table's latest snapshot; the one given where nothing is new.
+    """Return the latest snapshot of the table; the same object if it is the latest already.
 
-    Lists the log from the snapshot's version on and reads only the commits after it. Where they do not follow it
-    without a gap, its checkpoint was cleaned up, or another table lies at the path by now, the table is loaded anew.
-    Raises as load_snapshot.
+    Lists the log from the snapshot's version on and reads only newer commits. Loads the whole table again if those do
+    not follow without a gap, if the snapshot's checkpoint was deleted, or if the path now contains a different table.
+    Raises the same errors as load_snapshot.
     """
     storage, root, old = snapshot.storage, snapshot.root, snapshot.segment
     try:
@@ -74,7 +84,7 @@ def refresh(snapshot: Snapshot) -> Snapshot:
 
 
 def _is_gone(storage: Storage, segment: LogSegment) -> bool:
-    """Whether the checkpoint was cleaned up since the segment was listed."""
+    """Whether the checkpoint was deleted after the segment was listed."""
     return segment.checkpoint is not None and not storage.exists(segment.checkpoint.files[0].path)
 
 
@@ -100,7 +110,7 @@ def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapsho
 def _read_tail(
     storage: Storage, root: str, commits: Sequence[LogFile], segment: LogSegment
 ) -> tuple[Tail, bytes | None]:
-    """What the commits make, and the content of the checksum where it is there and not too big."""
+    """The parsed commits, and the contents of the checksum if it exists and is not too large."""
     checksum = segment.checksum
     if checksum is not None and checksum.file.size > _CHECKSUM_BYTES:
         checksum = None

@@ -1,13 +1,13 @@
-"""Which logical files are live: reconciliation of adds and removes, newest wins.
+"""Reconciliation of adds and removes: which logical files are active.
 
-A logical file is a path with, or without, a deletion vector. Two rules decide, and nothing else:
+A logical file is a path with, or without, a deletion vector. Two rules decide:
 
 * An add of a path replaces every older add of that path, whatever their deletion vectors.
-* A remove of (path, dvId) ends the add of just that key, if the add stands in an *earlier* commit. Actions of one
-  commit are unordered, and a commit that removes (path, dv1) and adds (path, dv2) leaves the latter; one that removes
-  and adds the same key, which the protocol does not allow, leaves it alive.
+* A remove of (path, dvId) ends the add of exactly that key, if the add is in an *earlier* commit. Actions of one
+  commit are unordered, so a commit that removes (path, dv1) and adds (path, dv2) leaves the latter active. A commit
+  that removes and adds the same key, which the protocol does not allow, leaves it active.
 
-PROTOCOL, Action Reconciliation; today's protocol: at most one live add a path.
+PROTOCOL, Action Reconciliation; today's protocol: at most one active add per path.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scal
 
 __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "repeated_key", "replay"]
 
-# Stands between a path and a dvId in a key; no path holds it, since no file name can.
+# Separates path and dvId in a key. No path contains it, since no file name can.
 _SEPARATOR = "\0"
 _BETWEEN = arrow_scalar(_SEPARATOR, pa.string())
 _FEW = 512
@@ -31,13 +31,12 @@ _MANY = 100_000
 _AT = arrow_scalar("@", pa.string())
 
 
-
 @dataclass(frozen=True)
 class Superseded:
-    """Logical files that a stretch of the log has replaced or removed, for asking it about files of older ones.
+    """Logical files that a range of the log replaced or removed, to be applied to the files of an older range.
 
-    added: canonical paths that were added; removed: canonical paths removed without a deletion vector; removed_dv:
-    keys, path and dvId, removed with one.
+    added: canonical paths that were added. removed: canonical paths removed without a deletion vector. removed_dv:
+    keys (path and dvId) removed with one.
     """
 
     added: pa.Array
@@ -49,10 +48,10 @@ class Superseded:
         return bool(len(self.added) or len(self.removed) or len(self.removed_dv))
 
     def live_mask(self, paths: pa.Array | pa.ChunkedArray, dv: pa.Array | pa.ChunkedArray | None) -> pa.BooleanArray:
-        """False where an older add of that path and deletion vector is no longer live.
+        """Return False for each older add that is no longer active, by its path and deletion vector.
 
-        paths: raw, as logged. dv: deletion vector structs with the fields of FILE_SCHEMA or of the log, or dvIds as
-        strings; None where no file has one. Raises ValueError for a path that does not decode to UTF-8.
+        paths: as logged. dv: deletion vector structs with the fields of FILE_SCHEMA or of the log, or dvIds as strings;
+        None if no file has a deletion vector. Raises ValueError for a path that does not decode to UTF-8.
         """
         raw = one_chunk(paths)
         if not self:
@@ -71,12 +70,11 @@ class Superseded:
             dead = pc.or_(dead, pc.is_in(_keys(paths, ids), value_set=self.removed_dv, skip_nulls=True))
         return pc.invert(dead)
 
-
     @cached_property
     def _ended(self) -> frozenset[str] | None:
-        """Paths added, or removed without a deletion vector; None where they are too many to hold once more.
+        """Paths added, or removed without a deletion vector; None if there are too many for a second copy.
 
-        Arrow would hash them anew for each handful of files.
+        Arrow would hash them again for each small batch of files.
         """
         if len(self.added) + len(self.removed) > _MANY:
             return None
@@ -85,20 +83,20 @@ class Superseded:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a stretch of the log leaves: its live adds (FILE_SCHEMA, in the order of the log) and what it superseded."""
+    """A reconciled range of the log: its active adds (FILE_SCHEMA, in the order of the log), and what it superseded."""
 
     adds: pa.Table
     superseded: Superseded
 
 
-# Made so that pyarrow has no reason to load pandas.
+# Built this way because `pa.array` would load pandas.
 _NO_KEYS = pa.nulls(0, pa.string())
 
 EMPTY = Replay(pa.Table.from_batches([], FILE_SCHEMA), Superseded(_NO_KEYS, _NO_KEYS, _NO_KEYS))
 
 
 def replay(actions: pa.Table) -> Replay:
-    """The kernel's table of adds and removes (columns commit, is_remove, then FILE_SCHEMA; oldest first), reconciled.
+    """Reconcile the kernel's table of adds and removes (columns commit, is_remove, then FILE_SCHEMA; oldest first).
 
     Raises ValueError for a path that does not decode to UTF-8.
     """
@@ -111,7 +109,7 @@ def replay(actions: pa.Table) -> Replay:
     add_rows = np.flatnonzero(~is_remove)
     remove_rows = np.flatnonzero(is_remove)
     newest_add = np.full(len(coded.dictionary), -1, np.int64)
-    # Rows ascend, and of repeated indices the last assignment holds.
+    # Rows ascend, and the last assignment to a repeated index wins.
     newest_add[path_code[add_rows]] = add_rows
     live = np.sort(newest_add[newest_add >= 0])
     added = coded.dictionary.take(arrow_array(np.flatnonzero(newest_add >= 0)))
@@ -130,7 +128,7 @@ def replay(actions: pa.Table) -> Replay:
 
 
 def after(older: Replay, newer: Replay) -> Replay:
-    """Two adjoining stretches of the log as one."""
+    """Combine two adjacent ranges of the log."""
     kept = older.adds
     if len(kept):
         kept = kept.filter(newer.superseded.live_mask(kept["path"], kept["deletion_vector"]))
@@ -145,9 +143,9 @@ def after(older: Replay, newer: Replay) -> Replay:
 
 
 def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The dvId of each deletion vector struct, null where there is none; string arrays pass as they are.
+    """Return the dvId of each deletion vector struct, null for a null struct; string arrays are returned unchanged.
 
-    PROTOCOL, Deletion Vectors, uniqueId: storageType and pathOrInlineDv, then "@" and the offset where there is one.
+    PROTOCOL, Deletion Vectors, uniqueId: storageType and pathOrInlineDv, then "@" and the offset if there is one.
     """
     array = one_chunk(dv)
     if pa.types.is_string(array.type):
@@ -163,7 +161,7 @@ def dv_ids(dv: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def repeated_key(actions: pa.Table) -> str | None:
-    """A path that breaks "one action a logical file, one add a path"; None where the actions are reconciled."""
+    """Return a path with two actions of one logical file, or with two adds; None if the actions are reconciled."""
     paths = canonical_paths(one_chunk(actions["path"]))
     adds = paths.filter(pc.invert(one_chunk(actions["is_remove"])))
     keys = _keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
@@ -176,7 +174,7 @@ def repeated_key(actions: pa.Table) -> str | None:
 
 
 def _key_codes(path_code: Any, ids: pa.Array) -> Any:
-    """A small number for each (path, dvId)."""
+    """A small integer for each (path, dvId)."""
     if ids.null_count == len(ids):
         return path_code
     coded = ids.dictionary_encode()
@@ -197,7 +195,7 @@ def _removed_keys(coded: pa.DictionaryArray, ids: pa.Array, rows: pa.Array) -> t
 
 
 def _keys(paths: pa.Array, ids: pa.Array) -> pa.Array:
-    """Path and dvId as one string; null where there is no dvId."""
+    """Path and dvId as one string; null without a dvId."""
     return pc.binary_join_element_wise(paths, ids, _BETWEEN)
 
 

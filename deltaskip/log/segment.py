@@ -1,4 +1,4 @@
-"""Which files of the log make up one version of the table."""
+"""Log segments: the files of the log that make up one version of the table."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,14 +31,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRef:
-    """A complete checkpoint: one file, or every part of a multi-part one in order."""
+    """A complete checkpoint: one file, or all parts of a multi-part checkpoint in order."""
 
     version: int
     files: tuple[LogFile, ...]
 
     @property
     def kind(self) -> Kind:
-        """What its files are."""
+        """The kind of its files."""
         return self.files[0].kind
 
 
@@ -46,8 +46,8 @@ class CheckpointRef:
 class LogSegment:
     """Files that make up one version: a complete checkpoint or none, and every commit after it, without gaps.
 
-    commits: ascending; a log compaction stands only where commits of its range are missing. compactions: those that
-    the listing holds, used or not. own_commit and checksum: the version's commit file and `.crc`, if they are there.
+    commits: ascending; contains a log compaction only if commits of its range are missing. compactions: all of the
+    listing, used or not. own_commit and checksum: the version's commit file and `.crc`, if they exist.
     """
 
     root: str
@@ -61,7 +61,7 @@ class LogSegment:
 
 @dataclass(frozen=True, slots=True)
 class LogListing:
-    """One listing of the log, sorted out by kind. checkpoints: the complete ones, best first at each version."""
+    """A listing of the log, by kind of file. checkpoints: complete ones by version, in order of preference."""
 
     root: str
     commits: Mapping[int, LogFile]
@@ -72,13 +72,13 @@ class LogListing:
 
     @property
     def latest(self) -> int | None:
-        """The newest version that some file of the log proves; None when it proves none."""
+        """The newest version that a file of the log proves to exist; None if there is none."""
         versions = [*self.commits, *self.checkpoints, *(c.end for c in self.compactions)]
         return max(versions, default=None)
 
 
 def read_listing(root: str, files: Sequence[FileInfo]) -> LogListing:
-    """The files of a `_delta_log` folder sorted out; names that are not the log's are passed over."""
+    """Group the files of a `_delta_log` folder by kind, ignoring names that are not log files."""
     commits: dict[int, LogFile] = {}
     checksums: dict[int, LogFile] = {}
     compactions: list[LogFile] = []
@@ -108,17 +108,17 @@ def read_listing(root: str, files: Sequence[FileInfo]) -> LogListing:
 
 
 def list_commits(storage: Storage, root: str, first: int) -> list[LogFile]:
-    """The commits that are in the log from version `first` on, in their order."""
+    """Return the commits in the log from version `first` on, in ascending order."""
     listed = storage.list_from(join(root, LOG_FOLDER), version_prefix(first))
     return sorted(read_listing(root, listed).commits.values(), key=lambda file: file.version)
 
 
 def candidate_segments(listing: LogListing, wanted: int | None = None) -> Iterator[LogSegment]:
-    """Every segment that rebuilds a version (the latest when none is wanted), the best first.
+    """Yield every segment that rebuilds a version (the latest if wanted is None), in order of preference.
 
-    The best begins at the newest complete checkpoint; the others serve where a checkpoint turns out unreadable.
-    Raises, before the first, VersionNotFound where the log never had or no longer has the version, and CorruptLog where
-    a file that must be there is missing.
+    The first starts at the newest complete checkpoint; the others are for the case that a checkpoint is unreadable.
+    Before the first, raises VersionNotFound if the log does not contain the version, or no longer the files to rebuild
+    it, and CorruptLog if a required file is missing.
     """
     target = _target(listing, wanted)
     found = False
@@ -139,16 +139,16 @@ def candidate_segments(listing: LogListing, wanted: int | None = None) -> Iterat
 def make_segment(
     listing: LogListing, version: int, checkpoint: CheckpointRef | None, commits: tuple[LogFile, ...]
 ) -> LogSegment:
-    """The segment of these files, with what else the listing holds for the version."""
+    """Return the segment of these files, with the other files of the version in the listing."""
     own_commit, checksum = listing.commits.get(version), listing.checksums.get(version)
     return LogSegment(listing.root, version, checkpoint, commits, listing.compactions, own_commit, checksum)
 
 
 def cover(listing: LogListing, start: int, end: int) -> tuple[LogFile, ...] | None:
-    """Commits start … end, with log compactions only where commits are missing; None where neither is there.
+    """Return the commits start … end, with log compactions for missing commits; None if neither exists.
 
-    A compaction is used from its first version on only, and only for a range that lacks a commit: commits hold all that
-    a compaction holds, and their order besides.
+    A compaction is used only from its first version on, and only for a range in which a commit is missing: commits
+    contain everything that a compaction contains, and also their order.
     """
     commits = listing.commits
     if all(version in commits for version in range(start, end + 1)):
@@ -156,9 +156,9 @@ def cover(listing: LogListing, start: int, end: int) -> tuple[LogFile, ...] | No
     by_start: dict[int, list[LogFile]] = defaultdict(list)
     for compaction in listing.compactions:
         by_start[compaction.version].append(compaction)
-    # best[v]: the fewest compactions that lead from v to the end, and the first file on that way.
+    # best[v]: the smallest number of compactions that lead from v to the end, and the first file of that path.
     best: dict[int, tuple[int, LogFile | None]] = {end + 1: (0, None)}
-    # Only versions that a file begins at: a stray name far above the rest must not cost a walk through the numbers.
+    # Only versions that a file starts at: a stray name far above the rest must not cost a walk over all numbers.
     for version in sorted({v for v in (*commits, *by_start) if start <= v <= end}, reverse=True):
         ways = [(best[c.end + 1][0] + 1, c) for c in by_start.get(version, ()) if c.end + 1 in best]
         if version in commits and version + 1 in best:
@@ -177,7 +177,7 @@ def cover(listing: LogListing, start: int, end: int) -> tuple[LogFile, ...] | No
 
 
 def earliest_rebuildable(listing: LogListing) -> int | None:
-    """The first version that can still be rebuilt; None when none can."""
+    """Return the first version that can be rebuilt; None if there is none."""
     starts = [*listing.checkpoints]
     if 0 in listing.commits or any(c.version == 0 for c in listing.compactions):
         starts.append(0 if 0 in listing.commits else min(c.end for c in listing.compactions if c.version == 0))
@@ -233,7 +233,7 @@ def _gap(listing: LogListing, start: int, end: int) -> CorruptLog:
 
 
 def _first_missing(listing: LogListing, start: int, end: int) -> int:
-    """The first version that no file holds; where compactions overlap too badly, the first missing commit."""
+    """The first version that no file contains; the first missing commit if compactions overlap in an unusable way."""
     version = start
     while version <= end:
         covered = [c.end for c in listing.compactions if c.version <= version <= c.end]
@@ -244,14 +244,14 @@ def _first_missing(listing: LogListing, start: int, end: int) -> int:
 
 
 def _no_beginning(listing: LogListing, target: int, wanted: int | None) -> CorruptLog | VersionNotFound:
-    """Why nothing leads to the target although no checkpoint lies before it."""
+    """The error for a version that has neither a usable checkpoint nor all commits before it."""
     if 0 in listing.commits or any(c.version == 0 for c in listing.compactions):
         return _gap(listing, 0, target)
     partial = max((v for v in listing.incomplete if v <= target), default=None)
     if partial is not None:
         return CorruptLog(
             f"The log of {listing.root} is damaged: the checkpoint of version {partial} lacks "
-            f"{_missing_part(listing.incomplete[partial])}, and the commits from {commit_name(0)} on are gone, so "
+            f"{_missing_part(listing.incomplete[partial])}, and the commits from {commit_name(0)} on were deleted, so "
             f"version {target} cannot be rebuilt; restore the missing file."
         )
     latest = listing.latest
@@ -273,7 +273,7 @@ def _missing_part(files: Sequence[LogFile]) -> str:
 
 def _range_message(listing: LogListing, wanted: int, earliest: int | None, latest: int) -> str:
     if earliest is None:
-        return f"{listing.root} has no version {wanted} that can be rebuilt: the log's first commits are gone."
+        return f"{listing.root} has no version {wanted} that can be rebuilt: the first commits of its log were deleted."
     return (
         f"{listing.root} has no version {wanted}: versions {earliest} to {latest} can be opened"
         f"{'; earlier commits have been cleaned up' if 0 <= wanted < earliest else ''}."
@@ -284,7 +284,7 @@ def _empty_message(listing: LogListing) -> str:
     if listing.incomplete:
         version = max(listing.incomplete)
         return (
-            f"The log of {listing.root} is damaged: it holds no commit, and the checkpoint of version {version} lacks "
-            f"{_missing_part(listing.incomplete[version])}; restore the missing file."
+            f"The log of {listing.root} is damaged: it contains no commit, and the checkpoint of version {version} "
+            f"lacks {_missing_part(listing.incomplete[version])}; restore the missing file."
         )
-    return f"The log of {listing.root} holds no commit and no checkpoint."
+    return f"The log of {listing.root} contains neither a commit nor a checkpoint; restore its files."

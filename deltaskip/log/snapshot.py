@@ -1,4 +1,4 @@
-"""One version of a table, as its log tells it."""
+"""Snapshot: the state of a table at one version."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _BATCH_ROWS = 1 << 16
 
 
 class Snapshot:
-    """One version of a table. Made by load_snapshot and refresh.
+    """The state of a table at one version, created by load_snapshot and refresh.
 
-    Its state was read on loading; its files are replayed, and its checkpoint's columns read, when asked for.
-    root is the table's location in `storage`, table_root its absolute, percent-encoded URI.
+    The state without files is read on loading. Files are reconciled, and columns of the checkpoint are read, on demand.
+    root: the table's location in `storage`. table_root: its absolute, percent-encoded URI.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Snapshot:
         checksum: bytes | None = None,
         cache: ColumnCache | None = None,
     ) -> None:
-        """Raises CorruptLog where protocol or metaData is missing, UnsupportedFeature where the table needs one."""
+        """Raises CorruptLog if protocol or metaData is missing, UnsupportedFeature for an unsupported table."""
         self.storage = storage
         self.segment = segment
         self.version = segment.version
@@ -69,7 +69,7 @@ class Snapshot:
         self._checksum = self._parse_checksum(checksum)
         if self._checksum is not None:
             for difference in state_differences(self._checksum, self._state):
-                self._warn(f"{difference}; the log was followed")
+                self._warn(f"{difference}; the value of the log is used")
 
     @classmethod
     def of_adds(cls, base: Snapshot, adds: pa.Table, commits: Sequence[LogFile]) -> Snapshot:
@@ -89,17 +89,17 @@ class Snapshot:
 
     @property
     def state(self) -> StateChange:
-        """Protocol, metadata, transactions and domains, tombstones of domains included."""
+        """Protocol, metadata, transaction identifiers and domains, including removed domains."""
         return self._state
 
     @property
     def txns(self) -> Mapping[str, Txn]:
-        """How far each application has written, by its id."""
+        """The transaction identifier of each application, by its id."""
         return self._state.txns
 
     @cached_property
     def domains(self) -> Mapping[str, DomainMetadata]:
-        """The metadata domains that are there, by name."""
+        """The metadata domains that are not removed, by name."""
         return {name: domain for name, domain in self._state.domains.items() if not domain.removed}
 
     @property
@@ -119,23 +119,23 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> StructType:
-        """The table's schema, logical names; no columns where the log has no schemaString. Raises SchemaError."""
+        """The table's schema by logical names; without columns if the log has no schemaString. Raises SchemaError."""
         text = self.metadata.schema_string
         return parse_schema(text) if text is not None else StructType(())
 
     @cached_property
     def mapping_mode(self) -> MappingMode:
-        """How data files, statistics and partition values name the columns."""
+        """The column mapping mode: how data files, statistics and partition values name the columns."""
         return mapping_mode(self.protocol, self.table_properties)
 
     @cached_property
     def in_commit_timestamp(self) -> int | None:
-        """The version's commit time in milliseconds since the epoch, where the table keeps in-commit timestamps."""
+        """In-commit timestamp of the version in milliseconds since the epoch; None if the table does not use them."""
         if not self.table_properties.in_commit_timestamps:
             return None
         info = self.tail.info
         if info is None and self.segment.own_commit is not None:
-            # The version's checkpoint stands in for its commit, and checkpoints keep no provenance.
+            # The version was read from its checkpoint, which does not contain a commitInfo.
             commits = read_commits(self.storage, self.root, [self.segment.own_commit], ["path"])
             info = last_commit_info(commits)
         if info is not None:
@@ -144,24 +144,29 @@ class Snapshot:
 
     @cached_property
     def commit_adds(self) -> pa.Table:
-        """Live adds that stand in commits newer than the checkpoint or in a JSON checkpoint (FILE_SCHEMA)."""
+        """Active adds of commits newer than the checkpoint, or of a JSON checkpoint (FILE_SCHEMA)."""
         return self._files.adds
 
     @property
     def superseded(self) -> Superseded:
-        """What the commits newer than the checkpoint replaced or removed of `checkpoint_parts`."""
+        """The logical files in `checkpoint_parts` that newer commits replaced or removed."""
         return self.tail.files.superseded
 
     @property
     def checkpoint_parts(self) -> tuple[CheckpointPart, ...]:
-        """Parquet files of the checkpoint that hold adds; a row is live where `superseded` says so."""
+        """Parquet files of the checkpoint that contain adds; `superseded` decides which of them are active."""
         return () if self.checkpoint is None else self.checkpoint.parts
 
     def adds(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Every active file, a row each, in the order of the log; columns: names of FILE_SCHEMA, None for all.
+        """Return the active files, one row each, in the order of the log.
 
-        Statistics that a checkpoint holds as a struct only are rendered as JSON text. Raises CorruptLog where a file of
-        the checkpoint is damaged.
+        Statistics that a checkpoint contains only as a struct are converted to JSON text.
+
+        Args:
+            columns: Names of FILE_SCHEMA. The default is all.
+
+        Raises:
+            CorruptLog: A file of the checkpoint is damaged.
         """
         names = FILE_SCHEMA.names if columns is None else list(columns)
         schema = pa.schema([FILE_SCHEMA.field(name) for name in names])
@@ -190,7 +195,7 @@ class Snapshot:
 
     @cached_property
     def num_files(self) -> int:
-        """Number of active files; reads the paths of the whole checkpoint where newer commits may have ended some."""
+        """Number of active files. Reads all paths of the checkpoint if newer commits may have removed some of them."""
         groups = [(part, group) for part in self.checkpoint_parts for group in part.row_groups_with("add")]
         superseded = self.superseded
         if not superseded:
@@ -200,9 +205,9 @@ class Snapshot:
             return sum(counts) + len(self.commit_adds)
 
     def verify(self) -> None:
-        """Hold the snapshot, with the number and bytes of its files, against the version's `.crc`, if there is one.
+        """Compare the snapshot, and the number and size of its files, with the version checksum, if there is one.
 
-        Raises CorruptLog naming both values of the first difference.
+        Raises CorruptLog with both values of the first difference.
         """
         if self._checksum is None:
             return
@@ -213,13 +218,13 @@ class Snapshot:
         ]
         if found:
             raise CorruptLog(
-                f"Version {self.version} of {self.root} differs from its version checksum: {found[0]}; a commit or a "
-                f"checkpoint of the log was changed after it was written."
+                f"Version {self.version} of {self.root} differs from its version checksum: {found[0]}; a commit or "
+                f"checkpoint was changed after it was written, so restore the log."
             )
 
     @cached_property
     def writers(self) -> Writers:
-        """Whose statistics the files carry, as far as the commits that are still there tell; reads them."""
+        """Provenance of the files' statistics, from the commits that the log still contains."""
         newer_than = -1 if self.checkpoint is None else self.checkpoint.version
         return read_writers(self.storage, self.root, self.version, newer_than)
 
@@ -234,7 +239,7 @@ class Snapshot:
         try:
             return parse_checksum(data)
         except ValueError as error:
-            self._warn(f"it is damaged and was ignored: {error}")
+            self._warn(f"the file is damaged and was ignored: {error}")
             return None
 
     def _warn(self, message: str) -> None:
@@ -246,6 +251,6 @@ def _required(action: _T | None, name: str, segment: LogSegment) -> _T:
     if action is None:
         raise CorruptLog(
             f"The log of {segment.root} is damaged: up to version {segment.version} it has no {name} action; restore "
-            f"the commit or checkpoint that held it."
+            f"the commit or checkpoint that contained it."
         )
     return action

@@ -1,12 +1,12 @@
-"""Which files carry statistics of a writer that is known to record NaN, as far as the log's commits tell.
+"""Provenance of statistics: which files have statistics of a writer that is known to record NaN.
 
-Spark sorts NaN above every number, and Delta's own statistics record it as a maximum. Other writers leave it out
-(docs/pages/soundness.md, trap 1), so an upper bound of a float column is only believed where the commit that brought
-the file says that Spark wrote it. A file's statistics may be older than the add that carries them (deletion vectors,
-clones, restores), hence only an add of a new file counts, and none by an unknown writer may stand against it.
+Spark sorts NaN above every number, and Delta's own statistics record it as a maximum. Other writers omit it
+(docs/pages/soundness.md, trap 1), so the maximum of a float column is trusted only if the commit that added the file
+was written by Spark. A file's statistics may be older than the add that contains them (deletion vectors, clones,
+restores), so only an add of a new file counts, and no unknown writer must have added the same path.
 
-Statistics that this package computed (operation COMPUTE STATS, all columns) are what the values are, whoever wrote the
-file: NaN is recorded, and a bound under a collation is no cut-off string that nobody looked at again.
+Statistics that this package computed (operation COMPUTE STATS, all columns) are exact for the file's values, whoever
+wrote the file: NaN is recorded, and a bound under a collation is not a truncated string.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ _COPIES_STATISTICS = frozenset(("CLONE", "CONVERT", "RESTORE"))
 _REWRITES_WITHOUT_CHANGE = frozenset(("OPTIMIZE", "REORG", "AUTO COMPACTION"))
 _THIS = re.compile(r"deltaskip/")
 COMPUTE_OPERATION = "COMPUTE STATS"
-"""Operation of the commits that hold computed statistics; `complete` among its parameters: of all columns."""
+"""Operation of commits with computed statistics; its parameter `complete` is true if all columns were computed."""
 
 _NO_PATHS = pa.nulls(0, pa.string())
 _MOST_BYTES = 64 << 20
-"""Commits beyond this size are not read for provenance alone: their files count as of unknown writers."""
+"""Larger commits are not read for provenance alone: their files count as written by unknown writers."""
 
 
 class Writers:
-    """The answer: canonical paths of the files whose statistics record NaN, and of those that were computed here."""
+    """Provenance by canonical path: files with statistics that record NaN, and files with statistics computed here."""
 
     def __init__(self, trusted: pa.Array, computed: pa.Array) -> None:
         self._trusted = pa.concat_arrays([trusted, computed])
         self._computed = computed
 
     def record_nan(self, paths: pa.Array) -> pa.BooleanArray:
-        """Whether each file (raw paths, as logged) has statistics of a writer that records NaN."""
+        """Return for each path (as logged) whether the statistics are of a writer that records NaN."""
         return _within(paths, self._trusted)
 
     def computed(self, paths: pa.Array) -> pa.BooleanArray:
-        """Whether all of each file's statistics (raw paths) were computed by this package, out of its values."""
+        """Return for each path (as logged) whether this package computed all of the statistics from the values."""
         return _within(paths, self._computed)
 
 
@@ -62,7 +62,7 @@ def _within(paths: pa.Array, known: pa.Array) -> pa.BooleanArray:
 
 
 def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> Writers:
-    """Read who wrote every commit up to `version`, or only those after `newer_than` where all are too large."""
+    """Read the provenance of all commits up to `version`; only of those after `newer_than` if all are too large."""
     commits = [commit for commit in list_commits(storage, root, 0) if commit.version <= version]
     if sum(commit.file.size for commit in commits) > _MOST_BYTES:
         commits = [commit for commit in commits if commit.version > newer_than]
@@ -98,11 +98,11 @@ def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
 
 
 def _last_where(paths: pa.Array, holds: pa.BooleanArray) -> pa.Array:
-    """The distinct paths whose last occurrence is one of those for which it holds."""
+    """The distinct paths for whose last occurrence the condition holds."""
     coded = paths.dictionary_encode()
     codes = numpy_values(coded.indices)
     last = np.zeros(len(coded.dictionary), np.int64)
-    # Of repeated indices the last assignment holds.
+    # The last assignment to a repeated index wins.
     last[codes] = np.arange(len(codes))
     return coded.dictionary.filter(arrow_array(numpy_values(holds)[last]))
 

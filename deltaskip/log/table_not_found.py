@@ -1,4 +1,4 @@
-"""Why there is no table at a path, said so that the user can do something about it."""
+"""The error for a path without a Delta table, with the likeliest cause and cure."""
 
 from deltaskip.errors import StorageError, TableNotFound
 from deltaskip.log.file_names import LOG_FOLDER
@@ -8,27 +8,27 @@ __all__ = ["table_not_found"]
 
 
 def table_not_found(storage: Storage, root: str) -> TableNotFound:
-    """The error for a root that has no log, or one without commits and checkpoints, naming the likeliest cure."""
+    """Return the error for a root without a log, or with a log without commits and checkpoints."""
     if root.rpartition("/")[2] == LOG_FOLDER:
-        return TableNotFound(f"{root} is a table's log, not the table: open {parent(root)} instead.")
+        return TableNotFound(f"{root} is the log of a table, not the table: open {parent(root)} instead.")
     if not storage.exists(root):
         return TableNotFound(f"There is no table at {root}: no such path.{_around(storage, root)}")
     files = _files_in(storage, root)
     if files is None:
-        return TableNotFound(f"{root} is a file, not a Delta table: give the table's folder.{_around(storage, root)}")
+        return TableNotFound(f"{root} is a file, not a Delta table: specify a folder.{_around(storage, root)}")
     if storage.exists(join(root, LOG_FOLDER)):
-        return TableNotFound(f"{root} is no Delta table: its {LOG_FOLDER} holds no commit and no checkpoint.")
+        return TableNotFound(f"{root} is not a Delta table: its {LOG_FOLDER} contains no commit and no checkpoint.")
     around = _around(storage, root)
     if around:
-        return TableNotFound(f"{root} is no Delta table: it has no {LOG_FOLDER} folder.{around}")
+        return TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder.{around}")
     if any(file.name.endswith(".parquet") for file in files):
         return TableNotFound(
             f"{root} is a folder of Parquet files, not a Delta table (it has no {LOG_FOLDER}): read it with "
-            f"spark.read.parquet, or make it a table with CONVERT TO DELTA."
+            f"spark.read.parquet, or convert it to a table with CONVERT TO DELTA."
         )
     if not files and not storage.remote:
-        return TableNotFound(f"{root} is no Delta table: it holds no files and no {LOG_FOLDER} folder.")
-    return TableNotFound(f"{root} is no Delta table: it has no {LOG_FOLDER} folder; check the path.")
+        return TableNotFound(f"{root} is not a Delta table: it contains neither files nor a {LOG_FOLDER} folder.")
+    return TableNotFound(f"{root} is not a Delta table: it has no {LOG_FOLDER} folder; check the path.")
 
 
 def _files_in(storage: Storage, root: str) -> list[FileInfo] | None:
@@ -41,13 +41,13 @@ def _files_in(storage: Storage, root: str) -> list[FileInfo] | None:
 
 
 def _around(storage: Storage, root: str) -> str:
-    """A hint at the table that the path lies inside, if it does."""
+    """A hint for a path inside a table; empty if there is no table around it."""
     above = parent(root)
     while above and above != root:
         if above.rpartition("/")[2] == LOG_FOLDER:
-            return f" It lies inside a table's log: open {parent(above)} instead."
+            return f" It is inside the log of a table: open {parent(above)} instead."
         if _has_log(storage, above):
-            return f" It lies inside the Delta table {above}: open that, with a predicate on its partition columns."
+            return f" It is inside the Delta table {above}: open that table and filter on its partition columns."
         root, above = above, parent(above)
     return ""
 

@@ -1,4 +1,4 @@
-"""The table's state but for its files: protocol, metadata, transaction identifiers and domains."""
+"""The state of a table without its files: protocol, metadata, transaction identifiers and metadata domains."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ STATE_ACTIONS: dict[str, type[StateAction]] = {
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """The newest actions of a stretch of the log, None or absent where it has none. Domains keep their tombstones."""
+    """The newest actions of a range of the log; None or absent if it has none. Removed domains stay as tombstones."""
 
     protocol: Protocol | None = None
     metadata: Metadata | None = None
@@ -28,7 +28,7 @@ class StateChange:
 
 
 def state_of(actions: Iterable[StateAction]) -> StateChange:
-    """What the actions, oldest first, come to.
+    """Reconcile the actions, given oldest first.
 
     PROTOCOL, Action Reconciliation: the latest protocol, metaData, txn of an appId and domainMetadata of a domain win.
     """
@@ -50,7 +50,7 @@ def state_of(actions: Iterable[StateAction]) -> StateChange:
 
 
 def overlay(older: StateChange, newer: StateChange) -> StateChange:
-    """Two stretches of the log as one: what the newer says wins."""
+    """Combine two adjacent ranges of the log; the newer one wins."""
     return StateChange(
         newer.protocol or older.protocol,
         newer.metadata or older.metadata,

@@ -1,4 +1,4 @@
-"""What the log holds after its checkpoint."""
+"""The part of the log after its checkpoint."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -17,9 +17,9 @@ __all__ = ["Tail", "parse_tail"]
 
 
 class Tail:
-    """The commits after a checkpoint: their state now, their files when asked for.
+    """The commits after a checkpoint. Their state is available at once; their files are reconciled on first use.
 
-    info: provenance of the last commit, if it has any.
+    info: commitInfo of the last commit, if it has any.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class Tail:
         self._lock = Lock()
 
     def following(self, older: "Tail") -> "Tail":
-        """The two adjoining tails as one; self must be freshly parsed."""
+        """Return this tail appended to an older, adjacent one; self must be newly parsed."""
         assert self._unread is not None
         return Tail(self._root, overlay(older.state, self.state), self.info, self._unread[0], older)
 
     @property
     def files(self) -> Replay:
-        """Their adds and removes, reconciled. Raises CorruptLog where a path does not decode."""
-        # A table that is refreshed for days without a scan has a long chain: too long for recursion.
+        """The reconciled adds and removes. Raises CorruptLog for a path that cannot be decoded."""
+        # A table that is refreshed for days without a scan has a chain that is too long for recursion.
         chain: list[Tail] = [self]
         while (unread := chain[-1]._unread) is not None and unread[1] is not None:
             chain.append(unread[1])
@@ -49,7 +49,7 @@ class Tail:
         return self._files
 
     def _reconcile(self) -> None:
-        """Fill `_files`; the older tail, if there is one, has done so."""
+        """Fill `_files`; the older tail, if any, is already filled."""
         with self._lock:
             if self._unread is None:
                 return
@@ -58,16 +58,16 @@ class Tail:
                 self._files = after(EMPTY if older is None else older._files, replay(actions))
             except ValueError as error:
                 raise CorruptLog(
-                    f"The log of {self._root} is damaged: {error}; rewrite the commit that holds it."
+                    f"The log of {self._root} is damaged: {error}; rewrite the commit that contains it."
                 ) from error
-            # The parsed text may be long, and nothing asks for it again.
+            # The parsed text may be long and is not needed again.
             self._unread = None
 
 
 def parse_tail(root: str, files: Sequence[LogFile], data: memoryview, starts: Sequence[int]) -> Tail:
-    """The tail that the commits, and compactions in place of missing ones, make; oldest first, joined in `data`.
+    """Parse the commits, and compactions in place of missing ones; data: their joined text, oldest first.
 
-    Raises CorruptLog naming what is damaged.
+    Raises CorruptLog with the file and line that is damaged.
     """
     commits: Commits = parse_contents(root, files, data, starts)
     if any(file.kind is Kind.COMPACTION for file in files):

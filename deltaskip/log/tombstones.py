@@ -1,4 +1,4 @@
-"""Removed files that a checkpoint still has to name, until they are older than `delta.deletedFileRetentionDuration`.
+"""Tombstones: removed files that a checkpoint must list until `delta.deletedFileRetentionDuration` has passed.
 
 # PROTOCOL, Action Reconciliation: "remove actions … are kept as tombstones until they have expired"
 """
@@ -21,7 +21,7 @@ from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scal
 
 __all__ = ["REMOVE_TYPE", "tombstones"]
 
-# Tombstones carry neither statistics nor tags in a checkpoint.
+# Tombstones in a checkpoint have neither statistics nor tags.
 _FIELDS = [field for field in REMOVE_FIELDS.fields if field.name not in ("stats", "tags")]
 REMOVE_TYPE = pa.struct([(field.logged, field.logged_type) for field in _FIELDS])
 _SEPARATOR = arrow_scalar("\0", pa.string())
@@ -30,9 +30,9 @@ _LOGGED = {field.logged: field.name for field in _FIELDS if field.name != "exten
 
 
 def tombstones(snapshot: Snapshot, newer_than_ms: int) -> Iterator[pa.StructArray]:
-    """Batches of REMOVE_TYPE: removes later than `newer_than_ms` whose (path, dvId) is not active again.
+    """Yield batches (REMOVE_TYPE) of removes later than `newer_than_ms` whose (path, dvId) was not added again.
 
-    Those of the checkpoint that the snapshot begins with are streamed; those of newer commits are in memory.
+    Removes of the snapshot's checkpoint are streamed; those of newer commits are in memory.
     """
     removed, spoken = _of_commits(snapshot, newer_than_ms)
     if snapshot.checkpoint is not None:
@@ -52,7 +52,7 @@ def _of_group(part: CheckpointPart, group: int) -> Iterator[pa.StructArray]:
 
 
 def _of_commits(snapshot: Snapshot, newer_than_ms: int) -> tuple[pa.StructArray, pa.Array]:
-    """Tombstones of the commits after the checkpoint, and every (path, dvId) that these commits speak of."""
+    """Tombstones of the commits after the checkpoint, and every (path, dvId) in these commits."""
     segment = snapshot.segment
     files = list(segment.commits)
     if segment.checkpoint is not None and segment.checkpoint.kind is Kind.UUID_JSON_CHECKPOINT:
@@ -68,16 +68,16 @@ def _of_commits(snapshot: Snapshot, newer_than_ms: int) -> tuple[pa.StructArray,
     np.maximum.at(added, code[~is_remove], commit[~is_remove])
     last = np.full(len(coded.dictionary), -1, np.int64)
     remove_rows = np.flatnonzero(is_remove)
-    # Rows ascend, and of repeated indices the last assignment holds.
+    # Rows ascend, and the last assignment to a repeated index wins.
     last[code[remove_rows]] = remove_rows
     last = last[last >= 0]
-    # A commit that removes and adds the same file leaves it alive.
+    # A commit that removes and adds the same file leaves it active.
     final = np.sort(last[commit[last] > added[code[last]]])
     return _unexpired(rows.take(arrow_array(final)), newer_than_ms), coded.dictionary
 
 
 def _rows(actions: pa.Table) -> pa.StructArray:
-    """Adds and removes of commits as REMOVE_TYPE; what the kernel does not read is null."""
+    """Adds and removes of commits as REMOVE_TYPE; fields that the kernel does not read are null."""
     columns: Mapping[str, pa.Array] = {
         name: one_chunk(actions[column]) for name, column in _LOGGED.items() if column != "deletion_vector"
     }
@@ -91,7 +91,7 @@ def _rows(actions: pa.Table) -> pa.StructArray:
                 pa.StructArray.from_arrays(children, fields=list(LOGGED_DELETION_VECTOR), mask=pc.invert(there))
             )
         elif field.name == "extendedFileMetadata":
-            # It says that partition values and size are there.
+            # True means that partition values and size are present.
             arrays.append(pc.and_(pc.is_valid(columns["partitionValues"]), pc.is_valid(columns["size"])))
         else:
             arrays.append(columns[field.name].cast(field.type))
@@ -99,7 +99,7 @@ def _rows(actions: pa.Table) -> pa.StructArray:
 
 
 def _as_removes(removes: pa.StructArray) -> pa.StructArray:
-    """A checkpoint's own structs as REMOVE_TYPE: other fields left out, missing ones null."""
+    """Removes of a checkpoint as REMOVE_TYPE: other fields are omitted, missing ones are null."""
     there = dict(zip((field.name for field in removes.type), removes.flatten(), strict=True))
     arrays = []
     for field in REMOVE_TYPE:
@@ -129,7 +129,7 @@ def _unexpired(removes: pa.StructArray, newer_than_ms: int) -> pa.StructArray:
 
 
 def _keys(removes: pa.StructArray) -> pa.Array:
-    """Path and dvId of each as one text."""
+    """Path and dvId of each remove as one string."""
     paths = canonical_paths(pc.struct_field(removes, "path"))
     ids = pc.fill_null(dv_ids(pc.struct_field(removes, "deletionVector")), NOTHING)
     return pc.binary_join_element_wise(paths, ids, _SEPARATOR)

@@ -29,7 +29,7 @@ def test_a_file(tmp_path: Path) -> None:
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
-    assert "holds no files and no _delta_log" in message(tmp_path)
+    assert "contains neither files nor a _delta_log" in message(tmp_path)
 
 
 def test_a_folder_without_a_log(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_an_empty_log(tmp_path: Path, names: list[str]) -> None:
     (tmp_path / "_delta_log").mkdir()
     for name in names:
         (tmp_path / "_delta_log" / name).touch()
-    assert "_delta_log holds no commit and no checkpoint" in message(tmp_path)
+    assert "_delta_log contains no commit and no checkpoint" in message(tmp_path)
 
 
 def test_the_log_itself(table: TableBuilder) -> None:
