@@ -19,6 +19,7 @@ LEVELS = {
     "arguments": 1,
     "deprecations": 0,
     "errors": 0,
+    "html": 0,
     "kernels": 1,
     "storage": 2,
     "collations": 2,

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.types import DataType
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
@@ -21,7 +22,7 @@ from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.batch import FileStats
 from deltaskip.stats.cache_keys import CacheKey, LoggedColumnKey, PartitionCodesKey, PartitionColumnKey, StatisticKey
 
-__all__ = ["Batch", "candidates", "each_candidate"]
+__all__ = ["Batch", "Pruning", "candidates", "each_candidate"]
 
 _T = TypeVar("_T")
 
@@ -122,3 +123,26 @@ class Batch:
             return column.encode(map_values(maps, physical_name))
 
         return column, self.cache.array(PartitionCodesKey(self.scope, physical_name), codes)
+
+
+class Pruning(Protocol):
+    """A predicate that can be evaluated over every batch of a snapshot; `Scan` is one."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot that the predicate is bound to."""
+        ...
+
+    @property
+    def program(self) -> Program:
+        """Keeps the files that can contain a row for which the predicate is TRUE."""
+        ...
+
+    @property
+    def complement(self) -> Program:
+        """Keeps the files that can contain a row for which the predicate is not TRUE."""
+        ...
+
+    def evaluate(self, program: Program, batch: Batch) -> Lane:
+        """The keep mask of one of the two programs over a batch."""
+        ...

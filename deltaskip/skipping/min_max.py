@@ -19,23 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import PartitionValueError, TimestampRange
-from deltaskip.errors import PredicateError
+from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.skipping.batches import Batch, candidates
+from deltaskip.skipping.batches import Batch, Pruning, candidates
 from deltaskip.skipping.constants import FIRST_DAY
-from deltaskip.skipping.counts import LaneOf, live_rows
+from deltaskip.skipping.counts import live_rows
 from deltaskip.skipping.partition_values import readings
-from deltaskip.skipping.program import Program
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, widened_types
 
 __all__ = ["exact_extreme"]
 
 _ZERO = arrow_scalar(0, pa.int64())
-_FURTHER = "a file that matches only in part, or whose bound is wide, may reach further"
+_FURTHER = "a file that only partly matches, or has wide bounds, may contain a value further out"
 _LOSSLESS_DIGITS = 15
 """Decimals of so many digits are printed and read back without loss, whatever wrote them."""
 
@@ -70,34 +69,33 @@ def _spark_order(value: Any) -> tuple[bool, Any]:
     return (value != value, value.encode() if isinstance(value, str) else value)
 
 
-def exact_extreme(
-    snapshot: Snapshot, may: Program, may_not: Program, lane_of: LaneOf, column: Resolved, side: Side, zone: str | None
-) -> Any:
-    """The least or greatest value of `column` in the rows for which the predicate is TRUE; None where all are NULL.
+def exact_extreme(scan: Pruning, column: Resolved, side: Side, zone: str | None) -> Any:
+    """The least or greatest value of `column` in the rows for which the predicate is TRUE; None if all are NULL.
 
-    may, may_not: Programs of the predicate and of "is not TRUE". Returns a Python value: int, float, bool, str,
-    Decimal, date, or datetime (aware for timestamps).
-    Raises PredicateError where the log does not prove it, with the reason.
+    zone: time zone of timestamps without one; None if unknown. Returns a Python value: int, float, bool, str, Decimal,
+    date, or datetime (aware for timestamps). Raises NotProvable with the reason.
     """
+    snapshot = scan.snapshot
     name = display_name(column.logical)
     in_partition = fold_name(column.logical[0]) in {fold_name(p) for p in snapshot.partition_columns}
     reason = None if in_partition else _unfit(column)
     if reason is not None:
         raise _refusal(snapshot, side, name, reason)
     found = _Found(side=side)
-    for batch in candidates(snapshot, may):
-        kept = batch.live(lane_of(may, batch).indices())
+    for batch in candidates(snapshot, scan.program):
+        kept = batch.live(scan.evaluate(scan.program, batch).indices())
         kept = arrow_array(np.arange(batch.num_rows)) if kept is None else kept
         if not len(kept):
             continue
-        whole = pc.invert(lane_of(may_not, batch).to_arrow().take(kept))
+        whole = pc.invert(scan.evaluate(scan.complement, batch).to_arrow().take(kept))
         rows = live_rows(batch, kept)
         if in_partition:
             _partition_extreme(found, batch, kept, pc.and_(whole, _flag(pc.greater(rows, _ZERO))), rows, column, zone)
         else:
             _bound_extreme(found, batch, kept, whole, rows, column)
     if found.unknown:
-        raise _refusal(snapshot, side, name, f"{found.unknown} files have no usable statistics of it")
+        files = "1 file has" if found.unknown == 1 else f"{found.unknown:,} files have"
+        raise _refusal(snapshot, side, name, f"{files} no usable statistics for it")
     if found.beyond():
         raise _refusal(snapshot, side, name, _FURTHER)
     return found.attained if in_partition else _public(found.attained, column)
@@ -106,14 +104,14 @@ def exact_extreme(
 def _unfit(column: Resolved) -> str | None:
     kind = _stat_field(column).kind
     if kind is None:
-        return f"columns of type {simple_string(column.type)} have no bounds"
+        return f"columns of type {simple_string(column.type)} have no min/max statistics"
     if column.type in (TIMESTAMP, TIMESTAMP_NTZ):
-        return "writers cut timestamps to milliseconds in statistics"
+        return "statistics contain timestamps truncated to milliseconds"
     padded = str(column.field.metadata.get(CHAR_VARCHAR_KEY, "")).startswith("char(")
     if padded or collation_of(column) is not None:
-        return "it does not compare by its bytes"
+        return "its values are not compared in binary order"
     if kind is BoundKind.DOUBLE and widened_types(column.field.metadata):
-        return "older files hold it in a narrower type, so that its bounds are widened"
+        return "older files contain it in a narrower type, which makes its bounds wide"
     return None
 
 
@@ -216,8 +214,8 @@ def _flag(values: pa.Array) -> pa.BooleanArray:
     return pc.fill_null(values, FALSE)
 
 
-def _refusal(snapshot: Snapshot, side: Side, name: str, reason: str) -> PredicateError:
-    return PredicateError(
+def _refusal(snapshot: Snapshot, side: Side, name: str, reason: str) -> NotProvable:
+    return NotProvable(
         f"The log of {snapshot.table_root} at version {snapshot.version} does not prove the {side}imum of {name}: "
-        f"{reason}; ask Spark, with to_spark(spark).agg({side}('{name}'))."
+        f"{reason}. Read it with to_spark(spark).agg({{{name!r}: {side!r}}})."
     )

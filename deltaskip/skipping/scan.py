@@ -1,4 +1,4 @@
-"""Scan: a predicate on a snapshot, and the files that can hold a row which matches it."""
+"""Scan: a predicate on a snapshot, and the files that can contain rows matching it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from deltaskip import arguments
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
 from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import InvalidArgument, PredicateError
+from deltaskip.errors import InvalidArgument, NotProvable, PredicateError
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
 from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, walk
+from deltaskip.expr.render import to_sql
+from deltaskip.html import html_table
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import empty_table
@@ -37,17 +39,30 @@ from deltaskip.stats.layout import Side
 __all__ = ["Scan"]
 
 _NO_ROWS = pa.nulls(0, pa.int64())
+_SHOWN_CHARACTERS = 200
 
 
 class Scan:
-    """The files of one snapshot that may hold rows matching `where`.
+    """The files of a snapshot that can contain rows matching a predicate, and what the log proves about those rows.
 
-    where: SQL text (Spark's dialect), an expression of `deltaskip.col`, or a pyspark Column; None for every file.
-    columns: top-level columns that `to_spark` reads; None for all. limit: at most so many rows are wanted, any.
-    time_zone: the session's, in which zone-less timestamps of literals and partition values are read; None says that
-    the zone of partition values is unknown: they keep their file wherever it matters.
-    collation_version: version of the collations under which the rows will be compared, by default that of Spark 4.1;
-    statistics of another version prove nothing.
+    Made by `DeltaTable.scan`. Planning starts when a method is called; columns that were read stay cached with the
+    snapshot, so that later scans of the same table are faster. Safe to share between threads.
+
+    Args:
+        snapshot: Snapshot to scan.
+        where: Predicate as Spark SQL text, an expression of `deltaskip.col`, or a PySpark Column. None matches every
+            row.
+        columns: Top-level columns that `to_spark` reads. None reads all columns.
+        limit: Maximum number of rows to read; which rows is not defined.
+        time_zone: Session time zone for timestamps without a zone in literals and partition values. None means that
+            the time zone of partition values is not known; files for which it matters are kept.
+        collation_version: Version of the collations that the rows will be compared with. Statistics of other versions
+            are not used.
+
+    Raises:
+        PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
+        InvalidArgument: `limit` is negative.
+        InvalidArgumentType: An argument has the wrong type.
     """
 
     def __init__(
@@ -61,8 +76,8 @@ class Scan:
     ) -> None:
         self.snapshot = snapshot
         self.where = where
-        self.columns = None if columns is None else self._checked_columns(columns)
         self.limit = arguments.non_negative("limit", limit)
+        self.columns = None if columns is None else self._resolved(arguments.texts("columns", columns))
         self.time_zone = None if time_zone is None else arguments.text("time_zone", time_zone)
         self._predicate = self._bound(where)
         self.collation_version = arguments.text("collation_version", collation_version)
@@ -70,27 +85,62 @@ class Scan:
         self._partition_truth = PartitionTruth(time_zone, self._collations.order)
         self.program: Program = self._rewritten(self._predicate)
 
+    def __repr__(self) -> str:
+        members = [f"{name}={value!r}" for name, value in self._given().items()]
+        return f"Scan({', '.join([repr(self.snapshot.table_root), *members])})"
+
+    def _repr_html_(self) -> str:
+        given = {name: value if isinstance(value, str) else repr(value) for name, value in self._given().items()}
+        return html_table([("table", self.snapshot.table_root), *given.items()])
+
+    def _given(self) -> dict[str, object]:
+        """The version and the arguments other than the defaults; reads nothing."""
+        given: dict[str, object] = {"version": self.snapshot.version}
+        if self.where is not None:
+            text = self.where if isinstance(self.where, str) else to_sql(self._predicate)
+            given["where"] = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+        if self.columns is not None:
+            given["columns"] = list(self.columns)
+        if self.limit is not None:
+            given["limit"] = self.limit
+        return given
+
     @property
     def predicate(self) -> Node:
-        """The bound, normalised predicate; a TRUE literal where there is none."""
+        """The bound, normalized predicate; a TRUE literal if the scan has none."""
         return self._predicate
+
+    @cached_property
+    def complement(self) -> Program:
+        """The program that keeps the files that can contain a row for which the predicate is not TRUE."""
+        return self._rewritten(not_true(self._predicate))
 
     @property
     def compares_collated(self) -> bool:
-        """Whether a part of the predicate that may prune compares strings otherwise than by their bytes."""
+        """Whether the predicate compares strings under a collation other than binary order."""
         return any(
             isinstance(part, Collate) or (isinstance(part, FieldRef) and part.collation is not None)
             for part in walk(self._predicate)
         )
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
-        """One row a file that may hold a matching row, in a stable order (checkpoint, then commits, as logged).
+        """Return the files that can contain matching rows, one row each, in the order of the log.
 
-        Columns: path (decoded), uri (absolute, encoded), size (bytes), modification_time, partition_values (struct,
-        typed by the schema), num_records, deletion_vector (struct or null), base_row_id, default_row_commit_version,
-        and with stats=True `stats`, the statistics as JSON text. columns: only these of them, read and made alone.
+        The columns are `path` (decoded), `uri` (absolute, percent-encoded), `size` (bytes), `modification_time`,
+        `partition_values` (a struct, typed by the schema), `num_records` (deleted rows included), `deletion_vector`
+        (a struct, null for files without one), `base_row_id` and `default_row_commit_version`. With a limit, the
+        result has no more files than are needed for so many rows, if the log proves which those are.
+
+        Args:
+            stats: Whether to add the column `stats`, the statistics as JSON text.
+            columns: Names of the columns to return; only these are read. The default is all columns.
+
+        Raises:
+            CorruptLog: A path or partition value in the log cannot be read.
+            InvalidArgument: A file list has no column of that name.
+            InvalidArgumentType: `columns` is not a list of str.
         """
-        names = self._file_columns(stats, columns)
+        names = _file_columns(stats, columns)
         tables, proved = [empty_table(files_schema(self.snapshot, names))], []
         for found in each_candidate(self.snapshot, self.program, partial(self._files_of, names)):
             if found is not None:
@@ -101,10 +151,13 @@ class Scan:
         return table if chosen is None else table.take(chosen)
 
     def paths(self) -> list[str]:
-        """Paths of the kept files as `spark.read.parquet(*paths)` takes them: decoded, glob characters escaped.
+        """Return the paths of `files()` for `spark.read.parquet(*paths)`: decoded, with glob characters escaped.
 
-        Deleted rows and partition values are not in those files: `to_spark` reads the table's rows. Other readers want
-        the column `uri` of `files()`.
+        Data files contain deleted rows, and no partition columns: use `to_spark` to read the rows of the table. Readers
+        other than Spark need the column `uri` of `files()`.
+
+        Raises:
+            CorruptLog: A path in the log cannot be read.
         """
         root = self.snapshot.table_root
         if self.limit is not None:
@@ -116,52 +169,97 @@ class Scan:
         return found
 
     def total_files(self) -> int:
-        """Number of files in the snapshot."""
+        """Number of files in the snapshot, pruned files included."""
         return self.snapshot.num_files
 
     def count(self) -> int:
-        """Number of rows that match, from the log alone: exact, deletion vectors counted off.
+        """Return the exact number of matching rows from the log alone, at most `limit`. Deleted rows do not count.
 
-        Raises PredicateError with the reason where the log does not prove it.
+        Raises:
+            NotProvable: Some files only partly match, or have no row count.
         """
-        count = exact_count(self.snapshot, self.program, self._may_not, self._lane)
+        count = exact_count(self)
         return count if self.limit is None else min(count, self.limit)
 
     def min(self, column: str) -> Any:
-        """The least value of `column` in the rows that match, from the log alone; None where there is none but NULL.
+        """Return the least value of a column in the matching rows from the log alone.
 
-        column: a name as in SQL, `a.b` for a field of a struct. Returns int, float, bool, str, Decimal, date or, of a
-        partition column, datetime. Raises PredicateError with the reason where the log does not prove it.
+        Args:
+            column: Name as in SQL; `a.b` is the field `b` of the struct `a`.
+
+        Returns:
+            An int, float, bool, str, Decimal or date, for partition columns also a datetime. None if no row matches or
+            the column is NULL in every matching row.
+
+        Raises:
+            NotProvable: The statistics of the files do not determine the value, or the scan has a limit.
+            PredicateError: There is no such column.
+            InvalidArgumentType: `column` is not a str.
         """
         return self._extreme(column, "min")
 
     def max(self, column: str) -> Any:
-        """The greatest value of `column` in the rows that match; see `min`. NaN is greater than any number."""
+        """Return the greatest value of a column in the matching rows from the log alone; see `min`.
+
+        NaN is greater than any other number, as in Spark.
+        """
         return self._extreme(column, "max")
 
     def _extreme(self, column: str, side: Side) -> Any:
+        arguments.text("column", column)
+        snapshot = self.snapshot
+        where = f"(table {snapshot.table_root}, version {snapshot.version})"
         if self.limit is not None:
-            raise PredicateError(f"The {side}imum of a scan with a limit depends on which rows are taken.")
-        named = parse_sql(arguments.text("column", column))
-        if not isinstance(named, Column):
-            raise PredicateError(f"{column!r} is not the name of a column.")
-        resolved = resolve(self.snapshot.schema, named.parts, self.snapshot.mapping_mode)
-        return exact_extreme(self.snapshot, self.program, self._may_not, self._lane, resolved, side, self.time_zone)
+            raise NotProvable(
+                f"The {side}imum of a scan with a limit depends on which rows are read: leave out the limit {where}."
+            )
+        try:
+            named = parse_sql(column)
+            if not isinstance(named, Column):
+                raise PredicateError(f"{column!r} is not the name of a column.")
+            resolved = resolve(snapshot.schema, named.parts, snapshot.mapping_mode)
+        except PredicateError as error:
+            raise PredicateError(f"{error} {where}") from error
+        return exact_extreme(self, resolved, side, self.time_zone)
 
     def estimated_rows(self) -> int:
-        """Rows of the kept files, those without a row count taken as the average; else no fewer than match."""
-        return estimated_rows(self.snapshot, self.program, self._lane)
+        """Return the estimated number of rows in the kept files.
+
+        Files without `numRecords` count as the average; if all files have it, this is an upper bound of the number of
+        matching rows.
+        """
+        return estimated_rows(self)
 
     def explain(self) -> Explain:
-        """What each leaf of the predicate could prove, and how many files it dropped."""
-        return explain(self.snapshot, self.program, self._lane)
+        """Return how many files each part of the predicate skips, and why a part skips none."""
+        return explain(self.snapshot, self.program, self.evaluate)
 
     def to_spark(self, spark: Any) -> Any:
-        """A DataFrame of exactly the rows of the table that match `where`, with the table's schema.
+        """Return a Spark DataFrame of the rows that match the predicate, with the selected columns and the limit.
 
-        spark: a SparkSession, classic or Connect. Needs pyspark (`pip install 'deltaskip[spark]'`).
+        Spark interprets timestamps without a time zone in its session time zone, and compares strings under its own
+        version of their collations. If one of these differs from the scan's `time_zone` or `collation_version`, the
+        files are planned again with the session's: the DataFrame's rows are always those that Spark itself would
+        return for the predicate, and its files can then differ from `files()`.
+
+        Args:
+            spark: A SparkSession, classic or Connect.
+
+        Raises:
+            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            DataFileMissing: A data file of the snapshot does not exist.
+            UnsupportedFeature: This version of Spark cannot read the table.
         """
         return engine(f"Reading {self.snapshot.table_root} through Spark").scan_to_dataframe(spark, self)
+
+    def evaluate(self, program: Program, batch: Batch) -> Lane:
+        """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not."""
+        batch.prepare(program)
+
+        def partitions(term: PartitionTerm) -> Lane:
+            return self._partition_truth.lane(term, lambda column: batch.partition(column.physical[0], column.type))
+
+        return evaluate(program.root, batch.statistics, partitions)
 
     def _bound(self, where: object) -> Node:
         if where is None:
@@ -173,44 +271,27 @@ class Scan:
         except PredicateError as error:
             raise PredicateError(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
 
-    def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        names = arguments.texts("columns", columns)
-        return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in names)
+    def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:
+        return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
 
     def _keeps_all(self) -> bool:
         return isinstance(self._predicate, Literal) and self._predicate.value is True
-
-    @cached_property
-    def _may_not(self) -> Program:
-        """Keeps the files that may hold a row which does not match."""
-        return self._rewritten(not_true(self._predicate))
 
     def _rewritten(self, predicate: Node) -> Program:
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         columns, properties = snapshot.partition_columns, snapshot.properties
         return rewrite(predicate, snapshot.schema, snapshot.mapping_mode, zone, columns, properties, self._collations)
 
-    def _file_columns(self, stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
-        if columns is None:
-            return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
-        names = arguments.texts("columns", columns)
-        unknown = [name for name in names if name not in (*FILE_COLUMNS, "stats")]
-        if unknown:
-            raise InvalidArgument(
-                f"A file list has no column {unknown[0]!r}; its columns are {', '.join(FILE_COLUMNS)} and stats."
-            )
-        return names
-
     def _files_of(self, names: Sequence[str], batch: Batch) -> tuple[pa.Table, pa.Array] | None:
-        """The batch's kept files, and for a limit the rows of each that certainly match; None where none is kept."""
+        """The batch's kept files, and for a limit the rows of each that certainly match; None if no file is kept."""
         kept = self._kept(batch)
         if kept is not None and not len(kept):
             return None
-        proved = _NO_ROWS if self.limit is None else proved_rows(batch, kept, self._may_not, self._lane)
+        proved = _NO_ROWS if self.limit is None else proved_rows(self, batch, kept)
         return batch_files(batch, kept, names, self.time_zone), proved
 
     def _locations(self, batch: Batch) -> tuple[pa.Array, bool]:
-        """Paths of the batch's kept files, and whether they may hold glob characters."""
+        """Paths of the batch's kept files, and whether they may contain glob characters."""
         [paths] = batch.rows(["path"], self._kept(batch))
         root = self.snapshot.table_root
         return decoded(self.snapshot, partial(hadoop_paths, root), paths), may_hold_globs(root, paths)
@@ -219,19 +300,23 @@ class Scan:
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""
         if self._keeps_all():
             return batch.live(None)
-        lane = self._lane(self.program, batch)
+        lane = self.evaluate(self.program, batch)
         count = lane.count()
         if count == 0:
             return lane.indices()
         return batch.live(None if count == batch.num_rows else lane.indices())
 
-    def _lane(self, program: Program, batch: Batch) -> Lane:
-        batch.prepare(program)
 
-        def partitions(term: PartitionTerm) -> Lane:
-            return self._partition_truth.lane(term, lambda column: batch.partition(column.physical[0], column.type))
-
-        return evaluate(program.root, batch.statistics, partitions)
+def _file_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
+    if columns is None:
+        return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
+    names = arguments.texts("columns", columns)
+    unknown = [name for name in names if name not in (*FILE_COLUMNS, "stats")]
+    if unknown:
+        raise InvalidArgument(
+            f"A file list has no column {unknown[0]!r}; its columns are {', '.join(FILE_COLUMNS)} and stats."
+        )
+    return names
 
 
 def _node(where: object) -> Node:

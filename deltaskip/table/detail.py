@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
-from html import escape
 from typing import Any
 
 import pyarrow.compute as pc
 
 from deltaskip.actions import Protocol
 from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.html import html_table
 from deltaskip.log import LogSegment, Snapshot
 from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.skipping.program import Keep, Program
 
-__all__ = ["LogDetail", "TableDetail", "html_table", "table_detail"]
+__all__ = ["LogDetail", "TableDetail", "table_detail"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +134,6 @@ def table_detail(snapshot: Snapshot) -> TableDetail:
         num_deleted_rows=sums.deleted_rows,
         log=_log_detail(snapshot.segment),
     )
-
-
-def html_table(rows: Iterable[tuple[str, str]]) -> str:
-    """Return a two-column HTML table of labels and values, both escaped."""
-    cells = "".join(
-        f'<tr><th style="text-align:left">{escape(label)}</th><td style="text-align:left">{escape(value)}</td></tr>'
-        for label, value in rows
-    )
-    return f"<table>{cells}</table>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument
+from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import History, version_at_timestamp
 from deltaskip.log.history import history as log_history
@@ -24,7 +25,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
 from deltaskip.table.collations import CollatedColumn, collated_columns
-from deltaskip.table.detail import TableDetail, html_table, table_detail
+from deltaskip.table.detail import TableDetail, table_detail
 
 if TYPE_CHECKING:
     from deltaskip.log.checkpoint.written import WrittenCheckpoint
