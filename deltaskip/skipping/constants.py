@@ -1,16 +1,17 @@
-"""Files in which a column has one value: any deterministic expression over such columns is evaluated on it.
+"""Files in which a column has a single value: a deterministic expression over such columns is evaluated directly.
 
-A column of a file holds at most NULL and the value v if its bounds are both v and none of the ways in which a writer
-widens or cuts a bound can have made them so:
+A column of a file contains at most NULL and the value v if both of its bounds are v and a writer cannot have produced
+equal bounds by widening or truncating them:
 
-* strings shorter than any cut (CUT_FROM), so that neither bound is a prefix of something else;
+* strings shorter than any truncation length (CUT_FROM), so that neither bound is a prefix of another value;
 * timestamps with digits below the millisecond, as others have unequal bounds after widening (stats.decode);
-* doubles of a writer that records NaN, neither zero, whose sign is lost, nor NaN;
-* dates not before 1900, where calendars may have been mixed;
-* decimals, integers, booleans as they are: bounds that may be off are unequal after widening.
+* doubles from a writer that records NaN, except zero, whose sign is lost, and NaN;
+* dates from 1900 on, as older ones may mix calendars;
+* decimals, integers and booleans without restriction: bounds that may be inexact are unequal after widening.
 
-Wide bounds (tightBounds false) enclose every value too. NULL is left out where nullCount is 0, and is all there is
-where it is numRecords. A file keeps if the predicate is TRUE for some choice of these values, or cannot be evaluated.
+Wide bounds (tightBounds false) enclose every value, too. NULL is excluded where nullCount is 0, and is the only value
+where nullCount is numRecords. A file is kept if the predicate is TRUE for some choice of these values, or cannot be
+evaluated.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from deltaskip.stats.layout import CUT_FROM, BoundKind, StatField
 __all__ = ["MOST_TUPLES", "constant_files"]
 
 MOST_TUPLES = 10_000
-"""Distinct tuples of constants that are evaluated in one batch; with more, files keep."""
+"""Maximum number of distinct tuples of constants that are evaluated in a batch; with more, all files are kept."""
 
 FIRST_DAY = -25_567
 _UNKNOWN, _VALUE, _VALUE_OR_NULL, _NULL = 0, 1, 2, 3
@@ -43,7 +44,7 @@ _UNKNOWN, _VALUE, _VALUE_OR_NULL, _NULL = 0, 1, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class _Constants:
-    """A column's state in each file, a code for its value, and the values by code."""
+    """The state of a column in each file, a code of its value, and the values by code."""
 
     state: np.ndarray
     codes: np.ndarray
@@ -53,7 +54,14 @@ class _Constants:
 def constant_files(
     node: Node, columns: Sequence[tuple[FieldRef, StatField]], time_zone: str, statistics: Statistics
 ) -> pa.BooleanArray:
-    """False for each file of constants for which `node` is TRUE of no choice of its values; True elsewhere."""
+    """Return False for each file of constants in which `node` is not TRUE for any choice of its values, else True.
+
+    Args:
+        node: A deterministic expression.
+        columns: Its columns, each with its field in the statistics.
+        time_zone: The session's time zone.
+        statistics: Statistics of the files.
+    """
     found = [_constants(field, statistics) for _, field in columns]
     known = np.logical_and.reduce([column.state != _UNKNOWN for column in found])
     keep = np.ones(statistics.num_rows, dtype=bool)
@@ -74,7 +82,7 @@ def constant_files(
 
 
 def _choices(code: int, columns: list[_Constants]) -> list[tuple[Any, ...]]:
-    """For each column the values that it may have in a file with the combined code."""
+    """For each column, the values that it may have in a file with the combined code."""
     found: list[tuple[Any, ...]] = []
     for column in reversed(columns):
         code, own = divmod(code, 4 * (len(column.values) + 1))
@@ -120,7 +128,7 @@ def _constants(field: StatField, statistics: Statistics) -> _Constants:
 
 
 def _same(field: StatField, statistics: Statistics) -> tuple[pa.Array, pa.Array]:
-    """Whether both bounds are the same value and cannot be anything else, and the minima."""
+    """Whether both bounds are the same exact value, and the minimums."""
     mins = statistics.bound(field, "min")
     maxs = pc.cast(statistics.bound(field, "max"), mins.type)
     same = pc.equal(mins, maxs)

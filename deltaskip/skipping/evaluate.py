@@ -1,4 +1,4 @@
-"""Evaluation of a program: one keep byte for each file, from columns of statistics and partition values."""
+"""Evaluation of a Program by the kernels: statistics of files in, a keep mask out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,13 @@ PartitionEvaluator = Callable[[PartitionTerm], Lane]
 
 
 def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator) -> Lane:
-    """The keep lane of `term`, one byte a row of `statistics`."""
+    """Return the keep mask of `term`: a byte for each row of `statistics`.
+
+    Args:
+        term: The root of a Program, or a part of one.
+        statistics: Statistics of files or of row groups.
+        partitions: Returns the keep mask of a PartitionTerm over the same rows.
+    """
     match term:
         case Keep():
             return constant_lane(statistics.num_rows, True)

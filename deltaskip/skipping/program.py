@@ -1,7 +1,7 @@
-"""Program: the condition on a file's statistics and partition values that a predicate was rewritten to.
+"""Program: a predicate compiled to a condition on the statistics and partition values of a file.
 
-A term is a comparison of one statistic with a constant; it is TRUE ("keep") where the statistic is missing. AllOf and
-AnyOf combine two-valued lanes, so evaluation needs no third value: what cannot be proved is Keep.
+A term compares one statistic with constants; it is TRUE ("keep") where the statistic is missing. AllOf and AnyOf
+combine two-valued results, so evaluation needs no third value: a part that cannot be proved is Keep.
 """
 
 from __future__ import annotations
@@ -46,40 +46,41 @@ __all__ = [
 
 
 class Term:
-    """Base of every node of a Program."""
+    """Base class of the nodes of a Program."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Keep(Term):
-    """Proves nothing: every file is kept."""
+    """TRUE for every file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop(Term):
-    """No row of any file can match."""
+    """FALSE for every file: no row can match."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf(Term):
-    """Every child must keep the file."""
+    """TRUE if every child is."""
 
     children: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Term):
-    """Some child must keep the file."""
+    """TRUE if some child is."""
 
     children: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bound(Term):
-    """`side(field) op value`, value in the kernel layout: int, float, unscaled int, or UTF-8 bytes.
+    """`side(field) op value`.
 
-    nan_matches: a NaN row would satisfy the predicate, so a file whose writer may not have recorded it is kept.
+    value: In the layout of the kernels: an int, a float, an unscaled int, or UTF-8 bytes.
+    nan_matches: A NaN would satisfy the predicate, so a file is kept if its writer may omit NaN from the bounds.
     """
 
     field: StatField
@@ -91,7 +92,7 @@ class Bound(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnyPoint(Term):
-    """Some of `points` (kernel layout, ascending, without NULL) lies within [min(field), max(field)]."""
+    """[min(field), max(field)] contains some of `points` (in the layout of the kernels, ascending, without NULL)."""
 
     field: StatField
     points: pa.Array
@@ -100,7 +101,7 @@ class AnyPoint(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NotOnly(Term):
-    """The file may hold a value that is none of `points`: false only where min = max is one of them."""
+    """The file may contain a value that is not in `points`: FALSE only where min = max is one of them."""
 
     field: StatField
     points: pa.Array
@@ -109,7 +110,7 @@ class NotOnly(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnySpan(Term):
-    """Some span [lows[i], highs[i]] meets [min(field), max(field)]; int64, ascending and apart, INT64 columns only."""
+    """[min(field), max(field)] overlaps some span [lows[i], highs[i]] (int64, ascending, disjoint); INT64 columns only."""
 
     field: StatField
     lows: np.ndarray
@@ -118,7 +119,7 @@ class AnySpan(Term):
 
 @dataclass(frozen=True, slots=True)
 class CycleTerm(Term):
-    """Some value in [low, high] and [min(field), max(field)] may lie in a hit of `cycle`; INT64 columns only."""
+    """A hit of `cycle` may contain some value of both [low, high] and [min(field), max(field)]; INT64 columns only."""
 
     field: StatField
     cycle: Cycle
@@ -128,7 +129,7 @@ class CycleTerm(Term):
 
 @dataclass(frozen=True, slots=True)
 class ConstantTerm(Term):
-    """`node` may be TRUE where every one of its columns has one value in the file (skipping.constants)."""
+    """`node` may be TRUE, in a file where each of its columns has a single value (skipping.constants)."""
 
     node: Node
     columns: tuple[tuple[FieldRef, StatField], ...]
@@ -137,7 +138,7 @@ class ConstantTerm(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollatedBound(Term):
-    """`side(field) op value` in the order of `collation`; keys: spellings of its id in statsWithCollation."""
+    """`side(field) op value` in the order of `collation`; keys: the spellings of its id in `statsWithCollation`."""
 
     field: StatField
     side: Side
@@ -149,7 +150,7 @@ class CollatedBound(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollatedPrefix(Term):
-    """Some value from min(field) to max(field) may start with `prefix`, as Spark understands it under `collation`."""
+    """Some value from min(field) to max(field) may start with `prefix`, as Spark defines it under `collation`."""
 
     field: StatField
     prefix: str
@@ -173,10 +174,10 @@ class ValuesPossible(Term):
 
 @dataclass(frozen=True, slots=True)
 class PartitionTerm(Term):
-    """`node` reads partition columns only, so it is evaluated for each distinct tuple of their values.
+    """`node` reads partition columns only, so it is evaluated once for each distinct tuple of their values.
 
-    bounds: a condition on the least and greatest values of many files together, under which `node` may be TRUE of one;
-    its fields are of stats.layout.PARTITION_VALUES.
+    bounds: A condition on the minimum and maximum values of many files together that holds if `node` may be TRUE for one
+    of them; its fields are below stats.layout.PARTITION_VALUES.
     """
 
     node: Node
@@ -186,10 +187,10 @@ class PartitionTerm(Term):
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Term):
-    """A leaf of the user's predicate: `text` as written, `term` what it became. Transparent to evaluation.
+    """A leaf of the user's predicate: its SQL text and the term that it was compiled to, as which it is evaluated.
 
-    reason: why no rule prunes more by it, set by the rule that gave up; of a Drop, why no row matches. It follows from
-    the predicate and the schema alone, whatever statistics the log holds.
+    reason: Why no rule prunes more, set by the rule that gives up, or "". For a Drop, why no row matches. It follows from
+    the predicate and the schema alone, whatever statistics the log contains.
     """
 
     text: str
@@ -199,60 +200,60 @@ class Leaf(Term):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to evaluate for each file, and the statistics and partition columns it reads."""
+    """The term to evaluate for each file, and the statistics and partition columns that it reads."""
 
     root: Term
 
     @property
     def stat_leaves(self) -> tuple[StatLeaf, ...]:
-        """Statistics read, without repetition, in order of first use."""
+        """Distinct statistics that the program reads, in order of first use."""
         return tuple(dict.fromkeys(leaf for term in terms_of(self.root) for leaf in _reads(term)))
 
     @property
     def partition_columns(self) -> tuple[FieldRef, ...]:
-        """Partition columns read."""
+        """Distinct partition columns that the program reads."""
         terms = (term for term in terms_of(self.root) if isinstance(term, PartitionTerm))
         return tuple(dict.fromkeys(column for term in terms for column in term.columns))
 
     @property
     def reads_nothing(self) -> bool:
-        """Whether the outcome is the same for every file."""
+        """Whether the result is the same for every file."""
         return not self.stat_leaves and not self.partition_columns
 
     @property
     def guards_nan(self) -> bool:
-        """Whether some term depends on what a file's writer does with NaN."""
+        """Whether some term depends on how the writer of a file treats NaN."""
         return any(_guarded(term) for term in terms_of(self.root))
 
 
 class Statistics(Protocol):
-    """What a Program is evaluated against: files (stats.FileStats) or the row groups of a checkpoint."""
+    """Input of evaluation, one row per file (stats.FileStats) or per row group of a checkpoint."""
 
     num_rows: int
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
-        """Minimum or maximum in the kernel layout of `field.kind`; null where unknown."""
+        """Return minimums or maximums in the kernel layout of `field.kind`; null where unknown."""
         ...
 
     def null_count(self, field: StatField) -> pa.Array:
-        """int64 null counts; null where unknown."""
+        """Return int64 null counts; null where unknown."""
         ...
 
     def num_records(self) -> pa.Array:
-        """int64 row counts; null where unknown."""
+        """Return int64 row counts; null where unknown."""
         ...
 
     def nan_recorded(self) -> pa.BooleanArray:
-        """Whether the writer is known to record NaN."""
+        """Return whether the writer is known to include NaN in the bounds."""
         ...
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
-        """Minimum or maximum under a collation, null where unknown, ready for comparisons."""
+        """Return minimums or maximums under a collation, null where unknown, prepared for comparisons."""
         ...
 
 
 def terms_of(term: Term) -> Iterator[Term]:
-    """`term` and everything below it, outermost first."""
+    """Yield `term` and all of its descendants, parents first."""
     yield term
     match term:
         case AllOf(children) | AnyOf(children):
@@ -265,7 +266,7 @@ def terms_of(term: Term) -> Iterator[Term]:
 
 
 def leaves_of(term: Term) -> list[Leaf]:
-    """The leaves of the user's predicate, left to right."""
+    """Return the leaves of the user's predicate, left to right."""
     return [inner for inner in terms_of(term) if isinstance(inner, Leaf)]
 
 

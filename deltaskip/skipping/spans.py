@@ -1,4 +1,4 @@
-"""Files against many spans and against cycles: one vectorised pass over their bounds."""
+"""Comparison of the bounds of files with many spans, or with a cycle, in one vectorized pass."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 __all__ = ["any_span", "cycle_hits"]
 
 _FAR = 1 << 61
-"""Beyond this, adding a zone's offset could leave 64 bits: such files keep."""
+"""Beyond this, adding the offset of a time zone could overflow 64 bits: such files are kept."""
 
 
 def any_span(lows: np.ndarray, highs: np.ndarray, mins: pa.Array, maxs: pa.Array) -> pa.BooleanArray:
-    """Whether some span [lows[i], highs[i]] (ascending and apart) meets each [min, max]; True where a bound is null.
+    """Return whether some span [lows[i], highs[i]] overlaps each [min, max]; True where a bound is null.
 
-    The first span that ends at min or after it is the one that begins first among those that are not left of min.
+    The spans are ascending and disjoint. So of all spans that end at or after min, the first one has the least start: a
+    span overlaps only if this one does.
     """
     low, high, known = _numbers(mins, maxs)
     first = np.searchsorted(highs, low, side="left")
@@ -28,10 +29,10 @@ def any_span(lows: np.ndarray, highs: np.ndarray, mins: pa.Array, maxs: pa.Array
 
 
 def cycle_hits(cycle: Cycle, low: int, high: int, mins: pa.Array, maxs: pa.Array) -> pa.BooleanArray:
-    """Whether some x of [min, max] and [low, high] may lie in a hit of the cycle; True where a bound is null.
+    """Return whether a hit of the cycle may contain some x of both [min, max] and [low, high]; True for null bounds.
 
-    Such an x lies in one of the cells from (max(min, low) + cycle.low) // grain to (min(max, high) + cycle.high) //
-    grain. `steps` holds how many cells it takes from each cell of the cycle to the next hit.
+    Such an x is in one of the cells from (max(min, low) + cycle.low) // grain to (min(max, high) + cycle.high) //
+    grain. `steps` contains the number of cells from each cell of the cycle to the next hit.
     """
     first, last, known = _numbers(mins, maxs)
     known &= (first > -_FAR) & (first < _FAR) & (last > -_FAR) & (last < _FAR)
