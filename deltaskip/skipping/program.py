@@ -110,7 +110,7 @@ class NotOnly(Term):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnySpan(Term):
-    """[min(field), max(field)] overlaps some span [lows[i], highs[i]] (int64, ascending, disjoint); INT64 columns only."""
+    """[min(field), max(field)] overlaps a span [lows[i], highs[i]] (int64, ascending, disjoint); INT64 columns only."""
 
     field: StatField
     lows: np.ndarray
@@ -176,8 +176,8 @@ class ValuesPossible(Term):
 class PartitionTerm(Term):
     """`node` reads partition columns only, so it is evaluated once for each distinct tuple of their values.
 
-    bounds: A condition on the minimum and maximum values of many files together that holds if `node` may be TRUE for one
-    of them; its fields are below stats.layout.PARTITION_VALUES.
+    bounds: A condition on the minimum and maximum values of many files together that holds if `node` may be TRUE for
+    one of them; its fields are below stats.layout.PARTITION_VALUES.
     """
 
     node: Node
@@ -187,10 +187,10 @@ class PartitionTerm(Term):
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Term):
-    """A leaf of the user's predicate: its SQL text and the term that it was compiled to, as which it is evaluated.
+    """A leaf of the user's predicate: its SQL text, and the compiled term that is evaluated for it.
 
-    reason: Why no rule prunes more, set by the rule that gives up, or "". For a Drop, why no row matches. It follows from
-    the predicate and the schema alone, whatever statistics the log contains.
+    reason: Why no rule prunes more, set by the rule that gives up, or "". For a Drop, why no row matches. It follows
+    from the predicate and the schema alone, whatever statistics the log contains.
     """
 
     text: str

@@ -31,7 +31,7 @@ from deltaskip.stats.layout import StatLeaf
 __all__ = ["explain"]
 
 _Bits = npt.NDArray[np.uint8]
-"""Files of a batch, eight to a byte."""
+"""A bit for each file of a batch."""
 
 _EXAMPLES = 3
 
@@ -73,7 +73,7 @@ def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Ba
 
 
 class _Tally:
-    """Counts over the batches; one list element a leaf."""
+    """Counts over all batches; lists have one element per leaf."""
 
     def __init__(self, leaves: list[Leaf], tree: Tree) -> None:
         self.files = self.kept = self.bytes = self.kept_bytes = 0
@@ -90,11 +90,11 @@ class _Tally:
         self._conclusions = _conclusions(tree, leaves)
 
     def facts(self, i: int) -> LeafFacts:
-        """What was found out about leaf `i`."""
+        """Return what evaluation has shown about leaf `i`."""
         return LeafFacts(self.files, self.dropped[i], self.lacking[i], self._nan_hidden[i])
 
     def add(self, batch: Batch, lane_of: Callable[[Program, Batch], Lane]) -> None:
-        """Count the files of `batch` that are part of the snapshot."""
+        """Count the active files of `batch`."""
         live = _live(batch)
         bins = self.bins.reserve(int(live.sum()))
         lanes = []
@@ -121,7 +121,7 @@ class _Tally:
         needed = [0] * len(lanes)
         _count_needed(self._tree, lanes, ~kept, files, needed)
         for i, conclusions in self._conclusions.items():
-            # Without the leaf nothing would be concluded from it either.
+            # Without the leaf, the conditions that follow from it are gone, too.
             without = list(lanes)
             for j in (i, *conclusions):
                 without[j] = np.full_like(kept, 255)
@@ -153,9 +153,9 @@ class _Tally:
 
 
 def _tree(term: Term, leaves: list[Leaf]) -> Tree:
-    """The shape above the leaves, which are appended to `leaves` from left to right.
+    """The tree above the leaves, which are appended to `leaves` from left to right.
 
-    A condition that holds no leaf of the user's predicate was concluded from several of them, and becomes a leaf.
+    A condition without a leaf of the user's predicate follows from several of them, and becomes a leaf of its own.
     """
     match term:
         case Leaf():
@@ -177,7 +177,7 @@ def _tree(term: Term, leaves: list[Leaf]) -> Tree:
 
 
 def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, list[int]]:
-    """For each leaf, what was concluded from it and leaves beside it, where something was."""
+    """For each leaf, the conditions that follow from it and its siblings, if there are any."""
     if not isinstance(tree, Branch):
         return {}
     found: dict[int, list[int]] = {}
@@ -193,7 +193,7 @@ def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, list[int]]:
 
 
 def _truth(tree: Tree, lanes: list[_Bits], files: int) -> _Bits:
-    """Files that the part keeps."""
+    """The files that the part keeps."""
     match tree:
         case bool():
             return np.full(-(-files // 8), 255 if tree else 0, np.uint8)
@@ -208,10 +208,10 @@ def _truth(tree: Tree, lanes: list[_Bits], files: int) -> _Bits:
 
 
 def _count_needed(tree: Tree, lanes: list[_Bits], critical: _Bits, files: int, needed: list[int]) -> None:
-    """Add to each leaf the files that it alone stands in the way of.
+    """Add to each leaf the number of files that would be kept without it.
 
-    critical: files that would be kept if this part kept them. Such a file fails here. Under AND it hangs on a child
-    only if no other child fails, under OR on every child, as each of them fails and one that kept it would do.
+    critical: Files that would be kept if this part kept them; this part skips all of them. Under AND, a child is needed
+    for a file if no other child skips it. Under OR, every child is: all of them skip it, and one that kept it would do.
     """
     match tree:
         case bool():
@@ -249,7 +249,7 @@ def _keep(lane: Lane) -> npt.NDArray[np.bool_]:
 
 
 def _missing(stat: StatLeaf, batch: Batch, live: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_] | None:
-    """Live files without the statistic; None for no file. Files of NULLs only have no bounds to lack."""
+    """Active files without the statistic; None for no file. A file with nothing but NULL does not need bounds."""
     statistics = batch.statistics
     if stat.field is None:
         values = statistics.num_records()

@@ -1,4 +1,4 @@
-"""Which statistics a table's log holds, whether they can be used or not."""
+"""The statistics that the log contains, usable or not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def logged_collations(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def is_logged(snapshot: Snapshot, leaf: StatLeaf) -> bool:
-    """Whether some file of the snapshot has a value of the statistic in the log, usable as a bound or not."""
+    """Return whether the log has a value of the statistic for some active file, usable as a bound or not."""
     paths = [spelling.path for spelling in leaf.spellings]
     return any(_has_some(batch, paths) for batch in candidates(snapshot, Program(Keep())))
 

@@ -44,9 +44,9 @@ _TOGETHER = "all parts"
 
 @dataclass(frozen=True, slots=True)
 class LeafFacts:
-    """What evaluation found out about a leaf: files are those of the snapshot.
+    """What evaluation has shown about a leaf; all counts are active files.
 
-    lacking: files that lack each statistic; nan_hidden: files kept only because their writer may hide a NaN.
+    lacking: Files that lack each statistic. nan_hidden: Files kept only because their writer may omit NaN.
     """
 
     files: int
@@ -56,7 +56,7 @@ class LeafFacts:
 
 
 def statistic_name(leaf: StatLeaf) -> str:
-    """A statistic as people write it, such as min(name) or numRecords."""
+    """Return the name of a statistic for display, such as min(name) or numRecords."""
     if leaf.field is None:
         return leaf.group
     under = f" under {leaf.collation[0]}" if leaf.collation else ""
@@ -64,7 +64,7 @@ def statistic_name(leaf: StatLeaf) -> str:
 
 
 def used(leaf: Leaf, snapshot: Snapshot) -> tuple[str, ...]:
-    """Names of the statistics and partition columns that the leaf's terms look at."""
+    """Return the names of the statistics and partition columns that the leaf reads."""
     names = dict.fromkeys(statistic_name(stat) for stat in Program(leaf).stat_leaves)
     generated = _generated_columns(snapshot)
     for term in terms_of(leaf.term):
@@ -72,7 +72,7 @@ def used(leaf: Leaf, snapshot: Snapshot) -> tuple[str, ...]:
             case PartitionTerm(_, columns):
                 for column in columns:
                     name = ".".join(column.logical)
-                    # A leaf that names the partition column itself is nothing but its term.
+                    # A leaf on the partition column itself has no other term.
                     derived = name in generated and (term is not leaf.term or is_conclusion(leaf))
                     names[f"{'generated column' if derived else 'partition'} {name}"] = None
             case ConstantTerm():
@@ -81,7 +81,7 @@ def used(leaf: Leaf, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def together(term: Term) -> Leaf:
-    """A leaf for a condition that no single leaf of the predicate states, but several do together."""
+    """Return a leaf for a condition that follows from several leaves of the predicate together."""
     program = Program(term)
     labels = [stat.field.label for stat in program.stat_leaves if stat.field is not None]
     labels += [".".join(column.logical) for column in program.partition_columns]
@@ -90,14 +90,14 @@ def together(term: Term) -> Leaf:
 
 
 def is_conclusion(leaf: Leaf) -> bool:
-    """Whether the leaf was made by `together`."""
+    """Return whether the leaf was returned by `together`."""
     return leaf.text.startswith(_TOGETHER)
 
 
 def contributes(leaf: Leaf, conclusion: Leaf) -> bool:
-    """Whether `conclusion`, made by `together` of leaves beside `leaf`, may rest on it: they share a column.
+    """Return whether `conclusion`, a sibling of `leaf` from `together`, may follow from it: they share a column.
 
-    What was concluded for a partition column, from whatever the leaves say of its source, may rest on each of them.
+    A conclusion about a partition column may follow from any of the leaves, through the column's source.
     """
     mine, its = Program(leaf), Program(conclusion)
     fields = {stat.field for stat in mine.stat_leaves} - {None}
@@ -105,16 +105,21 @@ def contributes(leaf: Leaf, conclusion: Leaf) -> bool:
 
 
 def without_nan_guard(term: Term) -> Term | None:
-    """`term` as if every writer recorded NaN; None where that makes no difference."""
+    """Return `term` as if every writer included NaN in the bounds; None if that makes no difference."""
     if not any(isinstance(t, Bound | AnyPoint | NotOnly) and t.nan_matches for t in terms_of(term)):
         return None
     return _unguarded(term)
 
 
 def reason_of(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
-    """Why the leaf skips no file, or no more, in a sentence; "" where nothing stands in its way.
+    """Return why the leaf skips no files, or not more; "" if nothing prevents it.
 
-    The leaf's own reason, followed by what evaluation has shown.
+    The reason that the leaf's rule set comes first, then what evaluation has shown.
+
+    Args:
+        leaf: The leaf.
+        facts: What evaluation has shown about it.
+        snapshot: The snapshot that it was evaluated on.
     """
     if isinstance(leaf.term, Drop):
         return leaf.reason
@@ -129,7 +134,7 @@ def reason_of(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
 
 
 def _absent(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:
-    """Statistics that no file has, or none that can be used."""
+    """Statistics that no file has, or that are not usable in any file."""
     stats = {statistic_name(stat): stat for stat in Program(leaf).stat_leaves}
     names = [name for name, files in facts.lacking.items() if facts.files and files == facts.files]
     unusable = [name for name in names if is_logged(snapshot, stats[name])]
@@ -173,7 +178,7 @@ def _nan_hidden(facts: LeafFacts) -> str:
 
 
 def _overlap(program: Program, facts: LeafFacts) -> str:
-    """That the statistics, where there are any, rule out no file."""
+    """That the statistics that exist do not exclude any file."""
     stats = program.stat_leaves
     if not stats:
         return "the partition values of every file could match" if program.partition_columns else ""
@@ -202,7 +207,7 @@ def _unguarded(term: Term) -> Term:
 
 
 def _generated_columns(snapshot: Snapshot) -> frozenset[str]:
-    """Columns whose values follow from others', and which a predicate on those is carried over to."""
+    """Partition columns that are computed from other columns."""
     derived = derived_columns(
         snapshot.schema, snapshot.mapping_mode, snapshot.partition_columns, snapshot.properties
     )

@@ -1,19 +1,19 @@
 """Leaves that compare strings under a collation, as conditions on the statistics of that collation.
 
 Let key be the collation's sort key. `statsWithCollation.{id}` bounds every value x of the column that is not NULL:
-key(min) <= key(x) <= key(max). It serves only a comparison under the same provider, name and version (COLLATIONS RFC,
-Reader Requirements). Then, with v the literal:
+key(min) <= key(x) <= key(max). It is valid only for comparisons under the same provider, name and version (COLLATIONS
+RFC, Reader Requirements). With the literal v:
 
 * x = v, x <=> v: key(x) = key(v), so key(min) <= key(v) <= key(max). IN: for some v of the list.
 * x < v, <=, >, >=: key(min) < key(v), and so on.
-* x != v: not both key(min) = key(v) and key(max) = key(v), else every value is equal to v. NOT IN: for each v.
-* x starts with p: what every key of such a string begins with (Collation.may_start_with).
-* x LIKE p is Spark's for UTF8_LCASE alone: an equality without wildcards, a prefix with `%` at the end, else a regular
-  expression without regard to case, which takes in more: there only the ASCII characters before the first wildcard, up
-  to the first i or s (`ſ` and `ı` match those), are sure to be in the lower-cased value.
+* x != v: not both key(min) = key(v) and key(max) = key(v), or every value would equal v. NOT IN: for each v.
+* x starts with p: the beginning that the keys of all such strings share (Collation.may_start_with).
+* x LIKE p: only under UTF8_LCASE. Without wildcards Spark compares for equality, with only a final `%` it compares a
+  prefix, else it evaluates a case-insensitive regular expression, which matches more: then only the ASCII characters
+  before the first wildcard, up to the first i or s (`ſ` and `ı` match those), must be in the lower-cased value.
 
-Case-sensitive collations without accents (`*_AI`): Spark's comparator does not follow their keys for U+00DF, but both
-refine the order without case, so leaves become `<=` and `>=` in that one.
+Case-sensitive collations that ignore accents (`*_AI`): Spark's comparator does not follow their keys for U+00DF, but
+both refine the case-insensitive order, so leaves become `<=` and `>=` in that order.
 """
 
 from __future__ import annotations
@@ -59,27 +59,27 @@ _BOUNDS: dict[str, tuple[tuple[Side, Op], ...]] = {
 }
 _WITH_TIES: dict[Op, Op] = {"lt": "le", "gt": "ge"}
 _MOST_VALUES = 64
-"""Values of an IN list up to which each is looked for; of more, the least and greatest."""
+"""Maximum number of values of an IN list that are searched one by one; of longer lists, the least and greatest."""
 
 StatFieldOf = Callable[[FieldRef], StatField | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Collations:
-    """What evaluates the collations of one scan: all of one version, that of the engine whose answers count."""
+    """The collations of one scan, all in the version under which the engine compares strings."""
 
     version: str
     _found: dict[str, Collation | None] = field(default_factory=dict, repr=False, compare=False)
 
     def evaluator(self, collation: str) -> Collation | None:
-        """The order under the collation, as a schema or COLLATE names it; None where it cannot be had."""
+        """Return the collation of that name (from a schema or COLLATE); None if it is not available."""
         if collation not in self._found:
             identifier = self.identifier(collation)
             self._found[collation] = None if identifier is None else find(identifier)
         return self._found[collation]
 
     def identifier(self, collation: str) -> CollationId | None:
-        """The collation with the version; None for a name that nobody knows."""
+        """Return the identifier with the version; None for an unknown name."""
         try:
             named = CollationId.named(collation).canonical
         except InvalidCollation:
@@ -87,7 +87,7 @@ class Collations:
         return named.with_version(self.version) if named.version is None else named
 
     def unavailable(self, collation: str) -> str:
-        """Why `evaluator` returns None for the collation."""
+        """Return the reason why `evaluator` returns None for the collation."""
         identifier = self.identifier(collation)
         if identifier is None:
             return f"the collation {collation} is not known"
@@ -100,7 +100,7 @@ class Collations:
         return f"the collation {identifier} cannot be evaluated here"
 
     def order(self, collation: str, left: str, right: str) -> int:
-        """-1, 0 or 1 as Spark compares the two. Raises LookupError where that cannot be told (expr.evaluate.Order)."""
+        """Return -1, 0 or 1 as Spark compares the two strings; raise LookupError if unknown (expr.evaluate.Order)."""
         found = self.evaluator(collation)
         if found is None or not (found.trusts(left) and found.trusts(right)):
             raise LookupError(collation)
@@ -108,7 +108,7 @@ class Collations:
 
 
 def in_binary_order(node: Node) -> Node | None:
-    """A leaf under an explicit UTF8_BINARY without its COLLATE, its column taken as binary; None for other leaves."""
+    """Return a leaf under an explicit COLLATE UTF8_BINARY as a leaf over a binary column; None for other leaves."""
     try:
         match node:
             case Not(child):
@@ -128,7 +128,7 @@ def in_binary_order(node: Node) -> Node | None:
 
 
 def collated_proof(node: Node, field_of: StatFieldOf, collations: Collations) -> Proof | None:
-    """The proof of a leaf that compares a column with literals under a collation; None for every other leaf."""
+    """Return the proof of a leaf that compares a column with literals under a collation; None for other leaves."""
     try:
         return _proof(node, _Reader(field_of, collations))
     except PredicateError:
@@ -141,9 +141,9 @@ class _Reader:
     collations: Collations
 
     def subject(self, column: Node, *others: Node) -> _Subject | Proof | None:
-        """The column of a comparison under a collation.
+        """The column of a comparison under a collation; None for other nodes.
 
-        A proof of nothing where the collation cannot be evaluated, None for other nodes.
+        If the collation is not available, a proof of nothing instead.
         """
         reference = _stripped(column)
         if not isinstance(reference, FieldRef) or not all(isinstance(_stripped(other), Literal) for other in others):
@@ -160,7 +160,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """field under a collation; keys: spellings of its id in statistics; coarser: the order without case, for `*_AI`."""
+    """A column under a collation. keys: spellings of its id in the log; coarser: case-insensitive order for `*_AI`."""
 
     field: StatField
     collation: Collation
@@ -204,14 +204,14 @@ class _Subject:
         return Proof(all_of([ValuesPossible(self.field), prefixed]))
 
     def _bound(self, side: Side, op: Op, value: str) -> CollatedBound:
-        """A bound in an order that Spark follows, that of `coarser` where there is one."""
+        """A bound in an order that Spark follows: that of `coarser`, if there is one."""
         if self.coarser is None:
             return CollatedBound(self.field, side, op, value, self.collation, self.keys)
         return CollatedBound(self.field, side, _WITH_TIES.get(op, op), value, self.coarser, self.keys)
 
 
 def _both(*proofs: Proof) -> Proof:
-    """Proofs that one comparison needs together: each reason limits it."""
+    """The conjunction of proofs that are needed together; each of their reasons limits it."""
     return Proof(all_of([proof.term for proof in proofs]), joined(proof.reason for proof in proofs))
 
 
@@ -266,7 +266,7 @@ def _sure_beginning(text: str) -> str:
 
 
 def spellings(identifier: CollationId, collation: str) -> tuple[str, ...]:
-    """How writers may spell the identifier in statistics: Spark's way, Delta Kernel's upper case, and the schema's."""
+    """Return the spellings of the identifier that writers use in statistics: Spark's, Delta Kernel's, the schema's."""
     canonical = identifier.canonical
     version = canonical.version
     declared = [f"{collation}.{version}"] if "." in collation else []
@@ -275,7 +275,7 @@ def spellings(identifier: CollationId, collation: str) -> tuple[str, ...]:
 
 
 def _coarser(order: Collation) -> Collation | None:
-    """For a case-sensitive order without accents the one without case, of the same library."""
+    """The case-insensitive order of the same library, for a case-sensitive one that ignores accents."""
     if order.exact_keys:
         return None
     name = parse_name(order.id.name)

@@ -1,8 +1,8 @@
-"""CASE and COALESCE in a leaf, unfolded: the leaf is TRUE for a row just where it is TRUE for the branch taken there.
+"""Unfolding of CASE and COALESCE: a leaf is TRUE for a row if and only if it is TRUE for the branch that the row takes.
 
-CASE takes the first branch whose condition is TRUE, and the last one where no condition is: where each is FALSE or
-NULL. COALESCE takes the first operand that is not NULL, else NULL. `untrue(c)` stands for "c is FALSE or NULL" by a
-predicate that holds at least there: NOT c, or some operand that can make c NULL is.
+CASE takes the first branch whose condition is TRUE, and ELSE if every condition is FALSE or NULL. COALESCE takes the
+first operand that is not NULL, else NULL. `untrue(c)` replaces "c is FALSE or NULL" by a predicate that is TRUE at
+least there: NOT c, or an operand that can make c NULL is NULL.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_BRANCHES = 16
 
 
 def unfold(leaf: Node, time_zone: str) -> list[Node] | None:
-    """Predicates of which one is TRUE wherever `leaf` is; None where it has no CASE or COALESCE to unfold."""
+    """Return predicates, one of which is TRUE wherever `leaf` is; None without a CASE or COALESCE to unfold."""
     if not deterministic(leaf):
         return None
     choice = next((part for part in walk(leaf) if _is_choice(part)), None)
@@ -80,7 +80,7 @@ def _untrue(condition: Node) -> Node:
 
 
 def _nullable(node: Node) -> Node:
-    """A predicate that is TRUE wherever `node` is NULL, and maybe elsewhere."""
+    """A predicate that is TRUE wherever `node` is NULL, and possibly elsewhere."""
     match node:
         case Literal(value):
             return TRUE if value is None else FALSE
@@ -106,7 +106,7 @@ def _replaced(node: Node, old: Node, new: Node) -> Node:
 
 
 def _folded(leaf: Node, time_zone: str) -> Node:
-    """A leaf without columns as what it is; TRUE where it cannot be told."""
+    """The value of a leaf without columns, TRUE if it cannot be evaluated; any other leaf itself."""
     if any(isinstance(part, FieldRef) for part in walk(leaf)):
         return leaf
     try:

@@ -1,17 +1,17 @@
-"""What a predicate on a column says of the columns generated from it.
+"""Predicates on generated columns that follow from predicates on their sources.
 
-If a row makes the predicate TRUE, its source value s lies in the set X of values that the predicate admits, and the
-generated column g holds E(s), or NULL where a writer's session gave NULL: "g IS NULL or g in E(X)" is necessary.
+If a row makes the predicate TRUE, its source value s is in the set X of values that the predicate admits, and the
+generated column g contains E(s), or NULL if the writer's session returned NULL: "g IS NULL or g in E(X)" is necessary.
 
-* Points of X: E of each, whatever E is.
-* Spans of X under a monotone E: E(s) lies between E of the ends. E has a value at both ends, so in between nothing
-  overflows (a session without ANSI would wrap around): without it nothing is said.
-* Fields that repeat (month, day, hour): E of every cell that a short span reaches.
-* Year, month, day, hour as several columns: their tuple is monotone.
-* The predicate reads E(s) itself: g stands for it.
+* Points of X: E of each point, for any E.
+* Spans of X under a monotone E: E(s) is between E of the two ends. E must have a value at both ends, so that nothing in
+  between overflows (a session without ANSI mode wraps around); otherwise nothing follows.
+* Fields that repeat (month, day, hour): E of every cell that a short span overlaps.
+* Year, month, day and hour as several columns: their tuple is monotone.
+* A predicate that reads E(s) itself: g replaces it.
 
-Where the writer's session zone has a part, its local time is within a day of UTC's: ends move outwards by a day. For
-dates it has a part only where a zone left out a day, as local midnight of that day is the next one.
+If E depends on the time zone of the writer's session, local time is within a day of UTC: the ends move outwards by a
+day. For dates it matters only where a zone skipped a day, as local midnight of that day is that of the next one.
 Texts of times sort as times do in years 0 to 9999; earlier ones begin with "-", later ones with "+".
 """
 
@@ -59,7 +59,7 @@ _COUNTED = (BYTE, SHORT, INTEGER, LONG, DATE)
 _CYCLIC = frozenset(("hour", "month", "quarter", "dayofmonth", "dayofweek", "weekday", "dayofyear", "weekofyear"))
 _CALENDAR = ("year", "month", "dayofmonth", "hour")
 _FIRST_YEAR, _LAST_YEAR = days_from_civil(0, 1, 1), days_from_civil(10_000, 1, 1) - 1
-# Days that some zone left out when it crossed the date line, and their neighbours.
+# Days that some time zone skipped when it crossed the date line, and their neighbors.
 _LEFT_OUT = frozenset(
     days_from_civil(*day) + n
     for day in ((1844, 12, 31), (1993, 8, 21), (1994, 12, 31), (1995, 1, 1), (2011, 12, 30))
@@ -68,9 +68,12 @@ _LEFT_OUT = frozenset(
 
 
 def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[FieldRef, Values] | None) -> Iterator[Node]:
-    """Predicates on generated columns that hold for each row which makes all of `leaves` TRUE.
+    """Yield predicates on generated columns that are TRUE for each row that makes all of `leaves` TRUE.
 
-    found: the column of which the leaves speak, and the values that they admit, where that is known.
+    Args:
+        derived: The generated columns.
+        leaves: Leaves of one AND.
+        found: The column that the leaves read, and the values that they admit, if known.
     """
     for one in derived:
         expression = expression_of(one)
@@ -98,7 +101,7 @@ def _replaced(node: Node, old: Node, new: Node) -> Node:
 
 
 def _image(one: Derived, values: Values) -> Node | None:
-    """A predicate that the generated column fulfils for every source value in the set; None where it says nothing."""
+    """A predicate that the generated column satisfies for every source value in the set; None without one."""
     domain = domain_of(one.source.type)
     if domain is None or values.spans == domain.all:
         return None
@@ -121,13 +124,13 @@ def _image(one: Derived, values: Values) -> Node | None:
 
 
 def _equal(one: Derived, results: Sequence[Any]) -> Node:
-    """NULL among the results needs no place here: a generated NULL keeps."""
+    """NULL among the results is left out: a generated NULL always matches."""
     distinct = list(dict.fromkeys(result for result in results if result is not None))
     return In(one.column, tuple(Literal(result, one.column.type) for result in distinct or [None]))
 
 
 def _points(one: Derived, spans: Spans) -> list[Any] | None:
-    """Every value of the spans, if they are few."""
+    """Every value in the spans; None if there are too many."""
     type_ = one.source.type
     found: list[Any] = []
     for low, stop in spans:
@@ -172,7 +175,7 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
 
 
 def _ends(one: Derived, low: Any, stop: Any, domain: Domain) -> tuple[Any, Any]:
-    """The first and last ordinal of a span, moved outwards by what a writer's zone may do."""
+    """The first and last ordinal of a span, moved outwards as far as a writer's time zone may require."""
     first, last = low, stop - 1
     if reads_zone(one):
         if one.source.type == DATE:
@@ -207,7 +210,7 @@ def _texts_of_times(one: Derived, first: int, last: int) -> Node | None:
 
 
 def _of_texts(one: Derived, low: bytes, stop: bytes, domain: Domain) -> Node | None:
-    """Ends that are no UTF-8 were made by adding one to the last byte of a prefix: strings with it stay below."""
+    """Ends that are not UTF-8 are a prefix with its last byte incremented: strings with the prefix are below."""
     if direction(one) is not True or one.column.type != STRING:
         return None
     least = value_of(one, low.decode()) if _is_text(low) else None
@@ -216,7 +219,7 @@ def _of_texts(one: Derived, low: bytes, stop: bytes, domain: Domain) -> Node | N
     if stop.endswith(b"\0"):
         return _between(one, least, value_of(one, stop[:-1].decode()))
     if low and stop == low[:-1] + bytes([low[-1] + 1]):
-        # All and only the strings with this prefix: E of one begins with E of the prefix, if E only cuts and prepends.
+        # Exactly the strings with this prefix: E of each starts with E of the prefix, as E only truncates and prepends.
         return StartsWith(one.column, Literal(least, STRING)) if least is not None else None
     return _between(one, least, value_of(one, stop.decode()) if _is_text(stop) else None)
 
@@ -230,7 +233,7 @@ def _is_text(text: bytes) -> bool:
 
 
 def _cells(one: Derived, low: int, stop: int) -> Node | None:
-    """A field of times that repeats: its value in every hour of a short span."""
+    """A field of times that repeats: its values in every hour of a short span."""
     if _field_name(one.rule) not in _CYCLIC or one.source.type not in (TIMESTAMP, TIMESTAMP_NTZ):
         return None
     around = MICROS_PER_DAY if reads_zone(one) else 0
@@ -242,7 +245,7 @@ def _cells(one: Derived, low: int, stop: int) -> Node | None:
 
 
 def _field_name(rule: object) -> str | None:
-    """The name of a field of a time or date that is the source, cast or not."""
+    """The name of a date or time field that is read from the source, cast or not."""
     if not isinstance(rule, Call) or len(rule.args) != 1:
         return None
     arg = rule.args[0]
@@ -256,7 +259,7 @@ def _rule_node(one: Derived) -> Node:
 
 
 def _calendar(derived: Sequence[Derived]) -> list[Derived]:
-    """The columns that hold year, month, day and hour, from the year on without a gap."""
+    """The columns that contain year, month, day and hour, starting with the year and without a gap."""
     found: list[Derived] = []
     for name in _CALENDAR:
         one = next((d for d in derived if _field_name(d.rule) == name and d.source.type in _TIMES), None)

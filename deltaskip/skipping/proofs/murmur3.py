@@ -1,7 +1,7 @@
 """Bucket numbers: Spark's hash function and Iceberg's, both Murmur3 for x86 with 32 bits.
 
-Spark seeds with 42, hashes integers up to 32 bits as four bytes, and each byte left over after groups of four as an
-integer of its own. Iceberg seeds with 0 and hashes every integer as eight bytes, and bytes as the algorithm says.
+Spark seeds with 42, hashes integers of up to 32 bits as four bytes, and each byte that remains after groups of four as
+an integer of its own. Iceberg seeds with 0, hashes every integer as eight bytes, and follows the algorithm for bytes.
 
 # Spark 4.1, Murmur3_x86_32.java, HashExpression; Iceberg specification, Appendix B
 """
@@ -44,7 +44,7 @@ ICEBERG_TYPES = (BYTE, SHORT, INTEGER, DATE, *_LONGS, STRING, BINARY)
 
 
 def spark_hash(value: Any, type_: DataType) -> int | None:
-    """`hash(value)` as a signed 32-bit integer; None for types without a rule here. NULL hashes to the seed."""
+    """Return Spark's `hash(value)` as a signed 32-bit integer; None for unsupported types. NULL hashes to the seed."""
     if value is None:
         return SPARK_SEED
     if type_ in _INTS:
@@ -64,7 +64,7 @@ def spark_hash(value: Any, type_: DataType) -> int | None:
 
 
 def iceberg_bucket(value: Any, type_: DataType, count: int) -> int | None:
-    """Iceberg's `bucket[count]` of a value that is not NULL; None for types without a rule."""
+    """Return Iceberg's `bucket[count]` of a value that is not NULL; None for unsupported types."""
     if isinstance(type_, DecimalType):
         data = _big_endian(int(Decimal(value).scaleb(type_.scale, _EXACT)))
     elif type_ in (STRING, BINARY):
@@ -137,7 +137,7 @@ def _rotated(word: int, by: int) -> int:
 
 
 def _big_endian(value: int) -> bytes:
-    """Two's complement in as few bytes as Java's BigInteger.toByteArray takes."""
+    """Two's complement in the fewest bytes, as Java's BigInteger.toByteArray returns it."""
     magnitude = value if value >= 0 else ~value
     return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
 

@@ -1,7 +1,7 @@
-"""The dual of `may`: files in which every row matches.
+"""The dual of `may`: a proof that every row of a file matches.
 
 `must(p)` = every row of the file makes p TRUE = no row makes p FALSE or NULL = not may(p is not TRUE). `not_true`
-pushes "is not TRUE" down to the leaves, so that the same rewrite, with the same proofs, decides it.
+pushes "is not TRUE" down to the leaves, so that the same rewrite decides it with the same proofs.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["not_true"]
 
 
 def not_true(node: Node) -> Node:
-    """A normalised predicate that is TRUE wherever `node`, bound and normalised, is FALSE or NULL.
+    """Return a normalized predicate that is TRUE wherever `node`, bound and normalized, is FALSE or NULL.
 
-    It may be TRUE for more rows (it is TRUE outright for leaves without a rule), which only makes `must` weaker.
+    It may be TRUE for more rows (it is the literal TRUE for leaves without a rule), which only makes `must` weaker.
 
-    * AND is not TRUE where some child is not, OR where no child is.
-    * a comparison is not TRUE where its negation is TRUE, or where one of its operands is NULL.
-    * an expression over partition columns alone is a constant of the file and is asked for outright.
+    * AND is not TRUE if some child is not, OR if no child is.
+    * A comparison is not TRUE if its negation is TRUE, or one of its operands is NULL.
+    * An expression over partition columns only is constant in a file, so it is negated as a whole.
     """
     return normalize(_not_true(node))
 

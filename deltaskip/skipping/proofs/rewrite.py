@@ -1,18 +1,17 @@
-"""The proofs: from a bound, normalised predicate to the Program that no file with a matching row fails.
+"""The rewrite of a bound, normalized predicate to a Program that is TRUE for every file with a matching row.
 
 `may(p)` is a condition on one file's statistics that holds whenever some row of the file makes `p` TRUE. Soundness, by
 induction over a predicate without NOT above AND/OR (expr.normalize):
 
-* AND: a row that makes all children TRUE makes each TRUE, so every may(child) holds. The values of one column that the
-  children admit are admitted by all of them, so their intersection is a condition too.
-* OR: it makes some child TRUE, so some may(child) holds.
-* a leaf over one column: the values of the column for which it may be TRUE (proofs.preimage), as a condition on
-  bounds and null counts (proofs.terms).
-* a leaf that a NULL in some column makes NULL: that column has some value.
-* a leaf with CASE or COALESCE: an OR over the branches (proofs.conditional).
-* a leaf whose statistics tell its columns' only values: evaluated (skipping.constants).
-* a leaf on the source of a generated column: what it says of that column (proofs.generated).
-* everything else: the null counts of its columns, or Keep (proofs.unproved).
+* AND: a row that makes the AND TRUE makes each child TRUE, so every may(child) holds. Its value of a column is admitted
+  by all children, so the intersection of the sets that they admit is a condition, too.
+* OR: a row makes some child TRUE, so some may(child) holds.
+* A leaf over one column: the set of values for which it may be TRUE (proofs.preimage), as a condition on bounds and
+  null counts (proofs.terms).
+* A leaf with CASE or COALESCE: an OR over the branches (proofs.conditional).
+* A leaf whose columns each have a single value in a file: evaluation (skipping.constants).
+* A leaf over the source of a generated column: a condition on that column (proofs.generated).
+* Any other leaf: the null counts of columns whose NULL makes it NULL, or Keep (proofs.unproved).
 
 A term is TRUE where its statistic is missing, so no rule has to check that statistics are present. A rule that gives up
 sets the leaf's reason (proofs.proof).
@@ -92,7 +91,7 @@ class _Rewriter:
     budget: _Budget = field(default_factory=_Budget)
 
     def may(self, node: Node) -> Term:
-        """The condition of a part of the user's predicate, with a Leaf around that of each leaf."""
+        """The condition of a part of the user's predicate, with a Leaf for each of its leaves."""
         return self._labelled(node)[0]
 
     def _labelled(self, node: Node) -> tuple[Term, Found | None]:
@@ -135,7 +134,7 @@ class _Rewriter:
                 return self._leaf(node)
 
     def _leaf(self, node: Node) -> tuple[Proof, Found | None]:
-        """The proof of a leaf, and the values of its column that it admits, where they decide."""
+        """The proof of a leaf, and the set of values that it admits, if statistics can decide about it."""
         found = self._usable(leaf_values(node, self.time_zone))
         proof, exact = self._decided(node, found)
         derived = self._derivations([node], found)
@@ -146,7 +145,7 @@ class _Rewriter:
         return Proof(term, "" if derived else proof.reason), found
 
     def _decided(self, node: Node, found: Found | None) -> tuple[Proof, bool]:
-        """The proof of a leaf by its own columns, and whether evaluation of constants could prove no more."""
+        """The proof of a leaf by statistics of its columns, and whether it is exact (evaluation proves no more)."""
         match node:
             case IsNull(child) if column := null_only_with(child):
                 return self.columns.is_null(column), True
@@ -174,7 +173,7 @@ class _Rewriter:
         return unproved(node, self.columns, given_up.reason)
 
     def _bounded(self, node: Node, column: FieldRef, values: Values) -> Proof:
-        """The values of one column as a condition on its statistics."""
+        """The set of values of one column as a condition on its statistics."""
         statistics = self.columns.stat_field(column)
         assert statistics is not None
         term, domain = within(statistics, values), domain_of(column.type)
@@ -190,7 +189,7 @@ class _Rewriter:
         return Proof(term, f"no rule bounds {name} by this expression")
 
     def _usable(self, found: Found | None) -> Found | None:
-        """`found` if statistics of the column decide about its values: bounds do not of a collated or char(n) one."""
+        """`found` if statistics of the column can decide it; the bounds of a collated or char(n) column cannot."""
         statistics = None if found is None else self.columns.stat_field(found[0])
         if found is None or statistics is None:
             return None
@@ -200,7 +199,7 @@ class _Rewriter:
         return None if self.columns.unusable_bounds(column) else found
 
     def _together(self, children: Sequence[Node], values: Sequence[Found | None]) -> list[Term]:
-        """What the leaves of an AND over one column prove together beyond what each proves alone."""
+        """Conditions that follow from several leaves of an AND over one column, but not from one of them."""
         groups: dict[FieldRef, list[tuple[Node, Values]]] = {}
         for child, found in zip(children, values, strict=True):
             if found is not None:
@@ -222,7 +221,7 @@ class _Rewriter:
         return terms
 
     def _derivations(self, nodes: Sequence[Node], found: Found | None) -> list[Term]:
-        """Conditions on the columns generated from the one that the leaves read."""
+        """Conditions on the columns that are generated from the one that the leaves read."""
         if not self.derived:
             return []
         plain = replace(self, derived=())
@@ -259,15 +258,15 @@ class _Rewriter:
         return ConstantTerm(node, tuple(found), self.time_zone) if found else None
 
     def _partition(self, node: Node) -> Term | None:
-        """Every row of a file has the file's partition values, so any expression over them has one value a file."""
+        """All rows of a file have its partition values, so any expression over them has one value per file."""
         if not self._reads_partitions_only(node):
             return None
         return PartitionTerm(node, tuple(columns_read(node)), self._partition_bounds(node))
 
     def _partition_bounds(self, node: Node) -> Term:
-        """The condition on a range of values of the partition columns: that of data columns with such bounds.
+        """The condition on ranges of the partition columns' values, as for data columns with such bounds.
 
-        Text is left out, as the empty string of the log is NULL; so are timestamps, whose zone the log may not name.
+        Strings are left out, as the empty string in the log is NULL; so are timestamps, whose zone may be unknown.
         """
         match node:
             case And(children):
@@ -292,7 +291,7 @@ class _Rewriter:
 def _gather(
     children: Sequence[Node], combine: Callable[[tuple[Node, ...]], Node], belongs: Callable[[Node], bool]
 ) -> list[Node]:
-    """Put the children that read partition columns only into one node, so that they are evaluated together."""
+    """Combine the children that read only partition columns into one node, so that they are evaluated together."""
     together = [child for child in children if belongs(child)]
     if len(together) < 2:
         return list(children)

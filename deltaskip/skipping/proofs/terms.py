@@ -1,8 +1,8 @@
-"""Sets of a column's values as conditions on its statistics.
+"""Translation of sets of a column's values to conditions on its statistics.
 
-`min` and `max` bound every value of the column that is neither NULL nor NaN from outside (they may be wide), so a row
-with value x in a span [a, b] gives min <= x <= b and max >= x >= a. A row with some value at all gives a nullCount
-other than numRecords, one with NULL a nullCount other than 0.
+`min` and `max` enclose every value of the column that is neither NULL nor NaN (they may be wide), so a row with a value
+x in a span [a, b] implies min <= x <= b and max >= x >= a. A row with any value implies nullCount != numRecords, a row
+with NULL implies nullCount != 0.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from deltaskip.stats.layout import BoundKind, StatField
 __all__ = ["all_of", "any_of", "within"]
 
 _FEW = 8
-"""Spans up to which each gets terms of its own; more are probed by bisection."""
+"""Maximum number of spans with terms of their own; more spans are searched by bisection."""
 
 _MOST = 64
-"""Spans of a kind that no kernel probes, up to which each gets terms of its own; more become the hull."""
+"""The same for kinds of columns that no kernel searches; more spans are replaced by their hull."""
 
 
 def within(field: StatField, values: Values) -> Term:
-    """The condition that holds for every file with a row whose value of `field` is in the set."""
+    """Return a condition that holds for every file with a row whose value of `field` is in the set."""
     present = _present(field, values)
     return any_of([NullsPossible(field), present]) if values.null else present
 
 
 def all_of(terms: Sequence[Term]) -> Term:
-    """Every one of `terms`; a Drop decides, a Keep says nothing beside others."""
+    """Return the conjunction of `terms`: a Drop decides it, a Keep is left out."""
     if any(isinstance(term, Drop) for term in terms):
         return Drop()
     rest = [term for term in terms if not isinstance(term, Keep)]
@@ -66,7 +66,7 @@ def all_of(terms: Sequence[Term]) -> Term:
 
 
 def any_of(terms: Sequence[Term]) -> Term:
-    """Some one of `terms`; a Keep decides, a Drop says nothing beside others."""
+    """Return the disjunction of `terms`: a Keep decides it, a Drop is left out."""
     if any(isinstance(term, Keep) for term in terms):
         return Keep()
     rest = [term for term in terms if not isinstance(term, Drop)]
@@ -128,7 +128,7 @@ def _points_only(spans: Spans) -> bool:
 
 
 def _points(field: StatField, spans: Spans) -> pa.Array:
-    """The points in the layout that the kernels search, ascending; NaN last."""
+    """The points in the layout of the kernels, ascending; NaN last."""
     types = {BoundKind.DOUBLE: pa.float64(), BoundKind.TEXT: pa.binary()}
     found = [low for low, _ in spans]
     if field.kind is BoundKind.DOUBLE:

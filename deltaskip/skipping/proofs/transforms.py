@@ -1,8 +1,8 @@
-"""How a generated column follows from its source: a generation expression, or a transform of hidden partitioning.
+"""How a generated column is computed from its source: a generation expression or a transform of hidden partitioning.
 
 `delta.generationExpression` of a field binds every writer (PROTOCOL, Generated Columns). The table property
-`deltaskip.partitioning`, a JSON list of {"transform", "source", "field"}, names transforms with Iceberg's meaning (UTC,
-counted from 1970) for fields without an expression; beside one, the expression holds and the property is not read.
+`deltaskip.partitioning`, a JSON list of {"transform", "source", "field"}, declares transforms with Iceberg's meaning
+(UTC, counted from 1970) for fields without an expression; for a field with one, the property is ignored.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """`column` holds `rule` of `source` in every row, or NULL."""
+    """In every row, `column` contains `rule` applied to `source`, or NULL."""
 
     column: FieldRef
     source: FieldRef
@@ -71,7 +71,7 @@ class Derived:
 def derived_columns(
     schema: StructType, mode: MappingMode, partition_columns: Sequence[str], properties: Mapping[str, str]
 ) -> tuple[Derived, ...]:
-    """Generated columns with one source each; those that cannot be understood are left out."""
+    """Return the generated columns that have a single source; those with unsupported rules are left out."""
     generated = {f.name: f.metadata[EXPRESSION_KEY] for f in schema.fields if EXPRESSION_KEY in (f.metadata or {})}
     declared = _declared(properties.get(PARTITIONING_KEY))
     if not generated and not declared:
@@ -84,7 +84,7 @@ def derived_columns(
             return None
 
     def nested(source: tuple[str, ...]) -> Node | None:
-        """A source written with dots and backticks, as in SQL."""
+        """A source that is written with dots and backticks, as in SQL."""
         try:
             return bound(parse_sql(source[0])) if len(source) == 1 else None
         except PredicateError:
@@ -103,9 +103,10 @@ def derived_columns(
 
 
 def value_of(derived: Derived, value: Any) -> Any:
-    """The generated column's value for a source value, as a writer in UTC computes it.
+    """Return the generated column's value for a source value, as a writer in UTC computes it.
 
-    Raises EvaluationError where a writer may fail, wrap around or give NULL.
+    Raises:
+        EvaluationError: A writer may fail, wrap around or return NULL.
     """
     rule, source = derived.rule, derived.source
     if isinstance(rule, Transform):
@@ -114,7 +115,7 @@ def value_of(derived: Derived, value: Any) -> Any:
 
 
 def direction(derived: Derived) -> bool | None:
-    """True where greater source values never give smaller ones, False where never greater ones, None where neither."""
+    """Return True if the rule is non-decreasing in the source, False if non-increasing, None if neither."""
     if isinstance(derived.rule, Transform):
         return None if derived.rule.name in ("bucket", "hash_bucket") else True
     rises = True
@@ -133,7 +134,7 @@ def direction(derived: Derived) -> bool | None:
 
 
 def reads_zone(derived: Derived) -> bool:
-    """Whether the writer's session zone has a part in the value."""
+    """Return whether the value depends on the time zone of the writer's session."""
     rule = derived.rule
     if isinstance(rule, Transform | FieldRef):
         return False
@@ -141,7 +142,7 @@ def reads_zone(derived: Derived) -> bool:
 
 
 def expression_of(derived: Derived) -> Node | None:
-    """The generation expression, if its value depends on nothing but the source."""
+    """Return the generation expression if its value depends only on the source, else None."""
     rule = derived.rule
     if isinstance(rule, Transform) or reads_zone(derived) or not deterministic(rule):
         return None
@@ -195,7 +196,7 @@ def _transformed(column: Node | None, source: Node | None, transform: Transform)
 
 
 def _declared(text: str | None) -> list[tuple[tuple[str, ...], str, Transform]]:
-    """(source, field, transform) of the property; entries that are not understood are left out."""
+    """(source, field, transform) of each entry of the property; unsupported entries are left out."""
     try:
         entries = json.loads(text) if text else []
     except ValueError:

@@ -1,4 +1,4 @@
-"""The rule of last resort: a leaf that no other rule covers needs a value in each column whose NULL makes it NULL."""
+"""The rule for all other leaves: a row matches only with a value in each column whose NULL makes the leaf NULL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ UNSUPPORTED = "the expression is not supported, so any row could match"
 
 
 def unproved(node: Node, columns: TableColumns, reason: str = "") -> Proof:
-    """The null counts of the leaf's strict columns; `reason` as another rule gave it, else what the leaf shows."""
+    """Return a condition on the null counts of columns whose NULL makes the leaf NULL.
+
+    Args:
+        node: The leaf.
+        columns: The table's columns.
+        reason: Why another rule gave up; by default, the reason is derived from the leaf.
+    """
     inner = node.child if isinstance(node, Not) and isinstance(node.child, IsNull) else node
     strict = strict_columns(inner.child if isinstance(inner, IsNull) and inner is not node else inner)
     terms = [columns.is_not_null(column).term for column in strict]
@@ -25,12 +31,12 @@ def unproved(node: Node, columns: TableColumns, reason: str = "") -> Proof:
 
 
 def still_skipped(term: Term) -> str:
-    """Which files a leaf skips that has null counts and constant columns only; "" for any other term."""
+    """Return which files a term of null counts and constant columns can skip, as a reason; "" for other terms."""
     terms = list(terms_of(term))
     if not all(isinstance(each, AllOf | Leaf | Keep | ValuesPossible | ConstantTerm) for each in terms):
         return ""
     nulls = list(dict.fromkeys(each.field.label for each in terms if isinstance(each, ValuesPossible)))
-    # Without bounds of each column nothing but NULL is a known single value.
+    # Without bounds of every column, the only known single value is NULL.
     evaluated = [each.columns for each in terms if isinstance(each, ConstantTerm)]
     bounded = [columns for columns in evaluated if all(field.kind is not None for _, field in columns)]
     constant = list(dict.fromkeys(label(column) for columns in bounded for column, _ in columns))
@@ -41,7 +47,7 @@ def still_skipped(term: Term) -> str:
 
 
 def columns_read(node: Node) -> list[FieldRef]:
-    """The columns that a node reads, each once. Literals, of which a list may have very many, are passed over."""
+    """Return the distinct columns that a node reads. Literals, of which a list may have very many, are not visited."""
     found: dict[FieldRef, None] = {}
     pending = [node]
     while pending:

@@ -1,1 +1,1 @@
-"""Preimages: the values of a column for which an expression over it gives a wanted result."""
+"""Preimages: the values of a column for which an expression over it returns a wanted result."""

@@ -1,13 +1,13 @@
 """Steps of dates and timestamps: casts, fields, truncation, arithmetic of days and months, texts (see functions).
 
-A zone's local time is the instant plus an offset. In a fixed zone the offset is one number. In others it lies between
-the least and the greatest that the zone ever had; these are found by looking every few days, and widened by an hour for
-other editions of the time zone database. Around a change of clocks Spark's optimizer may answer a cast as if it were
-its own inverse (UnwrapCastInBinaryComparison): both readings use an offset between the two, so both are covered.
+Local time is the instant plus an offset. In a fixed zone the offset is one number. In other zones it is between the
+least and the greatest offset in the zone's history; these are found by sampling every few days, and widened by an hour
+for other editions of the time zone database. Around a clock change Spark's optimizer may evaluate a cast through its
+inverse (UnwrapCastInBinaryComparison): both ways use an offset between the two, so both are covered.
 
-* Day, year, truncation to a unit, and text from years 0 to 9999 on are non-decreasing in local time.
+* Day, year, truncation to a unit, and text of years 0 to 9999 are non-decreasing in local time.
 * Month, quarter, day, week and weekday repeat with the calendar after 400 years (146,097 days, a whole number of
-  weeks), hour, minute and second after a day, an hour, a minute: Periodic.
+  weeks); hour, minute and second after a day, an hour and a minute: Periodic.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _INSTANTS = domain_of(TIMESTAMP) or LOCAL
 
 
 def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step, ...] | None:
-    """CAST between date, timestamp and timestamp_ntz, and from them to text, outermost step first."""
+    """Return the steps of a CAST between date, timestamp and timestamp_ntz, or from them to text, outermost first."""
     least, most = offsets(time_zone)
     to_local, to_instant = Clock(_INSTANTS, least, most), Clock(LOCAL, -most, -least)
     match source, target:
@@ -90,7 +90,7 @@ def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step,
 
 
 def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
-    """The operand and the steps, outermost first, of a call on dates or timestamps with constants beside."""
+    """Return the operand and the steps, outermost first, of a call on a date or timestamp and constants."""
     match call:
         case Call("year", (operand,)):
             return operand, (rising(_DATES, lambda x: dates.date_field("year", x)),)
@@ -127,7 +127,7 @@ def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | Non
 
 @cache
 def offsets(time_zone: str) -> tuple[int, int]:
-    """Microseconds that local time in the zone is ahead of UTC, at least and at most."""
+    """Return the least and the greatest offset of the zone from UTC, in microseconds."""
     zone = zone_of(time_zone)
     if zone.rules is None or time_zone.startswith("Etc/"):
         fixed = local_of(0, zone)
@@ -164,7 +164,7 @@ def _add_months(days: int, months: int) -> int:
 
 
 def _descends(pattern: str) -> bool:
-    """Whether the texts of a pattern sort as times do: year first, then each smaller unit once, none left out."""
+    """Whether the texts of a pattern sort as times do: year first, then each smaller unit once, without a gap."""
     try:
         sample = dates.formatted(0, pattern)
     except EvaluationError:
@@ -176,19 +176,19 @@ def _descends(pattern: str) -> bool:
 
 
 def _text_of_local(source: Domain) -> Step:
-    """A fraction without its trailing zeros sorts as the number does."""
+    """A fraction without trailing zeros sorts as the number does."""
     return _within_years(source, MICROS_PER_DAY, lambda x: format_timestamp(x).encode())
 
 
 def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> Step:
-    """Texts sort as times do while years have four digits; of other times nothing is said."""
+    """Texts sort as times do while years have four digits; nothing is known about other times."""
     first, stop = _FIRST_YEAR * per_day, _LAST_YEAR * per_day
     return Monotone(source, f, (Piece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
 
 
 @cache
 def _fields(name: str) -> np.ndarray:
-    """A field of each day of a cycle of 400 years from 1970-01-01 on."""
+    """The values of a field for each day of the 400 years from 1970-01-01."""
     days = np.arange(_CYCLE_DAYS, dtype=np.int64)
     months: np.ndarray = days.astype("M8[D]").astype("M8[M]").astype(np.int64) % 12 + 1
     thursday = days - (days + 3) % 7 + 3

@@ -1,11 +1,11 @@
-"""Steps: functions of one argument that carry a set of results back to the arguments that give them.
+"""Steps: functions of one argument that map a set of results back to the arguments that produce them.
 
-A step stands for a function f of ordinals (preimage.value_sets). `pull_back` answers with a set that holds every x for
-which f(x) lies in the set of results: x outside make the predicate FALSE, NULL or raise, so no row of theirs matches.
+A step represents a function f of ordinals (preimage.value_sets). `pull_back` returns a set that contains every x for
+which f(x) is in the set of results: for any other x the predicate is FALSE, NULL or raises, so no such row matches.
 
-f may be an extension of Spark's function to arguments on which Spark raises (ANSI overflow): results of the extension
-there must lie outside the domain of the result's type. Sets of results never reach beyond that domain, so those
-arguments are in no preimage, and nothing has to be known about where the function raises.
+f may extend Spark's function to arguments on which Spark raises (ANSI overflow): there, the extension's results must be
+outside the domain of the result's type. Sets of results never exceed that domain, so these arguments are in no
+preimage, and no rule has to know where the function raises.
 
 Where f is non-decreasing, {x : f(x) < v} = {x : x < t(v)} with the threshold t(v) = the least x with f(x) >= v, so
 the preimage of [a, b) is [t(a), t(b)): closed forms below, bisection with f itself elsewhere. Where f is
@@ -76,7 +76,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """f(x) = x + o, where all that is known of o is low <= o <= high: a zone's clocks, or back from them.
+    """f(x) = x + o with an unknown o, low <= o <= high: conversion to a zone's local time, or back.
 
     f(x) in [a, b) implies x in [a - high, b - low).
     """
@@ -88,7 +88,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part [low, stop) of a domain on which a function has one direction."""
+    """A part [low, stop) of a domain on which a function is monotone."""
 
     low: Any
     stop: Any
@@ -97,9 +97,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Monotone:
-    """A function that is monotone on each of `pieces`; where no piece is, it raises.
+    """A function that is monotone on each of `pieces`; outside of them it raises.
 
-    nulls: arguments whose result is NULL. unsure: arguments of which nothing is known, in every preimage.
+    nulls: Arguments whose result is NULL. unsure: Arguments with unknown results; they are in every preimage.
     """
 
     source: Domain
@@ -111,7 +111,7 @@ class Monotone:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Periodic:
-    """f(x) is the result in cell x // grain % len(results), or the one in the same cell of `others`; both int64."""
+    """f(x) is the result at x // grain % len(results), or the one at the same place in `others`; both int64."""
 
     source: Domain
     grain: int
@@ -121,7 +121,7 @@ class Periodic:
 
 @dataclass(frozen=True, slots=True)
 class Invertible:
-    """An injective function without order: `inverse` gives the argument of a result, None where there is none."""
+    """An injective function that is not monotone: `inverse` returns the argument of a result, None if it has none."""
 
     source: Domain
     target: Domain
@@ -132,9 +132,9 @@ class Invertible:
 class Prefix:
     """The first `length` code points of a string, length > 0.
 
-    t(v) = v where v has no more code points than that: f(v) = v, and f(x) <= x < v below. A longer v = w…, w the first
-    `length` of them: a result that is at least v has no more code points than w, so it does not begin with w, and lies
-    above all strings that do: t(v) = the successor of w.
+    If v has no more code points than that, t(v) = v: f(v) = v, and f(x) <= x < v for x < v. For a longer v, let w be
+    its first `length` code points: a result that is at least v has no more code points than w, so it does not start
+    with w, and is above all strings that do: t(v) = the successor of w.
     """
 
     source: Domain
@@ -143,7 +143,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Prepend:
-    """f(x) = text followed by x, in UTF-8. t(text + y) = y; for other v all x, or none, are above: text decides."""
+    """f(x) = text followed by x, in UTF-8. t(text + y) = y; any other v is below or above every result."""
 
     source: Domain
     text: bytes
@@ -158,12 +158,12 @@ def identity(source: Domain) -> Shift:
 
 
 def rising(source: Domain, f: Callable[[Any], Any], falling: bool = False) -> Monotone:
-    """A function that is monotone on its whole domain."""
+    """Return the step of a function that is non-decreasing, or non-increasing if `falling`, on its whole domain."""
     return Monotone(source, f, (Piece(source.low, source.stop, not falling),))
 
 
 def pull_back(step: Step, results: Values) -> Values | None:
-    """Arguments of the step that give a result in `results`, and maybe more; None where nothing can be said."""
+    """Return a set that contains every argument with a result in `results`; None if no such set is known."""
     match step:
         case Periodic():
             return _periodic(step, results)
@@ -180,7 +180,7 @@ def pull_back(step: Step, results: Values) -> Values | None:
 
 
 def single_direction(step: Step) -> bool | None:
-    """True for a non-decreasing function that raises nowhere, False for a non-increasing one, None for any other."""
+    """Return True for a non-decreasing function that never raises, False for a non-increasing one, else None."""
     match step:
         case Shift() | Floor() | Times() | Prefix() | Prepend():
             return True
@@ -207,7 +207,7 @@ def _span_before(step: Step, low: Any, stop: Any) -> tuple[Any, Any]:
 
 
 def _cycle_before(step: Step, cycle: Cycle) -> Cycle | None:
-    """The cycle in terms of the step's argument; None where it has none."""
+    """The cycle in terms of the step's argument, if it is one, else None."""
     match step:
         case Shift(_, by):
             return replace(cycle, low=cycle.low + by, high=cycle.high + by)
@@ -233,7 +233,7 @@ def _monotone(step: Monotone, results: Values) -> Values:
 
 
 def _threshold(f: Callable[[Any], Any], piece: Piece, result: Any) -> Any:
-    """The least x of the piece with f(x) >= result, or < result where f falls; the piece's end if there is none."""
+    """The least x of the piece with f(x) >= result, or < result if f is falling; the end of the piece without one."""
     low, stop = piece.low, piece.stop
     while low < stop:
         middle = (low + stop) // 2
@@ -265,7 +265,7 @@ def _within(numbers: np.ndarray, spans: Spans) -> np.ndarray:
 
 
 def _inverted(step: Invertible, results: Values) -> Values | None:
-    """Single results go back one by one; all but some single results go back to all but their arguments."""
+    """Map single results to their arguments, and all but some single results to all but their arguments."""
     outside = complement(results.spans, step.target)
     if _single(results.spans):
         return replace(results, spans=_arguments(step, results.spans))
@@ -284,7 +284,7 @@ def _arguments(step: Invertible, spans: Spans) -> Spans:
 
 
 def _least_with_prefix(text: bytes, length: int) -> bytes:
-    """See Prefix. In bounds made by adding one to a byte, some begin no UTF-8 character; they count as ones that do."""
+    """See Prefix. A byte that was incremented may not start a UTF-8 character; it counts as if it did."""
     starts = [i for i, byte in enumerate(text) if byte & 0xC0 != 0x80]
     if len(starts) <= length:
         return text

@@ -1,4 +1,4 @@
-"""LIKE patterns as sets of strings: what is told by the text before the first wildcard.
+"""LIKE patterns as sets of strings, by the text before the first wildcard.
 
 In UTF-8 order the strings that start with p are those in [p, successor of p).
 """
@@ -13,13 +13,13 @@ __all__ = ["matching", "not_matching", "prefix_of", "starting_with"]
 
 
 def starting_with(prefix: str) -> Values:
-    """Strings that start with `prefix`."""
+    """Return the strings that start with `prefix`."""
     low = prefix.encode()
     return Values(((low, low[:-1] + bytes([low[-1] + 1]) if low else b"\xff"),))
 
 
 def matching(node: Like) -> Values | None:
-    """A set that holds every string which the pattern matches; None where the pattern tells nothing."""
+    """Return a set that contains every string that the pattern matches; None if the pattern is not constant."""
     prefix, rest = prefix_of(node)
     if prefix is None:
         return None
@@ -30,7 +30,7 @@ def matching(node: Like) -> Values | None:
 
 
 def not_matching(node: Like) -> Values | None:
-    """The strings that the pattern does not match; None where that is more than a prefix can tell."""
+    """Return the strings that the pattern does not match; None if its prefix does not determine them."""
     prefix, rest = prefix_of(node)
     if prefix is None or set(rest) - {"%"}:
         return None
@@ -40,7 +40,7 @@ def not_matching(node: Like) -> Values | None:
 
 
 def prefix_of(node: Like) -> tuple[str | None, str]:
-    """(text before the first wildcard, the pattern from there on), or (None, "") where the pattern is no constant."""
+    """Return (text before the first wildcard, rest of the pattern), or (None, "") if the pattern is not constant."""
     if node.case_insensitive or not isinstance(node.pattern, Literal) or not isinstance(node.pattern.value, str):
         return None, ""
     pattern, escape = node.pattern.value, node.escape

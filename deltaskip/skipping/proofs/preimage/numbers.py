@@ -1,15 +1,16 @@
 """Steps of numbers: casts among them and to text, arithmetic with a constant, rounding (see functions).
 
-* Integers, narrowing or not: f(x) = x; Spark raises where x does not fit, and no result lies there.
-* An integer or decimal as decimal: times a power of ten, or divided by one and rounded half up: both non-decreasing.
+* Integers, narrowing or not: f(x) = x; Spark raises if x does not fit, and no result is there.
+* An integer or decimal to decimal: multiplied by a power of ten, or divided by one and rounded half up: both are
+  non-decreasing.
 * To double or float: the nearest one, non-decreasing. Double to integer: towards zero; NaN and what does not fit raise.
   Double to decimal: its shortest text, rounded half up. Of two doubles the smaller has the smaller shortest text, as
-  each text lies nearer to its own double than to any other; NaN and the infinities become NULL.
-* x + c, x - c, c - x, x * c, x div c, x / c: monotone in x for each sign of c, in exact arithmetic, and so after any
+  each text is nearer to its own double than to any other; NaN and the infinities become NULL.
+* x + c, x - c, c - x, x * c, x div c, x / c: monotone in x for each sign of c in exact arithmetic, and so after any
   rounding, which is monotone itself. Overflow raises for integers and decimals; doubles have infinities, and NaN, which
-  stays NaN and stands apart from the falling ones.
-* x % n has the remainder's sign; modulo |n| it is x, so x lies in one of two residue classes of a result.
-* Numbers as text: injective; text that no number prints matches nothing.
+  stays NaN and is a piece of its own where the function is falling.
+* x % n is congruent to x modulo |n| and has the sign of x, so each residue class has one of two results: Periodic.
+* Numbers to text: injective; a text that is not printed for any number matches nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from deltaskip.skipping.proofs.preimage.value_sets import INFINITY, NAN, Domain,
 __all__ = ["number_call", "number_cast"]
 
 _BEYOND = 10**80
-"""Above every ordinal of a number: where an extension stands for overflow."""
+"""Above every ordinal of a number: the result of an extension on overflow."""
 
 _MICROS_PER_SECOND = 1_000_000
 _MOST_RESIDUES = 4096
@@ -53,7 +54,7 @@ _EXACT = Context(prec=400)
 
 
 def number_cast(source: DataType, target: DataType) -> Step | None:
-    """CAST between numbers, from and to boolean, from numbers to text and timestamps, or None for any other."""
+    """Return the step of a CAST between numbers and booleans, or from numbers to text or timestamp; None for others."""
     domain = domain_of(source)
     if domain is None:
         return None
@@ -72,7 +73,7 @@ def number_cast(source: DataType, target: DataType) -> Step | None:
 
 
 def number_call(call: Call) -> tuple[Node, Step] | None:
-    """The operand and the step of a call on numbers whose other operands are constants."""
+    """Return the operand and the step of a call on a number and constants; None for other calls."""
     match call:
         case Call("+" | "-" | "*" | "/" | "%" | "div" | "pmod", (operand, Literal(constant))) if constant is not None:
             step = _with_constant(call, operand, constant)

@@ -1,9 +1,9 @@
-"""Preimages: the values of a column for which an expression over it gives a wanted result.
+"""Preimages: the values of a column for which an expression over it returns a wanted result.
 
-The expression is taken apart from the outside in: each function is a step (functions) that carries the set of its
-wanted results back to its argument, until the column is reached. Every step's set holds all arguments that give a
-wanted result, so the column's set holds all values of the column that do. NULL goes through every step as NULL, but for
-COALESCE and the casts that make one; both say so.
+The expression is decomposed from the outside in: each function is a step (functions) that maps the set of its wanted
+results back to its argument, down to the column. The set of every step contains all arguments with a wanted result, so
+the column's set contains all of its values that produce one. NULL passes through every step as NULL, except for
+COALESCE and the casts that produce NULL, which handle it explicitly.
 """
 
 from __future__ import annotations
@@ -37,7 +37,16 @@ __all__ = ["null_only_with", "preimage", "steps_of", "strict_columns"]
 
 
 def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Values] | None:
-    """The column under `node` and its values for which `node` gives one of `results`; None where that is not known."""
+    """Return the column that `node` reads, and a set of its values; None if no rule derives them.
+
+    Args:
+        node: An expression over one column.
+        results: The wanted results of `node`.
+        time_zone: The session's time zone.
+
+    Returns:
+        The column, and a set that contains every value of it for which `node` is one of `results`.
+    """
     match node:
         case FieldRef():
             return node, results
@@ -60,7 +69,7 @@ def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Val
 
 
 def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
-    """The argument of a function whose other arguments are constants, and the function's steps, outermost first."""
+    """Return the only argument of a function that is not constant, and the function's steps, outermost first."""
     match node:
         case Cast(child, target):
             source = type_of(child)
@@ -80,7 +89,7 @@ def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None
 
 
 def strict_columns(node: Node) -> tuple[FieldRef, ...]:
-    """Columns of which a NULL makes the whole of `node` NULL (or raises)."""
+    """Return the columns whose NULL makes all of `node` NULL (or raise)."""
     match node:
         case FieldRef():
             return (node,)
@@ -96,9 +105,9 @@ def strict_columns(node: Node) -> tuple[FieldRef, ...]:
 
 
 def null_only_with(node: Node) -> FieldRef | None:
-    """The column of which `node` is a chain of casts that are NULL where it is NULL, and nowhere else.
+    """Return the column if `node` is a chain of casts of it that are NULL exactly where the column is; else None.
 
-    NaN as a decimal is NULL; without ANSI, so is a text that is no value and a number too large for a decimal.
+    NaN as a decimal is NULL; without ANSI mode, so are malformed texts, and numbers that are too large for a decimal.
     """
     while isinstance(node, Cast) and not node.safe and not isinstance(node.type, DecimalType):
         if type_of(node.child) in (FLOAT, DOUBLE, STRING, None):
@@ -108,7 +117,7 @@ def null_only_with(node: Node) -> FieldRef | None:
 
 
 def _instead_of_null(rest: list[Node], results: Values) -> bool | None:
-    """Whether COALESCE's other operands, all constants, give a wanted result where the first is NULL."""
+    """Whether the other operands of COALESCE, all constants, produce a wanted result where the first is NULL."""
     for node in rest:
         if not isinstance(node, Literal):
             return None

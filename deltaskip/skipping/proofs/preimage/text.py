@@ -1,4 +1,4 @@
-"""Steps of strings: prefixes, and constants put before or behind (see functions)."""
+"""Steps of strings: prefixes, and constants before or after (see functions)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXTS = domain_of(STRING) or Domain(b"", b"\xff")
 
 
 def text_call(call: Call) -> tuple[Node, tuple[Step, ...]] | None:
-    """The operand and the steps of a call on strings whose other operands are constants."""
+    """Return the operand and the steps, outermost first, of a call on a string and constants; None for other calls."""
     if call.type != STRING:
         return None
     match call:
@@ -32,7 +32,7 @@ def text_call(call: Call) -> tuple[Node, tuple[Step, ...]] | None:
 
 
 def _concat(args: Sequence[Node]) -> tuple[Node, tuple[Step, ...]] | None:
-    """Constants around one operand: those behind first, as they are the outer function."""
+    """Constants around one operand: those after it first, as they are the outer function."""
     others = [i for i, arg in enumerate(args) if not isinstance(arg, Literal)]
     if len(others) != 1 or type_of(args[others[0]]) != STRING:
         return None

@@ -1,8 +1,8 @@
 """Sets of a column's values: spans of ordinals, and cycles in them.
 
-Each type that statistics bound has an order-preserving map of its values to ordinals: integers, or UTF-8 bytes for
-strings. Sets are made of half-open spans of ordinals, so that a threshold (the first value from which on something
-holds) is all that a monotone function needs to carry a span back to its argument.
+Each type with min and max statistics has an order-preserving map from its values to ordinals: integers, or UTF-8 bytes
+for strings. Sets consist of half-open spans of ordinals, so a monotone function needs only thresholds (the first value
+from which on a condition holds) to map a span back to its argument.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 Spans = tuple[tuple[Any, Any], ...]
-"""Half-open spans of ordinals, ascending and apart from each other."""
+"""Half-open spans of ordinals, ascending and disjoint."""
 
 INFINITY = 0x7FF0_0000_0000_0000
 """Ordinal of a positive infinite double; ordinals of negative doubles are negated, so -0.0 and 0.0 are one."""
@@ -99,9 +99,9 @@ _DOMAINS: dict[DataType, Domain] = {
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Ordinals that lie in certain cells of a cycle: (x + o) // grain, modulo the number of cells, is a hit for some o.
+    """Ordinals x in certain cells of a cycle: (x + o) // grain, modulo the number of cells, is a hit for some o.
 
-    low <= o <= high: how far a zone's clocks may stand from the ordinal. hits: one byte a cell, 1 or 0, not all alike.
+    low <= o <= high: possible offsets of a time zone. hits: one byte per cell, 1 or 0, not all equal.
     """
 
     grain: int
@@ -112,9 +112,9 @@ class Cycle:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Values of an expression or column: those in `spans` and in all `cycles`, and NULL if `null`.
+    """Values of an expression or column: those in `spans` and in all of `cycles`, and NULL if `null`.
 
-    exact: no value outside the set that was asked for has been let in.
+    exact: The set contains no other values than the wanted ones.
     """
 
     spans: Spans
@@ -124,7 +124,7 @@ class Values:
 
 
 def domain_of(type_: DataType | None) -> Domain | None:
-    """Ordinals of a type, or None for types without bounds."""
+    """Return the ordinals of a type; None for types without bounds."""
     if isinstance(type_, DecimalType):
         limit: int = 10**type_.precision
         return Domain(1 - limit, limit)
@@ -132,7 +132,7 @@ def domain_of(type_: DataType | None) -> Domain | None:
 
 
 def ordinal_of(type_: DataType, value: Any) -> Any:
-    """The ordinal of a value that is not NULL; None where the value is not one of the type's."""
+    """Return the ordinal of a value that is not NULL; None if the value is not of the type."""
     match value:
         case bool():
             return int(value) if type_ == BOOLEAN else None
@@ -149,7 +149,7 @@ def ordinal_of(type_: DataType, value: Any) -> Any:
 
 
 def value_at(type_: DataType, ordinal: Any) -> Any:
-    """The value of an ordinal, in the value domain."""
+    """Return the value of an ordinal, in the value domain."""
     if type_ in (FLOAT, DOUBLE):
         return _float_at(ordinal)
     if isinstance(type_, DecimalType):
@@ -160,7 +160,7 @@ def value_at(type_: DataType, ordinal: Any) -> Any:
 
 
 def satisfying(type_: DataType, op: str, value: Any) -> Values | None:
-    """The values x of `type_` for which `x op value` is TRUE; op is = != < <= > >=, `value` not NULL."""
+    """Return the values x of `type_` for which `x op value` is TRUE; op is = != < <= > >=, `value` is not NULL."""
     domain = domain_of(type_)
     at = None if domain is None else ordinal_of(type_, value)
     if domain is None or at is None:
@@ -185,7 +185,7 @@ def satisfying(type_: DataType, op: str, value: Any) -> Values | None:
 
 
 def points_of(type_: DataType, values: Collection[Any]) -> Values | None:
-    """Those of `values` (none NULL) that are of the type."""
+    """Return the set of those `values` (none is NULL) that are of the type."""
     domain = domain_of(type_)
     if domain is None:
         return None
@@ -199,7 +199,7 @@ def points_of(type_: DataType, values: Collection[Any]) -> Values | None:
 
 
 def merged(spans: Iterable[tuple[Any, Any]]) -> Spans:
-    """The union of spans in any order."""
+    """Return the union of spans in any order."""
     found: list[tuple[Any, Any]] = []
     for low, stop in sorted(span for span in spans if span[0] < span[1]):
         if found and low <= found[-1][1]:
@@ -210,7 +210,7 @@ def merged(spans: Iterable[tuple[Any, Any]]) -> Spans:
 
 
 def intersect(one: Spans, other: Spans) -> Spans:
-    """What lies in both."""
+    """Return the intersection."""
     if one and len(other) == 1 and other[0][0] <= one[0][0] and one[-1][1] <= other[0][1]:
         return one
     found: list[tuple[Any, Any]] = []
@@ -227,7 +227,7 @@ def intersect(one: Spans, other: Spans) -> Spans:
 
 
 def complement(spans: Spans, domain: Domain) -> Spans:
-    """The rest of the domain."""
+    """Return the rest of the domain."""
     found: list[tuple[Any, Any]] = []
     at = domain.low
     for low, stop in spans:
@@ -240,7 +240,7 @@ def complement(spans: Spans, domain: Domain) -> Spans:
 
 
 def meet(one: Values, other: Values) -> Values:
-    """What lies in both: a cycle within short spans becomes spans of its own."""
+    """Return the intersection; a cycle within short spans becomes spans."""
     cycles = dict.fromkeys((*one.cycles, *other.cycles))
     met = Values(
         intersect(one.spans, other.spans), one.null and other.null, one.exact and other.exact, _combined(tuple(cycles))
@@ -256,19 +256,19 @@ def meet(one: Values, other: Values) -> Values:
 
 
 def following(ordinal: Any) -> Any:
-    """The least ordinal above: for bytes, the string with a NUL behind."""
+    """Return the least ordinal above: for bytes, the string followed by a NUL."""
     return ordinal + b"\0" if isinstance(ordinal, bytes) else ordinal + 1
 
 
 def holds(values: Values, ordinal: Any) -> bool:
-    """Whether a value that is not NULL may be in the set."""
+    """Return whether a value that is not NULL may be in the set."""
     if not any(low <= ordinal < stop for low, stop in values.spans):
         return False
     return all(bool(_cells_within(cycle, ((ordinal, ordinal + 1),))) for cycle in values.cycles)
 
 
 def _combined(cycles: tuple[Cycle, ...]) -> tuple[Cycle, ...]:
-    """Cycles of the same cells as one; with doubt about the cells (low < high) each stays alone."""
+    """Combine cycles of the same cells into one; cycles with inexact cells (low < high) are left as they are."""
     found: list[Cycle] = []
     for cycle in cycles:
         for i, known in enumerate(found):
@@ -282,7 +282,7 @@ def _combined(cycles: tuple[Cycle, ...]) -> tuple[Cycle, ...]:
 
 
 def _cells_within(cycle: Cycle, spans: Spans) -> Spans | None:
-    """Spans of the hits that reach into `spans`; None where they are too many to name."""
+    """The spans of the hits that overlap `spans`; None if there are too many."""
     found: list[tuple[int, int]] = []
     cells = 0
     for low, stop in spans:
