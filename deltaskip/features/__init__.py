@@ -1,4 +1,4 @@
-"""The registry of table features."""
+"""Table features: their registry, and checks of what a table's protocol requires."""
 
 from deltaskip.features.registry import (
     FEATURES,

@@ -1,7 +1,7 @@
-"""Deletion vectors: which rows of a data file are no longer in the table.
+"""Reading deletion vectors: the rows of a data file that are deleted from the table.
 
-# PROTOCOL, Deletion Vectors and Deletion Vector File Storage Format. A file is one version byte (1) and then vectors,
-# each a big-endian size, its bytes and their big-endian CRC-32; a descriptor's offset is where the size lies.
+# PROTOCOL, Deletion Vectors and Deletion Vector File Storage Format. A file is one version byte (1) followed by
+# vectors: each a big-endian size, its bytes and their big-endian CRC-32. A descriptor's offset is that of the size.
 """
 
 from __future__ import annotations
@@ -27,24 +27,23 @@ _UUID_CHARACTERS = 20
 _FORMAT_VERSION = 1
 _SIZE_BYTES = 4
 _CHECKSUM_BYTES = 4
-# Vectors this near to each other are read in one request, of at most so many bytes unless one vector alone is larger.
+# Vectors at most this far apart are read in one request, which is limited to _REQUEST_BYTES except for larger vectors.
 _GAP_BYTES = 256 << 10
 _REQUEST_BYTES = 8 << 20
 
 
 class RangeStorage(Protocol):
-    """What reading deletion vectors asks of a storage (storage.Storage has it)."""
+    """The storage interface that reading deletion vectors needs; storage.Storage implements it."""
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`, fewer where the file ends before; FileNotFoundError where there is none."""
+        """Read `length` bytes from `offset`, fewer at the end of the file. Raises FileNotFoundError."""
         ...
 
 
 def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str | None:
-    """The location of the vector's file, for storage; None for an inline vector, which has no file.
+    """Return the location of the vector's file for storage; None for an inline vector, which has no file.
 
-    `table_root` is the table's URI or absolute local path. Raises CorruptDeletionVector where the descriptor names no
-    file.
+    table_root: the table's URI or absolute local path. Raises CorruptDeletionVector if the descriptor is invalid.
     """
     text = descriptor.path_or_inline_dv
     try:
@@ -58,10 +57,10 @@ def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str 
                     raise ValueError(f"{text!r} is shorter than the {_UUID_CHARACTERS} characters of a UUID")
                 prefix = text[:-_UUID_CHARACTERS]
                 name = f"deletion_vector_{UUID(bytes=z85_decode(text[-_UUID_CHARACTERS:]))}.bin"
-                # The prefix names a folder as it stands, and hadoop_path decodes what it is given.
+                # The prefix is the literal name of a folder, but hadoop_path decodes its argument.
                 return hadoop_path(table_root, f"{quote(prefix)}/{name}" if prefix else name)
             case unknown:
-                raise ValueError(f"storage type {unknown!r} is none of u, p and i")
+                raise ValueError(f"its storage type is {unknown!r}, not u, p or i")
     except ValueError as error:
         raise _corrupt(table_root, descriptor.unique_id, str(error)) from error
 
@@ -69,10 +68,17 @@ def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str 
 def read_deletion_vector(
     storage: RangeStorage, table_root: str, descriptor: DeletionVectorDescriptor
 ) -> pa.Int64Array:
-    """The numbers of the rows that the vector deletes, ascending, from 0.
+    """Return the ordinals, from 0, of the rows that the vector deletes, in ascending order.
 
-    Raises CorruptDeletionVector, naming the file and the check, where size, checksum, contents or cardinality are not
-    those of the descriptor, and DataFileMissing where there is no such file.
+    Args:
+        storage: Storage that contains the vector's file.
+        table_root: The table's URI or absolute local path.
+        descriptor: Descriptor of the vector in the log.
+
+    Raises:
+        CorruptDeletionVector: Size, checksum, contents or cardinality differ from the descriptor. The message names
+            the file and the failed check.
+        DataFileMissing: The vector's file does not exist.
     """
     location = absolute_path(table_root, descriptor)
     if location is None:
@@ -84,10 +90,10 @@ def read_deletion_vector(
 def read_deletion_vectors(
     storage: RangeStorage, table_root: str, descriptors: pa.StructArray
 ) -> list[pa.Int64Array | None]:
-    """read_deletion_vector of each descriptor, and None where the struct is null.
+    """Return the rows of each descriptor as read_deletion_vector does; None for a null struct.
 
-    descriptors: the `deletion_vector` column of FILE_SCHEMA. Vectors of one file are read together, near ones in one
-    request; besides the rows themselves no more than one request is held in memory.
+    descriptors: the `deletion_vector` column of FILE_SCHEMA. Vectors of one file are read together, adjacent ones in
+    one request. Besides the rows, at most one request is held in memory.
     """
     rows: list[pa.Int64Array | None] = [None] * len(descriptors)
     by_location: dict[str, list[tuple[int, DeletionVectorDescriptor]]] = {}
@@ -108,7 +114,7 @@ def read_deletion_vectors(
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """Bytes of a file to read at once, and the numbered descriptors whose vectors they hold."""
+    """A byte range of a file to read at once, and the numbered descriptors of the vectors in it."""
 
     start: int
     stop: int
@@ -116,7 +122,7 @@ class _Request:
 
 
 def _descriptor(table_root: str, fields: dict[str, object]) -> DeletionVectorDescriptor:
-    """The descriptor of a struct of FILE_SCHEMA's `deletion_vector`."""
+    """The descriptor as an object; fields: a struct of FILE_SCHEMA's `deletion_vector`."""
     for name in DELETION_VECTOR_FIELDS.required:
         if fields[name] is None:
             raise _corrupt(table_root, "of a file", f"its descriptor has no {name}")
@@ -131,7 +137,7 @@ def _inline_rows(table_root: str, descriptor: DeletionVectorDescriptor) -> pa.In
         data = z85_decode(descriptor.path_or_inline_dv)
         # Z85 encodes whole words, so up to three bytes at the end are padding.
         if not 0 <= len(data) - size < 4:
-            raise ValueError(f"its text holds {len(data)} bytes, and its descriptor says {size}")
+            raise ValueError(f"its text has {len(data)} bytes, but its descriptor has size {size}")
         return decode(data[:size], descriptor.cardinality)
     except (ValueError, OverflowError) as error:
         raise _corrupt(table_root, "inline in the log", str(error)) from error
@@ -146,8 +152,8 @@ def _rows_of_file(
             data = storage.read_range(location, request.start, request.stop - request.start)
         except FileNotFoundError as error:
             raise DataFileMissing(
-                f"Table {table_root} names the deletion vector file {location}, which is not there; "
-                "restore it, or read a version of the table before it."
+                f"The log of table {table_root} references the deletion vector file {location}, which does not exist; "
+                "restore the file, or read an earlier version of the table."
             ) from error
         if request.start == 0 and any(descriptor.offset for _, descriptor in wanted):
             _check_version(table_root, location, data)
@@ -161,14 +167,14 @@ def _rows_of_file(
 def _requests(
     table_root: str, location: str, wanted: Sequence[tuple[int, DeletionVectorDescriptor]]
 ) -> Iterator[_Request]:
-    """Few requests that hold every vector, and the version byte before any of them."""
+    """As few requests as possible for all vectors and the version byte; the version byte comes first."""
     start, stop = 0, 1
     together: list[tuple[int, DeletionVectorDescriptor]] = []
     for i, descriptor in sorted(wanted, key=lambda numbered: numbered[1].offset or 0):
         offset, size = descriptor.offset or 0, descriptor.size_in_bytes
         if offset < 0 or size < 0:
-            raise _corrupt(table_root, f"in {location}", f"its descriptor says offset {offset} and size {size}")
-        # A vector without offset lies at byte 0 or behind the version byte: one byte more serves both.
+            raise _corrupt(table_root, f"in {location}", f"its descriptor has offset {offset} and size {size}")
+        # A vector without an offset is at byte 0 or after the version byte; one more byte covers both.
         end = (offset or 1) + _SIZE_BYTES + size + _CHECKSUM_BYTES
         if offset - stop > _GAP_BYTES or end - start > _REQUEST_BYTES:
             yield _Request(start, stop, tuple(together))
@@ -185,7 +191,7 @@ def _check_version(table_root: str, location: str, data: bytes) -> None:
 
 
 def _stored_rows(data: memoryview, start: int, descriptor: DeletionVectorDescriptor) -> pa.Int64Array:
-    """The rows of the vector in `data`, the file's bytes from `start` on; ValueError names the check that failed."""
+    """The rows of the vector in `data`, the file's bytes from `start` on. Raises ValueError with the failed check."""
     size = descriptor.size_in_bytes
     at = _size_position(data, descriptor) if not descriptor.offset else descriptor.offset - start
     body = data[at + _SIZE_BYTES : at + _SIZE_BYTES + size]
@@ -197,15 +203,15 @@ def _stored_rows(data: memoryview, start: int, descriptor: DeletionVectorDescrip
         raise ValueError(f"the file ends after {len(body)} of its {size} bytes")
     expected, computed = _big_endian(checksum, "checksum"), zlib.crc32(body)
     if expected != computed:
-        raise ValueError(f"its CRC-32 is {computed:08x}, and the file says {expected:08x}")
+        raise ValueError(f"its CRC-32 is {computed:08x}, but the file contains {expected:08x}")
     return decode(body, descriptor.cardinality)
 
 
 def _size_position(data: memoryview, descriptor: DeletionVectorDescriptor) -> int:
-    """Where the size lies when the log has no offset: at byte 0, or behind a version byte.
+    """Position of the size if the log has no offset: byte 0, or byte 1 after a version byte.
 
-    delta-spark takes byte 0 and Delta's Rust kernel byte 1. The one that holds the log's size is right, byte 0 if both
-    do; checksum and cardinality confirm it.
+    delta-spark uses byte 0 and Delta's Rust kernel byte 1. The position that contains the log's size is the right one,
+    byte 0 if both do; checksum and cardinality confirm it.
     """
     size = descriptor.size_in_bytes
     behind_version = data[:1] == bytes([_FORMAT_VERSION]) and data[1:5] == size.to_bytes(_SIZE_BYTES, "big")
@@ -220,6 +226,6 @@ def _big_endian(data: memoryview, what: str) -> int:
 
 def _corrupt(table_root: str, where: str, reason: str) -> CorruptDeletionVector:
     return CorruptDeletionVector(
-        f"The deletion vector {where} of table {table_root} cannot be trusted: {reason.rstrip('.')}; "
-        "restore the file, or read a version of the table before it."
+        f"The deletion vector {where} of table {table_root} is corrupt: {reason.rstrip('.')}; "
+        "restore the file, or read an earlier version of the table."
     )

@@ -1,7 +1,7 @@
-"""The table of table features: what each is, and what this package does with a table that has it.
+"""The registry of table features: what each applies to, and how this package supports it.
 
 # PROTOCOL, Table Features and Valid Feature Names in Table Features
-A new feature is one row here. README's table is `support_table()`.
+A new feature is one row here. The table of the documentation is `support_table()`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = [
 
 FeatureKind = Literal["reader-writer", "writer"]
 
-# "yes": done as the protocol asks. "not needed": the feature asks nothing of readers. "no new rows": what the feature
-# asks of new rows cannot be checked here, so commits that add some are refused. Both others: tables are refused. What
-# features.writing says of a feature that a table has and does not use holds besides.
+# "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no new rows":
+# its requirements for new rows cannot be checked here, so commits that add rows are refused. "not yet" and "no": tables
+# are refused. A feature that a table has but does not use does not restrict writers (see features.writing).
 Support = Literal["yes", "not needed", "no new rows", "not yet", "no"]
 
 READER_VERSIONS = (1, 2, 3)
@@ -38,7 +38,17 @@ READER_VERSIONS = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class TableFeature:
-    """One row: a feature's name as tables write it, whom it binds, what is supported, which plain versions imply it."""
+    """One table feature.
+
+    Attributes:
+        name: Name as the protocol spells it.
+        kind: Whether the feature applies to readers and writers, or to writers only.
+        reads: Support for reading a table that has it.
+        writes: Support for writing to a table that has it.
+        legacy_reader_version: Reader version that implies the feature, if any.
+        legacy_writer_version: Writer version that implies the feature, if any.
+        note: Remark for the table in the documentation.
+    """
 
     name: str
     kind: FeatureKind
@@ -50,7 +60,7 @@ class TableFeature:
 
 
 class TableProtocol(Protocol):
-    """What the checks need of a protocol action."""
+    """The part of a protocol action that the checks need."""
 
     @property
     def min_reader_version(self) -> int:
@@ -62,11 +72,11 @@ class TableProtocol(Protocol):
 
     @property
     def reader_features(self) -> tuple[str, ...] | None:
-        """The table's reader features, None where it lists none."""
+        """The table's reader features; None if it lists none."""
 
     @property
     def writer_features(self) -> tuple[str, ...] | None:
-        """The table's writer features, None where it lists none."""
+        """The table's writer features; None if it lists none."""
 
 
 def _writer(
@@ -83,14 +93,14 @@ def _refused(name: str, note: str) -> TableFeature:
     return TableFeature(name, "reader-writer", "no", "no", None, None, note)
 
 
-_CATALOG_MANAGED = "its newest commits may be known to its catalog only"
+_CATALOG_MANAGED = "only its catalog may know its newest commits"
 
 _NO_NEW_ROWS: Support = "no new rows"
 
 _ROWS = (
     _writer("appendOnly", 2),
     _writer("invariants", 2, writes=_NO_NEW_ROWS),
-    _writer("columnInvariants", None, "the draft's other name of invariants", _NO_NEW_ROWS),
+    _writer("columnInvariants", None, "another name of invariants in a draft of the protocol", _NO_NEW_ROWS),
     _writer("checkConstraints", 3, writes=_NO_NEW_ROWS),
     _writer("changeDataFeed", 4, "a commit that both adds and removes rows must include CDC files (`add_cdc`)"),
     _writer("generatedColumns", 4, writes=_NO_NEW_ROWS),
@@ -100,7 +110,7 @@ _ROWS = (
     _both("deletionVectors"),
     _writer("rowTracking"),
     _both("timestampNtz"),
-    _both("timestampNTZ", "the draft's spelling of timestampNtz"),
+    _both("timestampNTZ", "the spelling of timestampNtz in a draft of the protocol"),
     _writer("domainMetadata"),
     _both("v2Checkpoint"),
     _writer("inCommitTimestamp"),
@@ -109,13 +119,13 @@ _ROWS = (
     _writer("liquid", note="an early name of clustering", writes="not yet"),
     _both("typeWidening"),
     _both("typeWidening-preview"),
-    _both("variantType", "Spark 4.0 or newer reads the rows"),
-    _both("variantType-preview", "Spark 4.0 or newer reads the rows"),
+    _both("variantType", "Spark 4.0 or later reads the rows"),
+    _both("variantType-preview", "Spark 4.0 or later reads the rows"),
     _both("variantShredding", "Spark reads the rows; statistics of variants are not used"),
     _both("variantShredding-preview", "Spark reads the rows; statistics of variants are not used"),
-    _writer("icebergCompatV1", note="written where it is not enabled", writes="not yet"),
-    _writer("icebergCompatV2", note="written where it is not enabled", writes="not yet"),
-    _writer("icebergCompatV3", note="written where it is not enabled", writes="not yet"),
+    _writer("icebergCompatV1", note="tables on which it is not enabled can be written", writes="not yet"),
+    _writer("icebergCompatV2", note="tables on which it is not enabled can be written", writes="not yet"),
+    _writer("icebergCompatV3", note="tables on which it is not enabled can be written", writes="not yet"),
     _writer("checkpointProtection"),
     _writer("materializePartitionColumns", writes=_NO_NEW_ROWS),
     _writer("collations"),
@@ -132,7 +142,7 @@ _CATALOG_FEATURES = ("catalogManaged", "catalogOwned", "catalogOwned-preview")
 
 
 def has_feature(protocol: TableProtocol, name: str) -> bool:
-    """Whether the protocol has the feature, by listing it or by a plain version that implies it."""
+    """Whether the protocol has the feature: lists it, or has a version that implies it."""
     if name in (protocol.reader_features or ()) or name in (protocol.writer_features or ()):
         return True
     feature = FEATURES.get(name)
@@ -144,12 +154,20 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
 
 
 def check_readable(protocol: TableProtocol, properties: Mapping[str, str], table: str, version: int) -> None:
-    """Returns where version `version` of `table`, opened by its path, can be read; raises where it cannot.
+    """Check that a table that is opened by its path can be read.
 
     # PROTOCOL, Table Features: "to read a table, readers must implement and respect all features listed in
-    # readerFeatures". Writer features and writer versions never stop a read.
-    Raises UnsupportedFeature, which lists every unsupported reader feature, and CorruptLog where the protocol action
-    contradicts itself.
+    # readerFeatures". Writer features and writer versions do not affect reading.
+
+    Args:
+        protocol: The protocol action.
+        properties: The table properties.
+        table: Location of the table, for messages.
+        version: Version of the table, for messages.
+
+    Raises:
+        UnsupportedFeature: Reading needs a feature or version that is not supported; lists every such feature.
+        CorruptLog: The protocol action contradicts itself.
     """
     where = f"Version {version} of {table}"
     _check_reader_version(protocol, where)
@@ -164,17 +182,17 @@ def check_readable(protocol: TableProtocol, properties: Mapping[str, str], table
     if missing:
         raise UnsupportedFeature(
             f"{where} needs the reader feature{'s' if len(missing) > 1 else ''} {', '.join(missing)}, which deltaskip "
-            f"cannot read; read it with a client that can, or remove them with ALTER TABLE … DROP FEATURE."
+            f"does not support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
         )
     _check_column_mapping(protocol, properties, where)
 
 
 def support_table() -> str:
-    """The registry as a Markdown table: one row a feature, in the registry's order."""
-    lines = ["| table feature | binds | read | write | note |", "|---|---|---|---|---|"]
+    """Return the registry as a Markdown table, one row per feature."""
+    lines = ["| table feature | applies to | read | write | note |", "|---|---|---|---|---|"]
     for row in FEATURES.values():
-        binds = "readers and writers" if row.kind == "reader-writer" else "writers"
-        lines.append(f"| `{row.name}` | {binds} | {row.reads} | {row.writes} | {row.note} |")
+        applies = "readers and writers" if row.kind == "reader-writer" else "writers"
+        lines.append(f"| `{row.name}` | {applies} | {row.reads} | {row.writes} | {row.note} |")
     return "\n".join(lines) + "\n"
 
 
@@ -184,19 +202,19 @@ def _check_reader_version(protocol: TableProtocol, where: str) -> None:
         listed = _unreadable(protocol.reader_features or ())
         also = f" and the reader features {', '.join(listed)}" if listed else ""
         raise UnsupportedFeature(
-            f"{where} needs Delta reader version {reader}{also}, and deltaskip reads versions 1 to "
-            f"{max(READER_VERSIONS)}; read it with a newer client."
+            f"{where} needs Delta reader version {reader}{also}, but deltaskip supports versions 1 to "
+            f"{max(READER_VERSIONS)}; use a newer client."
         )
     if reader < min(READER_VERSIONS):
-        raise CorruptLog(f"{where} has reader version {reader} in its protocol action, which does not exist.")
+        raise CorruptLog(f"{where} has reader version {reader} in its protocol action; restore the log.")
     if reader == 3 and protocol.reader_features is None:
-        raise CorruptLog(f"{where} has reader version 3 but no readerFeatures in its protocol action.")
+        raise CorruptLog(f"{where} has reader version 3 but no readerFeatures in its protocol action; restore the log.")
     if reader == 3 and writer < 7:
-        raise CorruptLog(f"{where} has reader version 3 with writer version {writer}; the protocol asks for 7.")
+        raise CorruptLog(f"{where} has reader version 3 with writer version {writer}, not 7; restore the log.")
     if reader < 3 and protocol.reader_features:
         raise CorruptLog(
             f"{where} lists the reader features {', '.join(protocol.reader_features)} although its reader version is "
-            f"{reader} and not 3."
+            f"{reader} and not 3; restore the log."
         )
 
 
@@ -204,9 +222,9 @@ def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str]
     name = TableProperties.mapping_mode.name
     mode = properties.get(name, "none").lower()
     if mode != "none" and protocol.min_reader_version != 2 and "columnMapping" not in (protocol.reader_features or ()):
-        # Whether the files use logical or physical names cannot be known; guessing wrong reads nulls.
+        # It is unknown whether the files use logical or physical names; a wrong guess would read nulls.
         raise CorruptLog(
-            f"{where} has {name}={mode}, but its protocol action does not have the feature columnMapping."
+            f"{where} has {name}={mode}, but its protocol action lacks the feature columnMapping; restore the log."
         )
 
 

@@ -1,4 +1,4 @@
-"""What a table's features ask of a commit, and whether this package does it; checked before anything is written.
+"""Checks, before anything is written, that a commit meets the requirements of the table's features.
 
 # PROTOCOL, Table Features: "to write a table, writers must implement and respect all features listed in
 # writerFeatures"
@@ -31,12 +31,15 @@ WRITER_VERSION = 7
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a commit does, as far as features care.
+    """The properties of a commit on which the requirements of features depend.
 
-    adds_rows, removes_rows: some add, some remove has dataChange. adds_files: some add is of a file that the table did
-    not have, whether its rows are new or not. sets_deletion_vectors: some add brings a deletion
-    vector that its file did not have. sets_domains: some action is a domainMetadata. tells_changes: some action is a
-    cdc.
+    Attributes:
+        adds_rows: Whether an add has dataChange.
+        removes_rows: Whether a remove has dataChange.
+        adds_files: Whether an add is of a file that the table did not contain, even if its rows are not new.
+        sets_deletion_vectors: Whether an add has a deletion vector that its file did not have.
+        sets_domains: Whether an action is a domainMetadata.
+        has_cdc_files: Whether an action is a cdc.
     """
 
     adds_rows: bool = False
@@ -44,22 +47,29 @@ class Change:
     adds_files: bool = False
     sets_deletion_vectors: bool = False
     sets_domains: bool = False
-    tells_changes: bool = False
+    has_cdc_files: bool = False
 
 
 def check_writable(
     protocol: TableProtocol, properties: TableProperties, schema: StructType, where: str, change: Change
 ) -> None:
-    """Returns where a commit that does `change` may be written to the table; raises where it may not.
+    """Check that the table's features allow a commit.
 
-    where: begins the message: "Version 7 of /data/events".
-    Raises UnsupportedFeature, which lists every writer feature that is in the way, and SchemaError for a malformed
-    property.
+    Args:
+        protocol: The protocol action.
+        properties: The table properties.
+        schema: The table's schema.
+        where: Start of the message, such as "Version 7 of /data/events".
+        change: Properties of the commit.
+
+    Raises:
+        UnsupportedFeature: The commit is not allowed or not supported; lists every writer feature that prevents it.
+        SchemaError: A table property that decides whether a feature is used is malformed.
     """
     if protocol.min_writer_version > WRITER_VERSION:
         raise UnsupportedFeature(
-            f"{where} needs Delta writer version {protocol.min_writer_version}, and deltaskip writes versions up to "
-            f"{WRITER_VERSION}; write to it with a newer client."
+            f"{where} needs Delta writer version {protocol.min_writer_version}, but deltaskip supports versions up to "
+            f"{WRITER_VERSION}; use a newer client."
         )
     features = _features(protocol)
     unknown = sorted(name for name in features if name not in FEATURES)
@@ -67,41 +77,41 @@ def check_writable(
     missing = [*unknown, *(name for name in active if FEATURES[name].writes in ("not yet", "no"))]
     if missing:
         raise UnsupportedFeature(
-            f"{where} needs the writer feature{_s(missing)} {', '.join(missing)}, which deltaskip cannot write; write "
-            f"to it with a client that can, or remove them with ALTER TABLE … DROP FEATURE."
+            f"{where} needs the writer feature{_s(missing)} {', '.join(missing)}, which deltaskip does not support; "
+            f"use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
         )
     unchecked = [name for name in active if FEATURES[name].writes == "no new rows"]
     of_files = [name for name in unchecked if name in _RULES_OF_FILES]
     if of_files and change.adds_files and not change.adds_rows:
         raise UnsupportedFeature(
-            f"{where} has the writer feature{_s(of_files)} {', '.join(of_files)}, whose rules for new files deltaskip "
-            f"cannot enforce, also where their rows are old; rewrite files with Spark."
+            f"{where} has the writer feature{_s(of_files)} {', '.join(of_files)}, whose requirements for new files "
+            f"deltaskip cannot check, even if their rows are not new; rewrite the files with Spark."
         )
     if unchecked and change.adds_rows:
         raise UnsupportedFeature(
-            f"{where} has the writer feature{_s(unchecked)} {', '.join(unchecked)}, whose rules for new rows deltaskip "
-            f"cannot enforce; add rows with Spark, here only commits without new rows can be made."
+            f"{where} has the writer feature{_s(unchecked)} {', '.join(unchecked)}, whose requirements for new rows "
+            f"deltaskip cannot check; add rows with Spark, or commit only changes that add no rows."
         )
     _check_rules(protocol, properties, active, where, change)
 
 
 def check_maintainable(protocol: TableProtocol, where: str) -> None:
-    """Returns where checkpoints and clean-ups of the table's log lose nothing; raises where its features may add to it.
+    """Check that checkpoints and clean-ups of the table's log lose no information.
 
-    Raises UnsupportedFeature, which lists every feature that is not known here or not written at all.
+    Raises UnsupportedFeature, which lists every feature that is unknown or not supported for writing.
     """
     unknown = sorted(name for name in _features(protocol) if name not in FEATURES or FEATURES[name].writes == "no")
     if protocol.min_writer_version > WRITER_VERSION:
         unknown.append(f"writer version {protocol.min_writer_version}")
     if unknown:
         raise UnsupportedFeature(
-            f"{where} needs {', '.join(unknown)}, which deltaskip does not know, so what of its log must be kept is "
-            f"not known either; checkpoint it and clean it up with a client that does."
+            f"{where} needs {', '.join(unknown)}, which deltaskip does not support, so it cannot know which parts of "
+            f"the log must be kept; write checkpoints and clean up the log with a client that supports it."
         )
 
 
 def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, ...], str]:
-    """Features that properties and columns use, each with its other names, and what uses it."""
+    """Return the features that properties and columns use: alternative names of each, and a description of the use."""
     uses: dict[tuple[str, ...], str] = {}
     for definition, names in _USING_PROPERTIES:
         if properties.uses(definition):
@@ -128,35 +138,35 @@ def _check_rules(
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
             f"{TableProperties.append_only.name} to false first."
         )
-    # PROTOCOL, Add CDC File: readers infer the changes of a commit that only adds or only removes files.
+    # PROTOCOL, Add CDC File: readers derive the changes of a commit that only adds or only removes files.
     inferred = not (change.adds_rows and change.removes_rows)
-    if "changeDataFeed" in active and not inferred and not change.tells_changes:
+    if "changeDataFeed" in active and not inferred and not change.has_cdc_files:
         raise UnsupportedFeature(
-            f"{where} keeps a change data feed (table feature changeDataFeed), and this commit both adds and removes "
-            f"rows without files that say which changed; add those (add_cdc), or make this change with Spark."
+            f"{where} has change data feed enabled (table feature changeDataFeed), and this commit both adds and "
+            f"removes rows, so it must include CDC files; add them with add_cdc, or make the change with Spark."
         )
     # PROTOCOL, Deletion Vectors: the feature must be supported and the property set for new ones to be written.
     if change.sets_deletion_vectors and not (
         has_feature(protocol, "deletionVectors") and properties.deletion_vectors
     ):
         raise UnsupportedFeature(
-            f"{where} does not take deletion vectors: enable the table feature deletionVectors by setting "
+            f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
             f"{TableProperties.deletion_vectors.name} to true."
         )
     if change.sets_domains and not has_feature(protocol, "domainMetadata"):
         raise UnsupportedFeature(
-            f"{where} does not have the writer feature domainMetadata, so no domain can be set: enable it first."
+            f"{where} lacks the writer feature domainMetadata, so domain metadata cannot be set: enable it first."
         )
 
 
 def _features(protocol: TableProtocol) -> list[str]:
-    """Every feature that the table has, those that its plain version implies included."""
+    """All features of the table, including those that its protocol version implies."""
     listed = {*(protocol.writer_features or ()), *(protocol.reader_features or ())}
     return sorted(listed | {name for name in FEATURES if has_feature(protocol, name)})
 
 
 def _is_active(name: str, properties: TableProperties, schema: StructType) -> bool:
-    """Whether the table uses a feature that it has; True for features whose use shows nowhere."""
+    """Whether the table uses a feature that it has; True for features whose use cannot be detected."""
     if name in _PROPERTY:
         return properties.uses(_PROPERTY[name])
     if name in _FIELD_KEY:
@@ -171,7 +181,7 @@ _PROPERTY: Mapping[str, TableProperty[bool]] = {
     "icebergCompatV2": TableProperties.iceberg_compat_v2,
     "icebergCompatV3": TableProperties.iceberg_compat_v3,
 }
-# What they ask of a file does not depend on whether its rows are new.
+# Their requirements for a file do not depend on whether its rows are new.
 _RULES_OF_FILES = frozenset(("materializePartitionColumns",))
 _WIDENING = ("typeWidening", "typeWidening-preview")
 _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (

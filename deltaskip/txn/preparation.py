@@ -203,7 +203,7 @@ def _change(intent: Intent, known: Mapping[str, Known]) -> Change:
         adds_files=any(key not in known for key in intent.adds),
         sets_deletion_vectors=new_vectors,
         sets_domains=bool(intent.domains),
-        tells_changes=bool(intent.changes),
+        has_cdc_files=bool(intent.changes),
     )
 
 

@@ -92,8 +92,8 @@ def test_all_unsupported_reader_features_are_listed_in_one_sentence_with_the_cur
     with pytest.raises(UnsupportedFeature) as caught:
         check_readable(protocol, {}, "/data/t", 12)
     assert str(caught.value) == (
-        "Version 12 of /data/t needs the reader features alpha, zeta, which deltaskip cannot read; read it with a "
-        "client that can, or remove them with ALTER TABLE … DROP FEATURE."
+        "Version 12 of /data/t needs the reader features alpha, zeta, which deltaskip does not support; use a client "
+        "that does, or drop the feature with ALTER TABLE … DROP FEATURE."
     )
 
 
@@ -166,7 +166,7 @@ def test_a_feature_is_there_when_listed_or_implied_by_a_plain_version(protocol, 
 
 def test_the_support_table_has_one_row_a_feature():
     header, rule, *rows = support_table().splitlines()
-    assert header == "| table feature | binds | read | write | note |"
+    assert header == "| table feature | applies to | read | write | note |"
     assert rule == "|---|---|---|---|---|"
     assert [row.split("`")[1] for row in rows] == list(FEATURES)
     assert "| `deletionVectors` | readers and writers | yes | yes |  |" in rows

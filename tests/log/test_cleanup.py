@@ -136,7 +136,7 @@ def test_the_log_of_a_table_that_is_not_understood_is_left_alone(
 ) -> None:
     build(table, [60, 59, 58], [1])
     table.commit({"protocol": protocol})
-    with pytest.raises(UnsupportedFeature, match=f"needs {named}, which deltaskip does not know"):
+    with pytest.raises(UnsupportedFeature, match=f"needs {named}, which deltaskip does not support"):
         clean(table)
     with pytest.raises(UnsupportedFeature, match=f"Version 3 of .* needs {named}"):
         write_checkpoint(table.load())

@@ -317,7 +317,7 @@ def test_old_rows_in_new_files_obey_rules_of_files(tmp_path: Path) -> None:
     txn = table.transaction(operation="OPTIMIZE")
     txn.remove(gone("a", data_change=False))
     txn.add(file("b", data_change=False))
-    refused(txn, UnsupportedFeature, "materializePartitionColumns, whose rules for new files")
+    refused(txn, UnsupportedFeature, "materializePartitionColumns, whose requirements for new files")
 
 
 def test_files_that_came_before_row_ids_were_asked_for_stop_enabling_them(tmp_path: Path) -> None:

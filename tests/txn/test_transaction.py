@@ -323,7 +323,7 @@ def test_rules_for_new_rows_that_cannot_be_enforced_stop_commits_with_new_rows(f
     table = make_table(folder, made.get("properties"), [feature], schema, actions=old)
     txn = table.transaction()
     txn.add(file("a"))
-    with pytest.raises(UnsupportedFeature, match=f"has the writer feature {feature}, whose rules"):
+    with pytest.raises(UnsupportedFeature, match=f"has the writer feature {feature}, whose requirements"):
         txn.commit()
     assert commits(table) == 1
     other = table.transaction()

@@ -1,4 +1,4 @@
-"""One Parquet file of a checkpoint, written row group by row group."""
+"""Writing one Parquet file of a checkpoint, row group by row group."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ __all__ = ["CheckpointFile"]
 
 
 class CheckpointFile:
-    """Writes a file with one column an action; a context manager. rows: how many it has.
+    """Writer of a Parquet file with one column per action; a context manager.
 
-    columns: name and type of each action.
+    columns: name and type of each action. rows: number of rows written.
     """
 
     def __init__(self, name: str, columns: Mapping[str, pa.StructType]) -> None:
         self._schema = pa.schema(list(columns.items()))
-        # Arrow's own schema in the footer would tell other readers nothing.
+        # Arrow's own schema in the footer is of no use to other readers.
         self._writer: Any = pq.ParquetWriter(name, self._schema, compression="snappy", store_schema=False)
         self.rows = 0
 
     def write(self, action: str, values: pa.StructArray) -> None:
-        """One row group of this action alone, so that a reader who wants others passes over it."""
+        """Write a row group with only this action, so that readers of other actions skip it."""
         if not len(values):
             return
         arrays = [
@@ -35,7 +35,7 @@ class CheckpointFile:
         self.rows += len(values)
 
     def write_state(self, rows: list[tuple[str, pa.StructArray]]) -> None:
-        """One row group of many actions, in their order."""
+        """Write one row group of several actions, in the given order."""
         if not rows:
             return
         arrays = []

@@ -1,8 +1,8 @@
-"""Checkpoints: classic, multi-part and V2, in Parquet or JSON, with and without sidecars.
+"""Reading checkpoints: classic, multi-part and V2, in Parquet or JSON, with and without sidecars.
 
-What is small (protocol, metadata, transactions, domains, the list of sidecars) is read on opening, from the row groups
-that a footer says may hold it. The file actions stay in their Parquet files, as CheckpointParts that are read column by
-column when asked for.
+Small actions (protocol, metadata, transactions, domains, the list of sidecars) are read on opening, from the row groups
+that may contain them according to the footer. File actions stay in their Parquet files, as CheckpointParts whose
+columns are read on demand.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from deltaskip.storage import Storage, join, uri_of
 
 __all__ = ["Checkpoint", "CheckpointPart", "open_checkpoint"]
 
-# A member that its action must have, so that where it is null throughout a row group, so is the action.
+# A required member of each action: if it is null throughout a row group, the row group has no such action.
 _REQUIRED = {
     "protocol": "minReaderVersion",
     "metaData": "id",
@@ -46,8 +46,10 @@ _SOME_ROWS = 8192
 
 
 class CheckpointPart:
-    """A Parquet file of a checkpoint that holds adds. The footer is read once; each read opens the file anew, so that a
-    snapshot holds no file handles."""
+    """A Parquet file of a checkpoint that contains adds.
+
+    The footer is read once. Each read opens the file again, so that a snapshot holds no file handles.
+    """
 
     def __init__(self, storage: Storage, root: str, version: int, path: str, metadata: pq.FileMetaData) -> None:
         self.path = path
@@ -64,11 +66,17 @@ class CheckpointPart:
         return tuple(schema.column(i).path for i in range(len(schema)))
 
     def read(self, columns: Sequence[str], row_groups: Sequence[int] | None = None) -> pa.Table:
-        """One column `add`, a struct of what was asked for, a row for each row of the row groups (None: all).
+        """Read the column `add`, a struct of the requested columns, with one row per row of the row groups.
 
-        columns: dotted Parquet paths, or prefixes of some, under `add`; those that the file lacks are left out, and
-        `add.path` stands in where it lacks all. Rows whose `add` is null are other actions.
-        Raises CorruptLog where the file is damaged.
+        Rows whose `add` is null are other actions.
+
+        Args:
+            columns: Dotted Parquet paths below `add`, or prefixes of them. Those that the file lacks are omitted; if it
+                lacks all, the result contains `add.path`.
+            row_groups: Row groups to read. The default is all.
+
+        Raises:
+            CorruptLog: The file is damaged.
         """
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
@@ -76,9 +84,9 @@ class CheckpointPart:
             return file.read_row_groups(list(groups), columns=present, use_threads=False)
 
     def read_rows(self, columns: Sequence[str], group: int, rows: pa.Array) -> pa.StructArray:
-        """As `read`, but only the adds at `rows` (ascending int64) among those of one row group.
+        """Like `read`, but only the adds at `rows` (ascending int64) among the adds of one row group.
 
-        Decodes the row group piece by piece up to the last of them, so that little memory is touched.
+        Decodes the row group in pieces, up to the last of these rows, to use little memory.
         """
         wanted, found, start = numpy_values(rows), [], 0
         for add in self.adds(columns, group, _SOME_ROWS):
@@ -91,7 +99,7 @@ class CheckpointPart:
         return pa.concat_arrays(found) if found else pa.nulls(0, pa.struct([]))
 
     def adds(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.StructArray]:
-        """The adds of one row group, those of at most so many of its rows at a time; columns as of `read`."""
+        """Yield the adds of one row group, from at most `rows` of its rows at a time; columns as in `read`."""
         present = [name for name in columns if self.has(name)] or ["add.path"]
         for batch in self._batches(present, group, rows):
             [add] = batch.columns
@@ -102,7 +110,7 @@ class CheckpointPart:
             yield from file.iter_batches(rows, [group], list(columns))
 
     def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:
-        """Rows of a row group, a few at a time, until as many of each action have come as the footer counts."""
+        """Yield rows of a row group in small batches, up to the last of these actions that the footer counts."""
         missing = {action: self._count(action, group) for action in actions}
         for batch in self._batches(actions, group, _FEW_ROWS):
             yield batch
@@ -123,14 +131,14 @@ class CheckpointPart:
             )
 
     def _count(self, action: str, group: int) -> int:
-        """How many such actions a row group holds; where the footer does not say, at least that."""
+        """Number of such actions in a row group; if the footer lacks the count, the number of rows."""
         column = self._leaf_index.get(f"{action}.{_REQUIRED[action]}")
         group_metadata = self.metadata.row_group(group)
         known = None if column is None else _values_in(group_metadata.column(column))
         return int(group_metadata.num_rows) if known is None else known
 
     def row_groups_with(self, action: str) -> list[int]:
-        """Row groups that may hold such an action: all but those whose statistics say that there is none."""
+        """Return the row groups that may contain the action: all except those whose statistics prove that none does."""
         leaf = f"{action}.{_REQUIRED[action]}"
         groups = range(self.metadata.num_row_groups)
         if leaf not in self._leaf_index:
@@ -140,26 +148,26 @@ class CheckpointPart:
 
     @cached_property
     def leaves(self) -> dict[tuple[str, ...], tuple[int, pa.DataType]]:
-        """Every Parquet column by its names from the root: its ordinal and Arrow type.
+        """Ordinal and Arrow type of every Parquet column, by its names from the root.
 
-        Dotted paths cannot tell a name with a dot from two names; these can.
+        Unlike dotted paths, these distinguish a name with a dot from two names.
         """
         fields = [leaf for field in self.metadata.schema.to_arrow_schema() for leaf in _leaves(field)]
         return {path: (i, type_) for i, (path, type_) in enumerate(fields)}
 
     def add_rows(self, group: int) -> int:
-        """Number of adds in a row group, by its footer where that says it."""
+        """Number of adds in a row group, from the footer if it contains the count."""
         if group not in self._add_rows:
             self._add_rows[group] = self._counted_adds(group)
         return self._add_rows[group]
 
     def all_null(self, path: tuple[str, ...], group: int) -> bool:
-        """Whether the footer says that every Parquet column at or below `path` is null throughout a row group."""
+        """Whether the footer proves that every Parquet column at or below `path` is null throughout a row group."""
         ordinals = [ordinal for leaf, (ordinal, _) in self.leaves.items() if leaf[: len(path)] == path]
         return all(self._holds_nothing(ordinal, group) for ordinal in ordinals)
 
     def constant(self, path: tuple[str, ...], group: int) -> pa.Scalar | None:
-        """The one integer that every add of a row group has at `path`, where the footer says that there is one."""
+        """The integer that every add of a row group has at `path`; None if the footer does not prove that."""
         if path not in self.leaves:
             return None
         ordinal, type_ = self.leaves[path]
@@ -174,7 +182,7 @@ class CheckpointPart:
         return arrow_scalar(statistics.min, type_)
 
     def values_in(self, path: tuple[str, ...], group: int) -> int | None:
-        """How many adds of a row group have a value in the Parquet column; None where the footer does not say."""
+        """Number of adds of a row group with a value in the Parquet column; None if the footer lacks the count."""
         leaf = self.leaves.get(path)
         return None if leaf is None else _values_in(self.metadata.row_group(group).column(leaf[0]))
 
@@ -195,15 +203,15 @@ class CheckpointPart:
         return {path: i for i, path in enumerate(self.columns)}
 
     def has(self, name: str) -> bool:
-        """Whether the file has the column, or columns below it; `name` is dotted."""
+        """Whether the file has the column, or columns below it; name: a dotted path."""
         return name in self._leaf_index or any(path.startswith(f"{name}.") for path in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """An open checkpoint: the table's state, the files that hold its adds, and the adds that JSON held.
+    """An open checkpoint: the table's state, the Parquet files with its adds, and the adds of a JSON checkpoint.
 
-    remove_parts: the files that hold tombstones; those that JSON held are not kept. sidecars: their locations.
+    remove_parts: Parquet files with tombstones; those of a JSON checkpoint are not kept. sidecars: their locations.
     """
 
     version: int
@@ -215,9 +223,9 @@ class Checkpoint:
 
 
 def open_checkpoint(storage: Storage, root: str, ref: CheckpointRef) -> Checkpoint:
-    """The checkpoint, every footer read and nothing else but the small actions.
+    """Open a checkpoint: read every footer and the small actions.
 
-    Raises CorruptLog naming the file that is missing or damaged.
+    Raises CorruptLog with the name of the file that is missing or damaged.
     """
     if ref.kind is Kind.UUID_JSON_CHECKPOINT:
         commits = read_commits(storage, root, ref.files)
@@ -290,7 +298,7 @@ def _may_hold(column: pq.ColumnChunkMetaData) -> bool:
 
 
 def _values_in(column: pq.ColumnChunkMetaData) -> int | None:
-    """Number of values that are not null; None where the footer does not say."""
+    """Number of values that are not null; None if the footer lacks the count."""
     statistics = column.statistics
     if statistics is None or not statistics.has_null_count:
         return None
@@ -307,26 +315,26 @@ def _sidecar_of(commits: Commits, action: Any) -> Sidecar:
 
 
 def _inline_adds(commits: Commits) -> Replay:
-    # The checkpoint is reconciled: its removes are tombstones, none of them of an add that stands beside it.
+    # The checkpoint is reconciled: its removes are tombstones, none of them of an add in the same checkpoint.
     adds = commits.actions.filter(pc.invert(commits.actions["is_remove"]))
     return replay(adds)
 
 
 def _sidecar_location(root: str, sidecar: Sidecar) -> str:
-    """PROTOCOL, Sidecar File Information: a bare name lies in _delta_log/_sidecars; else the path is a URI."""
+    """PROTOCOL, Sidecar File Information: a bare name is in _delta_log/_sidecars; any other path is a URI."""
     folder = join(root, LOG_FOLDER, SIDECAR_FOLDER)
     return hadoop_path(uri_of(root if "/" in sidecar.path else folder), sidecar.path)
 
 
 @contextmanager
 def _reading(root: str, version: int, path: str) -> Iterator[None]:
-    """Turns what goes wrong with a Parquet file of the checkpoint into CorruptLog naming it."""
+    """Convert errors of a Parquet file of the checkpoint into CorruptLog with its name."""
     try:
         yield
     except StorageError:
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
-        reason = "it is missing (where the log was cleaned up meanwhile, open the table again)"
+        reason = "it is missing (if the log was cleaned up meanwhile, open the table again)"
         raise _corrupt(root, version, path, reason) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _corrupt(root, version, path, str(error).splitlines()[0].rstrip(".")) from error
@@ -335,6 +343,6 @@ def _reading(root: str, version: int, path: str) -> Iterator[None]:
 def _corrupt(root: str, version: int, path: str, reason: str) -> CorruptLog:
     name = path.rpartition("/")[2]
     return CorruptLog(
-        f"The log of {root} is damaged: {name}, of the checkpoint of version {version}, cannot be used: {reason}; "
+        f"The log of {root} is damaged: {name}, of the checkpoint of version {version}, cannot be read: {reason}; "
         f"{restore_or_go_back(version)}."
     )

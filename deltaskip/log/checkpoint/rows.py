@@ -1,4 +1,4 @@
-"""The rows of a checkpoint as Arrow structs: one column an action.
+"""The rows of a checkpoint as Arrow structs, with one column per action.
 
 # PROTOCOL, Checkpoint Schema
 """
@@ -72,10 +72,10 @@ _TYPES: dict[type, str] = {
 
 
 class AddRows:
-    """The column `add` of a snapshot's checkpoint: its type, and its values batch by batch.
+    """The column `add` of a snapshot's checkpoint: its type, and its values in batches.
 
-    `stats`, `stats_parsed` and `partitionValues_parsed` stand there as the table's properties ask. parsed_partitions:
-    False leaves the last out, for tables with a partition value that its type cannot hold.
+    Contains `stats`, `stats_parsed` and `partitionValues_parsed` as the table properties require. parsed_partitions:
+    False omits the last, for tables with a partition value that its type cannot represent.
     """
 
     def __init__(self, snapshot: Snapshot, rows: int, parsed_partitions: bool = True) -> None:
@@ -98,14 +98,14 @@ class AddRows:
         self.type: pa.StructType = pa.struct(fields)
 
     def batches(self) -> Iterator[pa.StructArray]:
-        """The active files in the order of the log. Raises PartitionValueError; see the class."""
+        """Yield the active files in the order of the log. Raises PartitionValueError; see the class."""
         for batch in self._snapshot.add_batches(self._rows):
             if len(batch):
                 yield self._structs(batch)
 
     def _structs(self, batch: pa.RecordBatch) -> pa.StructArray:
         columns: dict[str, pa.Array] = {logged: batch[name] for name, logged in ADD_FIELDS.logged.items()}
-        # What a checkpoint holds is no change of its own.
+        # The files of a checkpoint are not a data change.
         columns["dataChange"] = pa.repeat(arrow_scalar(False, pa.bool_()), len(batch))
         vectors = columns["deletionVector"]
         columns["deletionVector"] = pa.StructArray.from_arrays(
@@ -126,7 +126,7 @@ class AddRows:
         return pa.StructArray.from_arrays(arrays, fields=names)
 
     def _partition_fields(self) -> list[tuple[str, StructField]]:
-        """Physical names and fields; none where an instant is among them, whose zone its text may not say."""
+        """Physical names and fields; empty if one is a timestamp, whose text may lack the time zone."""
         snapshot = self._snapshot
         by_name = {field.name: field for field in snapshot.schema.fields}
         fields = [by_name[name] for name in snapshot.partition_columns]
@@ -151,7 +151,7 @@ class AddRows:
 
 
 def state_rows(actions: Iterable[Any]) -> Iterator[tuple[str, pa.StructArray]]:
-    """Name of the column, and one row, of each action that is not about a file."""
+    """Yield the column and a row for each action other than add and remove."""
     for action in actions:
         name = _TYPES[type(action)]
         yield name, _state_row(action.to_json(), STATE_TYPES[name])
@@ -188,7 +188,7 @@ def _list(value: Sequence[str] | None, type_: pa.ListType) -> pa.ListArray:
 
 
 def _once_floats(schema: StructType, mode: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Physical paths of doubles that were floats: the text of a bound may be that of either."""
+    """Physical paths of doubles that were floats: a bound may have the text of either type."""
     for field in schema.fields:
         path = (*above, physical_name(field, mode))
         if isinstance(field.type, StructType):

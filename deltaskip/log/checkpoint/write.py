@@ -1,8 +1,8 @@
 """Writing checkpoints: classic or V2 with sidecars, `_last_checkpoint`, and the version checksum beside them.
 
 # PROTOCOL, Checkpoints, Last Checkpoint File; today's protocol: V2 checkpoints
-Files stream from the snapshot's own checkpoint and commits into row groups, so the memory taken does not depend on how
-many there are.
+Files are streamed from the snapshot's checkpoint and commits into row groups, so the memory used does not depend on
+their number.
 """
 
 from __future__ import annotations
@@ -44,17 +44,26 @@ _MILLISECONDS = 1_000_000
 def write_checkpoint(
     snapshot: Snapshot, *, group_rows: int = _GROUP_ROWS, sidecar_rows: int = _SIDECAR_ROWS
 ) -> WrittenCheckpoint:
-    """The checkpoint of the snapshot's version, `_last_checkpoint` and, if it is not there, the version checksum.
+    """Write the checkpoint of the snapshot's version, `_last_checkpoint`, and the version checksum if it is missing.
 
-    V2 with sidecars where `delta.checkpointPolicy` is v2 and the table has the feature, else one classic file.
-    group_rows: rows of a row group; sidecar_rows: about so many file actions a sidecar.
-    Raises UnsupportedFeature where the table may hold actions that are not known here, CorruptLog where the log that it
-    is made from is damaged, StorageError, SchemaError for bad properties.
+    The checkpoint is V2 with sidecars if `delta.checkpointPolicy` is v2 and the table has the feature, otherwise one
+    classic file. An existing checkpoint of the version is not replaced.
+
+    Args:
+        snapshot: Snapshot of the version.
+        group_rows: Number of rows of a row group.
+        sidecar_rows: Approximate number of file actions in a sidecar.
+
+    Raises:
+        UnsupportedFeature: The table has an unknown feature, so its log may contain unknown actions.
+        CorruptLog: The log is damaged.
+        SchemaError: A table property that determines the checkpoint is malformed.
+        StorageError: The storage failed.
     """
     check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
     own = snapshot.segment.checkpoint
     if own is not None and own.version == snapshot.version:
-        # A reader may be in the middle of it, so it is never replaced.
+        # Other readers may be reading it, so it is never replaced.
         return WrittenCheckpoint(snapshot.version, own.files[0].path, written=False)
     there = _classic_path(snapshot)
     if snapshot.storage.exists(there):
@@ -82,15 +91,15 @@ def _classic_path(snapshot: Snapshot) -> str:
 
 
 def _require_readable(snapshot: Snapshot, path: str) -> None:
-    """Another writer was faster, or it left a file that no reader can use and that is not ours to replace."""
+    """Raise CorruptLog if the checkpoint that another writer wrote is unreadable; it must not be replaced."""
     name = path.rpartition("/")[2]
     file = LogFile(Kind.CLASSIC_CHECKPOINT, snapshot.version, FileInfo(name, path, snapshot.storage.size(path), 0))
     try:
         open_checkpoint(snapshot.storage, snapshot.root, CheckpointRef(snapshot.version, (file,)))
     except CorruptLog as error:
         raise CorruptLog(
-            f"The checkpoint of version {snapshot.version} of {snapshot.root} is there and cannot be read: delete "
-            f"{name} and write it again ({error})."
+            f"The checkpoint of version {snapshot.version} of {snapshot.root} exists but cannot be read: delete {name} "
+            f"and write the checkpoint again ({error})."
         ) from error
 
 
@@ -119,7 +128,7 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCh
             sidecars.write(action, values)
             step("row group written")
     top = {name: STATE_TYPES[name] for name in ("checkpointMetadata", "txn", "metaData", "protocol")}
-    # delta-spark looks for the columns of file actions here, too.
+    # delta-spark requires the columns of file actions here as well.
     top.update(columns, domainMetadata=STATE_TYPES["domainMetadata"], sidecar=STATE_TYPES["sidecar"])
     with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top) as file:
         head = CheckpointMetadata(snapshot.version)
@@ -130,7 +139,7 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCh
 
 
 class _Sidecars:
-    """The sidecar files of a V2 checkpoint: a new one after so many rows."""
+    """Writer of the sidecar files of a V2 checkpoint; starts a new one after `rows` rows."""
 
     def __init__(
         self, snapshot: Snapshot, columns: dict[str, pa.StructType], rows: int, made: WrittenCheckpoint
@@ -174,7 +183,7 @@ class _Sidecars:
 
 
 def _state(snapshot: Snapshot) -> Iterator[Any]:
-    """Protocol, metadata, transactions that have not expired, and domains that are there."""
+    """Protocol, metadata, transaction identifiers that have not expired, and domains that are not removed."""
     yield snapshot.protocol
     yield snapshot.metadata
     kept_for = snapshot.table_properties.txn_retention_ms
@@ -198,7 +207,7 @@ def _file_actions(
 
 
 def _write_hint(snapshot: Snapshot, made: WrittenCheckpoint) -> None:
-    """`_last_checkpoint`, unless it names a later version already."""
+    """Write `_last_checkpoint`, unless it already names a later version."""
     folder = join(snapshot.root, LOG_FOLDER)
     known = read_hint(snapshot.storage, folder)
     if known is not None and known > made.version:
