@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.registry import SPARK_VERSION
+from deltaskip.errors import SchemaError
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.skipping.batches import Batch, candidates
@@ -20,6 +21,7 @@ from deltaskip.skipping.program import Keep, Program
 from deltaskip.skipping.proofs.collated import Collations, spellings
 from deltaskip.stats.batch import FileStats
 from deltaskip.stats.collated_bounds import collated_leaf
+from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
 from deltaskip.stats.layout import StatField, StatLeaf, widened_types
 
@@ -57,8 +59,23 @@ def table_coverage(snapshot: Snapshot, depth: bool = True) -> TableCoverage:
         rows=rows,
         files_without_count=sum(batch.records.null_count for batch in batches),
         columns=ordered,
-        advice=advise(ordered, files, snapshot.properties, clustering_columns(snapshot)) if depth else (),
+        advice=advise(ordered, files, _collected(snapshot), clustering_columns(snapshot)) if depth else (),
     )
+
+
+def _collected(snapshot: Snapshot) -> frozenset[str]:
+    """Names of the columns that writers collect statistics of; none if the table's properties cannot be read."""
+    try:
+        columns = indexed_columns(
+            snapshot.schema,
+            partition_columns=snapshot.partition_columns,
+            mapping_mode=snapshot.mapping_mode,
+            properties=snapshot.properties,
+        )
+    except SchemaError:
+        # Writers refuse such properties too, so that declaring the columns anew is the right recommendation.
+        return frozenset()
+    return frozenset(display_name(column.logical) for column in columns)
 
 
 class _Files:

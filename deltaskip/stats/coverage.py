@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -11,14 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.schema.properties import TableProperties
+from deltaskip.stats.columns import STATS_COLUMNS
 
 __all__ = ["Advice", "ColumnCoverage", "TableCoverage", "advise", "overlap", "value_overlap"]
 
-STATS_COLUMNS = TableProperties.stats_columns.name
-INDEXED_COLUMNS = TableProperties.num_indexed_columns.name
-
-_DEFAULT_INDEXED = 32
 _MOST_ADVICE = 3
 _Ordered = npt.NDArray[np.number[Any]]
 
@@ -128,21 +124,21 @@ def value_overlap(files_of_value: Mapping[str, int]) -> tuple[float, int] | None
 
 
 def advise(
-    columns: Sequence[ColumnCoverage], files: int, properties: Mapping[str, str], clustered_by: Sequence[str]
+    columns: Sequence[ColumnCoverage], files: int, collected: Container[str], clustered_by: Container[str]
 ) -> tuple[Advice, ...]:
     """Return the few changes that skip the most files for equality filters; those of unknown effect come last.
 
-    clustered_by: names of the columns that the table is already clustered by.
+    collected: names of the columns that the table's properties make writers collect statistics of. clustered_by: names
+    of the columns that the table is already clustered by.
     """
-    data = [column for column in columns if not column.partition]
     found: list[Advice] = []
-    for ordinal, column in enumerate(data):
-        if column.files_with_bounds is None or not files:
+    for column in columns:
+        if column.partition or column.files_with_bounds is None or not files:
             continue
         lacking = files - column.files_with_bounds
         # Recomputing gives boolean columns no bounds: delta-spark has none, and other writers' may be there.
         if lacking and column.type != "boolean":
-            found.append(_complete(column, lacking, files, _is_collected(column.name, ordinal, properties)))
+            found.append(_complete(column, lacking, files, column.name in collected))
         clustering = _cluster(column, files, column.name in clustered_by)
         if clustering is not None:
             found.append(clustering)
@@ -175,17 +171,6 @@ def _cluster(column: ColumnCoverage, files: int, is_clustered: bool) -> Advice |
         sentence = f"run OPTIMIZE to cluster by {column.name} (an equality filter {reads})"
         return Advice("optimize", column.name, sentence, saved)
     return Advice("cluster", column.name, f"CLUSTER BY {column.name} (an equality filter {reads})", saved)
-
-
-def _is_collected(name: str, ordinal: int, properties: Mapping[str, str]) -> bool:
-    """Whether writers that follow the table's properties keep statistics of the column."""
-    declared = properties.get(STATS_COLUMNS)
-    if declared is not None:
-        names = [part.strip().replace("`", "").lower() for part in declared.split(",")]
-        return any(name.lower() == part or name.lower().startswith(f"{part}.") for part in names)
-    limit = properties.get(INDEXED_COLUMNS, "")
-    indexed = int(limit) if limit.removeprefix("-").isdecimal() else _DEFAULT_INDEXED
-    return indexed < 0 or ordinal < indexed
 
 
 def _rounded(files: float) -> str:
