@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from deltaskip.errors import PredicateError
+from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr.coerce import (
     ATOMIC,
     INTEGRAL_BITS,
@@ -100,6 +100,8 @@ def bind_expression(
     time_zone: str = "UTC",
 ) -> Node:
     """Bind an expression of any type, such as a generation expression. See `bind`."""
+    if not isinstance(time_zone, str):
+        raise InvalidArgumentType.of("time_zone", "a str such as 'Europe/Berlin'", time_zone)
     try:
         zone_of(time_zone)
     except LookupError as error:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from deltaskip.errors import PredicateError
+from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr import bind, bind_expression, columns_of, evaluate, normalize, parse_sql
 from deltaskip.expr.coerce import castable, type_of, wider_type
 from deltaskip.expr.collation import comparison_collation
@@ -211,6 +211,13 @@ def test_timestamps_without_a_zone_are_read_in_the_session_s(zone: str, micros: 
     literal = Literal(micros, TIMESTAMP)
     for text in ("ts = '1970-01-01 00:00:00'", "ts = TIMESTAMP'1970-01-01'", "ts = DATE'1970-01-01'"):
         assert bind(parse_sql(text), SCHEMA, time_zone=zone) == Compare("=", TS, literal)
+
+
+def test_a_predicate_and_a_time_zone_are_text() -> None:
+    with pytest.raises(InvalidArgumentType, match="A predicate must be a str"):
+        parse_sql(5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentType, match="time_zone must be a str"):
+        bind(parse_sql("true"), SCHEMA, time_zone=5)  # type: ignore[arg-type]
 
 
 def test_an_unknown_time_zone_is_refused() -> None:

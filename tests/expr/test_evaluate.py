@@ -249,3 +249,9 @@ def test_conflicting_collations_are_refused_while_binding() -> None:
 def test_folded_constants_keep_their_type() -> None:
     assert bind_expression(parse_sql("1.5D * 2"), EMPTY) == Literal(3.0, DOUBLE)
     assert bind_expression(parse_sql("NULL = 1"), EMPTY) == Literal(None, BOOLEAN)
+
+
+@pytest.mark.parametrize("type_", ["TIMESTAMP", "TIMESTAMP_NTZ"])
+def test_a_zone_that_only_java_may_know_leaves_a_timestamp_undecided(type_: str) -> None:
+    with pytest.raises(Undecided, match="left to Spark"):
+        value(f"CAST('2024-01-01 00:00:00 SystemV/PST8' AS {type_})")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from deltaskip.errors import InvalidArgumentType
 from deltaskip.expr.nodes import MAX_DEPTH, Node, Opaque, deeper_than
 from deltaskip.expr.sql.dialect import ParseError, Token, TokenType, columns_in, is_valid_sql, parse_tokens
 from deltaskip.expr.sql.from_sqlglot import OutOfRange, to_node
@@ -32,7 +33,10 @@ def parse_sql(text: str) -> Node:
 
     Raises:
         PredicateError: Spark cannot parse the text. The message has the line, the column and the text.
+        InvalidArgumentType: `text` is not a str.
     """
+    if not isinstance(text, str):
+        raise InvalidArgumentType.of("A predicate", "a str", text)
     source = Source(text)
     try:
         tokens = read_tokens(source)

@@ -291,6 +291,7 @@ def test_a_timestamp_without_a_zone_waits_for_the_session_s() -> None:
         "trim(BOTH 'x' FROM b) = 'y'",
         "dateadd(DAY, 1, b) > z",
         "b > DATE'today'",
+        "b > TIMESTAMP'2024-01-01 00:00:00 SystemV/PST8'",
         "b:path.to[0] = 1",
         "b = :parameter",
     ],
