@@ -211,6 +211,25 @@ def test_zoneless_partition_timestamps_of_an_unknown_zone_keep(tmp_path: Path) -
     assert kept(table, "p = TIMESTAMP'2020-01-01 13:00:00 UTC'", time_zone=None) == ["f"]
 
 
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        (DATE, "5881580-07-12"),  # beyond 32 bits of days
+        (TIMESTAMP, "0002020-01-01 00:00:00"),  # seven digits of year
+        (TIMESTAMP, "2020-01-01 00:00:00+100"),  # an offset of three digits
+        (TIMESTAMP, "2020-01-01 00:00:00 SystemV/PST8"),  # a zone that Java has
+        (TIMESTAMP, "2020-01-01 00:00:00 posix/Europe/Berlin"),  # a zone that Python may have
+        (TIMESTAMP_NTZ, "2020-01-01 00:00:00 SystemV/PST8"),
+        (TIMESTAMP_NTZ, "2020-01-01 00:00:00+19:00"),
+    ],
+)
+def test_partition_texts_that_no_cast_here_reads_keep_their_file(tmp_path: Path, type_: DataType, text: str) -> None:
+    table = ds.DeltaTable(str(partitioned(tmp_path, type_, f=text)))
+    day = "DATE'2020-01-01'"
+    for where in (f"p = {day}", f"p < {day}", f"p > {day}", f"p != {day}", "p IS NULL", "p IS NOT NULL"):
+        assert table.scan(where).files(columns=["path"])["path"].to_pylist() == ["f"]
+
+
 def test_binary_partition_values_prove_nothing(tmp_path: Path) -> None:
     assert kept(partitioned(tmp_path, BINARY, f="\\u0001"), "p = X'02'") == ["f"]
     assert kept(partitioned(tmp_path / "2", BINARY, f=None), "p = X'02'") == []
