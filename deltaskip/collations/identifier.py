@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
 from deltaskip.collations.names import parse_name
-from deltaskip.errors import InvalidCollation
+from deltaskip.errors import InvalidArgumentType, InvalidCollation
 
 __all__ = ["CollationId"]
 
@@ -47,6 +47,8 @@ class CollationId:
         # COLLATIONS RFC, Collation identifiers: "Dots are not allowed to be part of provider and collation names, but
         # can be used in versions."
         """
+        if not isinstance(text, str):
+            raise InvalidArgumentType.of("text", "a str such as 'icu.UNICODE_CI.77.1'", text)
         parts = text.split(".", 2)
         if len(parts) < 2 or not all(parts):
             raise InvalidCollation(
@@ -60,6 +62,8 @@ class CollationId:
 
         Raises InvalidCollation for a bare name that is neither Spark's nor an ICU locale.
         """
+        if not isinstance(text, str):
+            raise InvalidArgumentType.of("text", "a str such as 'UNICODE_CI'", text)
         return cls.parse(text if "." in text else f"{parse_name(text).provider}.{text}")
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Delta's data types as frozen values.
+"""Delta's data types as immutable values.
 
 # PROTOCOL, Schema Serialization Format
 """
@@ -80,14 +80,19 @@ def _require(value: object, kind: type, what: str) -> None:
 
 
 class DataType:
-    """Base of every type."""
+    """Base class of all data types."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType(DataType):
-    """A type without parameters. Use the constants of this module, such as LONG."""
+    """A type without parameters, such as long or timestamp.
+
+    Attributes:
+        name: The type's name in the protocol: string, long, integer, short, byte, float, double, boolean, binary, date,
+            timestamp, timestamp_ntz, void or variant.
+    """
 
     name: str
 
@@ -117,7 +122,12 @@ PRIMITIVES: Mapping[str, PrimitiveType] = MappingProxyType({n: PrimitiveType(n) 
 
 @dataclass(frozen=True, slots=True)
 class DecimalType(DataType):
-    """An exact decimal with 1 to 38 digits, `scale` of them after the decimal point."""
+    """An exact decimal.
+
+    Attributes:
+        precision: Number of digits, from 1 to 38.
+        scale: Number of digits after the decimal point, from 0 to the precision.
+    """
 
     precision: int
     scale: int
@@ -134,7 +144,12 @@ class DecimalType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class ArrayType(DataType):
-    """An array of `element`s."""
+    """An array.
+
+    Attributes:
+        element: Type of the elements.
+        contains_null: Whether elements can be null.
+    """
 
     element: DataType
     contains_null: bool = True
@@ -145,7 +160,13 @@ class ArrayType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class MapType(DataType):
-    """A map. Keys are never null."""
+    """A map. Keys are never null.
+
+    Attributes:
+        key: Type of the keys.
+        value: Type of the values.
+        value_contains_null: Whether values can be null.
+    """
 
     key: DataType
     value: DataType
@@ -158,9 +179,16 @@ class MapType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class UnknownType(DataType):
-    """A type that this package does not support (geometry, intervals …). `json` is its JSON text, kept as it is."""
+    """A type that this package does not support, such as geometry or an interval.
+
+    Attributes:
+        json: The type's JSON text in the schema, kept as it is.
+    """
 
     json: str
+
+    def __post_init__(self) -> None:
+        _require(self.json, str, "The json of an UnknownType")
 
     @property
     def name(self) -> str:
@@ -171,7 +199,14 @@ class UnknownType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class StructField:
-    """A column or nested field. `metadata` is the JSON object in the schema, unchanged and read-only."""
+    """A column of a table, or a field of a struct.
+
+    Attributes:
+        name: The logical name.
+        type: The data type.
+        nullable: Whether values can be null.
+        metadata: The field's JSON object in the schema, read-only.
+    """
 
     name: str
     type: DataType
@@ -194,6 +229,9 @@ class StructType(DataType):
     """An ordered list of fields: a nested struct or the schema of a table.
 
     Its `repr` is a tree like that of PySpark's `printSchema()`, with collations and comments.
+
+    Attributes:
+        fields: The fields, in order.
     """
 
     fields: tuple[StructField, ...] = ()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.names import parse_name, spark_name
-from deltaskip.errors import DeltaSkipError, InvalidCollation
+from deltaskip.errors import DeltaSkipError, InvalidArgumentType, InvalidCollation
 from tests.collations.spark_vectors import vector_params
 
 PARTS = st.text("abIı.ß@=- é_1", min_size=1).map(lambda text: text.replace(".", "x"))
@@ -142,3 +142,10 @@ def test_a_bare_name_that_nobody_knows_is_an_error(name):
         CollationId.named(name)
     with pytest.raises(InvalidCollation, match="is neither a collation"):
         parse_name(name)
+
+
+@pytest.mark.parametrize("parse", [CollationId.parse, CollationId.named])
+@pytest.mark.parametrize("text", [None, 77.1, b"icu.UNICODE"])
+def test_identifiers_of_the_wrong_type_are_refused(parse, text):
+    with pytest.raises(InvalidArgumentType, match="text must be a str"):
+        parse(text)

@@ -76,6 +76,7 @@ def test_nested_types_are_found_at_every_depth():
     "make",
     [
         lambda: PrimitiveType(5),
+        lambda: UnknownType(5),
         lambda: DecimalType("10", 2),
         lambda: DecimalType(10, True),
         lambda: ArrayType("string"),
