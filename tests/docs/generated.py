@@ -1,4 +1,4 @@
-"""The parts of the documentation that the program itself writes: the table of features, and what bad input gets.
+"""The parts of the documentation that the program itself writes: the table of features, and what commands print.
 
 `python -m tests.docs.generated` brings the pages up to date; tests/docs/test_docs.py compares.
 """
@@ -19,6 +19,7 @@ from deltaskip.features.registry import support_table
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "pages"
 PROTOCOL, ERRORS = PAGES / "protocol.md", PAGES / "errors.md"
+EXAMPLES = (PAGES / "pruning.md", PAGES / "statistics.md")
 DATA = "/data"
 
 
@@ -29,20 +30,27 @@ def with_support_table(text: str) -> str:
 
 def with_bad_input(text: str) -> str:
     """The text of errors.md with what the program prints today for each command between its markers."""
-    return _pattern("bad input").sub(lambda found: found[1] + _console(found[2]) + found[3], text)
+    return _pattern("bad input").sub(lambda found: found[1] + _console(found[2], 2) + found[3], text)
+
+
+def with_output(text: str) -> str:
+    """The text of a page with what the program prints today for each command between its markers."""
+    return _pattern("output").sub(lambda found: found[1] + _console(found[2], 0) + found[3], text)
 
 
 def main() -> None:
     """Rewrite the generated sections."""
     PROTOCOL.write_text(with_support_table(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
     ERRORS.write_text(with_bad_input(ERRORS.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in EXAMPLES:
+        page.write_text(with_output(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"(<!-- {name}: [^\n]* -->\n)(.*?)(<!-- {name} ends -->)", re.DOTALL)
 
 
-def _console(block: str) -> str:
+def _console(block: str, status: int) -> str:
     commands = re.findall(r"^\$ (deltaskip .*)$", block, re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
@@ -53,20 +61,21 @@ def _console(block: str) -> str:
         commit = (root / "customers" / "_delta_log" / f"{0:020}.json").read_text(encoding="utf-8")
         (damaged / f"{0:020}.json").write_text(commit, encoding="utf-8")
         (damaged / f"{2:020}.json").write_text(commit, encoding="utf-8")
-        printed = [f"$ {command}\n{_run(command, root)}" for command in commands]
+        printed = [f"$ {command}\n{_run(command, root, status)}" for command in commands]
     return "```console\n" + "".join(printed) + "```\n"
 
 
-def _run(command: str, root: Path) -> str:
+def _run(command: str, root: Path, status: int) -> str:
     arguments = shlex.split(command)[1:]
     program = "import sys; from deltaskip.cli import main; sys.exit(main())"
     finished = subprocess.run(
         [sys.executable, "-c", program, *(argument.replace(DATA, str(root)) for argument in arguments)],
         capture_output=True, text=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
-    if finished.returncode != 2:
-        raise ValueError(f"{command} ended with status {finished.returncode}, not 2")
-    return (finished.stdout + finished.stderr).replace(root.as_uri(), f"file://{DATA}").replace(str(root), DATA)
+    if finished.returncode != status:
+        raise ValueError(f"{command} ended with status {finished.returncode}, not {status}")
+    printed = (finished.stdout + finished.stderr).replace(root.as_uri(), f"file://{DATA}").replace(str(root), DATA)
+    return re.sub(r" +$", "", printed, flags=re.MULTILINE)
 
 
 if __name__ == "__main__":
