@@ -41,6 +41,7 @@ __all__ = [
     "children_of",
     "columns_of",
     "deeper_than",
+    "replaced",
     "transform",
     "walk",
 ]
@@ -258,6 +259,11 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
             return Collate(new[0], collation)
         case _:
             return node
+
+
+def replaced(node: Node, old: Node, new: Node) -> Node:
+    """Return `node` with `new` in place of every part that is equal to `old`."""
+    return new if node == old else transform(node, lambda child: replaced(child, old, new))
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -39,6 +39,8 @@ MOST_TUPLES = 10_000
 """Maximum number of distinct tuples of constants that are evaluated in a batch; with more, all files are kept."""
 
 FIRST_DAY = -25_567
+"""1900-01-01 in days since 1970-01-01; the calendar of earlier dates is uncertain."""
+
 _UNKNOWN, _VALUE, _VALUE_OR_NULL, _NULL = 0, 1, 2, 3
 
 

@@ -23,7 +23,7 @@ from deltaskip.expr.nodes import (
     Node,
     Not,
     Or,
-    transform,
+    replaced,
     walk,
 )
 from deltaskip.expr.normalize import FALSE, TRUE
@@ -44,7 +44,7 @@ def unfold(leaf: Node, time_zone: str) -> list[Node] | None:
     branches = _case(choice) if isinstance(choice, Case) else _coalesce(choice)
     if branches is None or len(branches) > _MOST_BRANCHES:
         return None
-    return [And((condition, _folded(_replaced(leaf, choice, value), time_zone))) for condition, value in branches]
+    return [And((condition, _folded(replaced(leaf, choice, value), time_zone))) for condition, value in branches]
 
 
 def _is_choice(node: Node) -> bool:
@@ -99,10 +99,6 @@ def _nullable(node: Node) -> Node:
         case Call(_, _, type_) if type_ is not None:
             return IsNull(node)
     return TRUE
-
-
-def _replaced(node: Node, old: Node, new: Node) -> Node:
-    return new if node == old else transform(node, lambda child: _replaced(child, old, new))
 
 
 def _folded(leaf: Node, time_zone: str) -> Node:

@@ -33,7 +33,7 @@ from deltaskip.expr.nodes import (
     Node,
     Or,
     StartsWith,
-    transform,
+    replaced,
     walk,
 )
 from deltaskip.schema.calendar import MICROS_PER_DAY, days_from_civil
@@ -78,9 +78,9 @@ def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[Fiel
     for one in derived:
         expression = expression_of(one)
         for leaf in leaves:
-            replaced = leaf if expression is None else _replaced(leaf, expression, one.column)
-            if replaced != leaf:
-                yield Or((IsNull(one.column), replaced))
+            on_column = leaf if expression is None else replaced(leaf, expression, one.column)
+            if on_column != leaf:
+                yield Or((IsNull(one.column), on_column))
     if found is None:
         return
     column, values = found
@@ -94,10 +94,6 @@ def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[Fiel
         image = _tuples(calendar, values)
         if image is not None:
             yield Or((*(IsNull(one.column) for one in calendar), image))
-
-
-def _replaced(node: Node, old: Node, new: Node) -> Node:
-    return new if node == old else transform(node, lambda child: _replaced(child, old, new))
 
 
 def _image(one: Derived, values: Values) -> Node | None:

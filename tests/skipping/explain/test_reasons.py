@@ -50,8 +50,10 @@ class Case:
     engine: str | None = SPARK
     partitions: tuple[str, ...] = ()
 
-    def open(self, folder: Path, *more: Stats, engine: str | None = None) -> ds.DeltaTable:
-        builder = TableBuilder(folder, StructType(self.fields), self.partitions)
+    def open(
+        self, folder: Path, *more: Stats, engine: str | None = None, properties: Mapping[str, str] | None = None
+    ) -> ds.DeltaTable:
+        builder = TableBuilder(folder, StructType(self.fields), self.partitions, properties)
         files = [
             add(f"{i}", stats, partitionValues=dict.fromkeys(self.partitions, f"{i}"))
             for i, stats in enumerate([*self.files, *more])
@@ -442,6 +444,23 @@ def test_every_claim_is_stated_somewhere(tmp_path: Path) -> None:
     for i, case in enumerate(itertools.chain(other_cases(), itertools.islice(strings, 0, None, 7))):
         missing -= set(check(case, tmp_path / f"{i}"))
     assert not missing
+
+
+STRUCT_ONLY = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
+
+
+@pytest.mark.filterwarnings("ignore::deltaskip.stats.batch.StatisticsWarning")
+@pytest.mark.parametrize("properties", [{}, STRUCT_ONLY], ids=["json", "struct"])
+@pytest.mark.parametrize("files", text_files(text(CI)), ids=str)
+def test_a_checkpoint_changes_no_reason(
+    files: tuple[Stats | None, ...], properties: Mapping[str, str], tmp_path: Path
+) -> None:
+    case = Case("c = 'x'", (text(CI),), files)
+    table = case.open(tmp_path / "t", properties=properties)
+    before, _ = case.leaf(table)
+    table.checkpoint()
+    after, _ = case.leaf(ds.DeltaTable(tmp_path / "t"))
+    assert after.reason == before.reason != ""
 
 
 @pytest.mark.parametrize(
