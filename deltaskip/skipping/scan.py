@@ -20,14 +20,15 @@ from deltaskip.html import html_table
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import empty_table
+from deltaskip.schema.calendar import UnknownZone, zone_of
 from deltaskip.schema.resolve import resolve
-from deltaskip.schema.types import BOOLEAN
+from deltaskip.schema.types import BOOLEAN, TIMESTAMP
 from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.explain.explain import explain
 from deltaskip.skipping.explain.report import Explain
-from deltaskip.skipping.files import FILE_COLUMNS, batch_files, decoded, files_schema
+from deltaskip.skipping.files import FILE_COLUMNS, batch_files, decoded, files_schema, partition_fields
 from deltaskip.skipping.min_max import exact_extreme
 from deltaskip.skipping.partition_terms import PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program
@@ -61,7 +62,7 @@ class Scan:
 
     Raises:
         PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
-        InvalidArgument: `limit` is negative.
+        InvalidArgument: `limit` is negative, or `time_zone` is not a time zone.
         InvalidArgumentType: An argument has the wrong type.
     """
 
@@ -78,7 +79,7 @@ class Scan:
         self.where = where
         self.limit = arguments.non_negative("limit", limit)
         self.columns = None if columns is None else self._resolved(arguments.texts("columns", columns))
-        self.time_zone = None if time_zone is None else arguments.text("time_zone", time_zone)
+        self.time_zone = None if time_zone is None else self._known_zone(arguments.text("time_zone", time_zone))
         self._predicate = self._bound(where)
         self.collation_version = arguments.text("collation_version", collation_version)
         self._collations = Collations(collation_version)
@@ -260,6 +261,19 @@ class Scan:
             return self._partition_truth.lane(term, lambda column: batch.partition(column.physical[0], column.type))
 
         return evaluate(program.root, batch.statistics, partitions)
+
+    def _known_zone(self, time_zone: str) -> str:
+        try:
+            zone_of(time_zone)
+        except LookupError as error:
+            # Spark may know regions that this process has no rules for; they do not matter to every scan.
+            zoned = any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
+            if self.where is not None or zoned or not isinstance(error, UnknownZone):
+                raise InvalidArgument(
+                    f"time_zone must be a time zone such as Europe/Berlin, +02:00 or UTC, not {time_zone!r} "
+                    f"(table {self.snapshot.table_root})."
+                ) from error
+        return time_zone
 
     def _bound(self, where: object) -> Node:
         if where is None:

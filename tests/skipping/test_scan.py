@@ -9,7 +9,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.schema.types import INTEGER, STRING
+from deltaskip.schema.types import INTEGER, STRING, TIMESTAMP
 from deltaskip.skipping.batches import candidates
 from tests.builder import TableBuilder, add, bounds
 
@@ -61,11 +61,23 @@ def test_notebooks_show_the_same_as_an_escaped_table(table: ds.DeltaTable) -> No
         ({"columns": ["nowhere"]}, ds.PredicateError),
         ({"where": "nowhere = 1"}, ds.PredicateError),
         ({"time_zone": 1}, InvalidArgumentType),
+        ({"time_zone": "+25:00"}, InvalidArgument),
+        ({"time_zone": "Mars/Olympus", "where": "i = 1"}, InvalidArgument),
     ],
 )
 def test_wrong_arguments(table: ds.DeltaTable, arguments: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         table.scan(**arguments)
+
+
+def test_a_time_zone_without_rules_matters_only_where_timestamps_are_read_in_it(tmp_path: Path) -> None:
+    TableBuilder(tmp_path / "t", {"i": INTEGER, "p": TIMESTAMP}, ["p"]).commit(
+        add("a", partitionValues={"p": "2024-01-01 00:00:00"})
+    )
+    with pytest.raises(InvalidArgument, match="time_zone must be a time zone"):
+        ds.DeltaTable(tmp_path / "t").scan(time_zone="Mars/Olympus")
+    TableBuilder(tmp_path / "u", {"i": INTEGER}).commit(add("a"))
+    assert len(ds.DeltaTable(tmp_path / "u").scan(time_zone="Mars/Olympus").files()) == 1
 
 
 def test_columns_of_a_file_list_are_checked(table: ds.DeltaTable) -> None:
