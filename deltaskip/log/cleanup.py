@@ -22,7 +22,7 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.storage import FileInfo, join
-from deltaskip.storage.kill_points import step
+from deltaskip.storage.kill_points import kill_point
 
 __all__ = ["clean_up_log"]
 
@@ -62,7 +62,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
         if _is_old(file, first) if file is not None else _is_left_over(info, _midnight(now) - _DAY):
             snapshot.storage.delete(info.path)
             deleted.append(info.name)
-            step("deleted")
+            kill_point("deleted")
     return deleted + list(_delete_sidecars(snapshot, first, _midnight(now) - _DAY))
 
 
@@ -126,7 +126,7 @@ def _delete_sidecars(snapshot: Snapshot, first: int, before_ms: int) -> Iterator
         # Compared by name, since a checkpoint may spell the location differently from the listing.
         if info.name not in needed:
             snapshot.storage.delete(info.path)
-            step("deleted")
+            kill_point("deleted")
             yield f"{SIDECAR_FOLDER}/{info.name}"
 
 

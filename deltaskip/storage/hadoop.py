@@ -22,8 +22,8 @@ import pyarrow as pa
 from deltaskip.errors import StorageError
 from deltaskip.storage.hadoop_errors import EndOfFile, naming
 from deltaskip.storage.hadoop_status import file_infos
-from deltaskip.storage.interface import FileInfo, joined
-from deltaskip.storage.kill_points import step
+from deltaskip.storage.interface import FileInfo, check_range, joined, not_found
+from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parent, split_authority
 from deltaskip.storage.range_file import RangeFile
 from deltaskip.storage.remote import read_side_by_side, staged
@@ -99,8 +99,7 @@ class HadoopStorage:
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """`length` bytes from `offset`; fewer where the file ends before."""
-        if offset < 0 or length < 0:
-            raise ValueError(f"cannot read {length} bytes at {offset} of {path}")
+        check_range(path, offset, length)
         with naming(path), self._opened(path) as stream:
             return self._read_at(path, stream, offset, length)
 
@@ -133,7 +132,7 @@ class HadoopStorage:
         with naming(path):
             status = self._files.getFileStatus(self._path(path))
             if status.isDirectory():
-                raise FileNotFoundError(path)
+                raise not_found(path)
             return int(status.getLen())
 
     def put_if_absent(self, path: str, data: bytes) -> None:
@@ -266,26 +265,26 @@ class HadoopStorage:
         try:
             stream = self._file_context().create(self._path(temporary), flags, options)
             try:
-                step("opened")
+                kill_point("opened")
                 send(stream)
-                step("written")
+                kill_point("written")
                 stream.hsync()
             finally:
                 stream.close()
-            step("synced")
+            kill_point("synced")
             yield temporary
         except BaseException:
             # What went wrong is to be told, not that tidying up after it went wrong, too.
             with suppress(OSError), naming(path, "write"):
                 self._files.delete(self._path(temporary), False)
-            step("tidied")
+            kill_point("tidied")
             raise
 
     def _rename(self, temporary: str, path: str, option: str) -> None:
         self._check_view(path)
         options = self._array_of("org.apache.hadoop.fs.Options$Rename", lambda rename: getattr(rename, option))
         self._file_context().rename(self._path(temporary), self._path(path), options)
-        step("renamed")
+        kill_point("renamed")
 
     def _array_of(self, kind: str, value: Callable[[Any], Any]) -> Any:
         """An array of one value of a Java class, for a method that takes any number."""

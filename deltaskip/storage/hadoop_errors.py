@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import gettempdir
 
-from deltaskip.errors import StorageError
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.storage.interface import file_exists, not_a_directory, not_found
 from deltaskip.storage.remote import first_line
 
 __all__ = ["EndOfFile", "naming"]
@@ -23,7 +24,7 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
     """Turn what py4j raises into FileNotFoundError, FileExistsError or StorageError, all naming the location."""
     try:
         yield
-    except (StorageError, FileNotFoundError, FileExistsError, NotADirectoryError):
+    except DeltaSkipError:
         raise
     except ConnectionError as error:
         raise _gone(path, act, error) from error
@@ -55,11 +56,11 @@ def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
     reason = lines[0].rstrip(".: ") if lines else kind
     match kind:
         case name if name in _NOT_FOUND:
-            return FileNotFoundError(path)
+            return not_found(path)
         case name if name in _TAKEN:
-            return FileExistsError(path)
+            return file_exists(path)
         case "org.apache.hadoop.fs.ParentNotDirectoryException":
-            return NotADirectoryError(path)
+            return not_a_directory(path)
         case "java.io.EOFException":
             return EndOfFile(f"Cannot {act} {path}: it ends before that ({reason}).")
         case name if name in _REFUSED:

@@ -5,7 +5,7 @@ bytes. The message has (Hadoop 3, FSProtos.proto) 1 type, 2 path, 3 length in by
 """
 
 from deltaskip.errors import StorageError
-from deltaskip.storage.interface import FileInfo
+from deltaskip.storage.interface import FileInfo, not_a_directory
 from deltaskip.storage.location import join
 
 __all__ = ["file_infos"]
@@ -33,7 +33,7 @@ def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
             found.append(FileInfo(name, join(directory, name), size, modified_ms))
         at = end
         if path.rstrip("/") == directory.rstrip("/"):
-            raise NotADirectoryError(directory)
+            raise not_a_directory(directory)
     return sorted(found, key=lambda info: info.name)
 
 

@@ -1,5 +1,6 @@
-"""What a storage does, whichever it is."""
+"""The interface of every storage, and the errors by which a storage reports that a file is missing or exists."""
 
+import errno
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -8,7 +9,47 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-__all__ = ["FileInfo", "Storage", "joined"]
+from deltaskip.errors import DeltaSkipError, StorageError
+
+__all__ = [
+    "FileExists",
+    "FileInfo",
+    "FileNotFound",
+    "NotADirectory",
+    "Storage",
+    "check_range",
+    "file_exists",
+    "joined",
+    "not_a_directory",
+    "not_found",
+]
+
+
+class FileNotFound(DeltaSkipError, FileNotFoundError):
+    """There is no file or directory at the location, which is `filename`."""
+
+
+class FileExists(DeltaSkipError, FileExistsError):
+    """There is a file at the location, which is `filename`, already."""
+
+
+class NotADirectory(DeltaSkipError, NotADirectoryError):
+    """The location, which is `filename`, or one above it is a file."""
+
+
+def not_found(location: str) -> FileNotFound:
+    """Return the error for a location without a file or directory."""
+    return FileNotFound(errno.ENOENT, "No such file or directory", location)
+
+
+def file_exists(location: str) -> FileExists:
+    """Return the error for a file that exists already."""
+    return FileExists(errno.EEXIST, "File exists", location)
+
+
+def not_a_directory(location: str) -> NotADirectory:
+    """Return the error for a location that is, or is below, a file."""
+    return NotADirectory(errno.ENOTDIR, "Not a directory", location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +140,12 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Delete the file; that it is not there is no error."""
         ...
+
+
+def check_range(location: str, offset: int, length: int) -> None:
+    """Raise StorageError for a range of bytes that no file has."""
+    if offset < 0 or length < 0:
+        raise StorageError(f"Cannot read {length} bytes at offset {offset} of {location}: they must not be negative.")
 
 
 def joined(contents: Sequence[bytes]) -> tuple[memoryview, list[int]]:

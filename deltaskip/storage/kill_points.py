@@ -1,22 +1,22 @@
-"""Where a writer may be killed: tests put an observer here that ends the process at a step of their choice."""
+"""Named points at which a writer may be killed: tests observe them to end the process at any of them."""
 
 from collections.abc import Callable
 
-__all__ = ["observe", "step"]
+__all__ = ["kill_point", "observe_kill_points"]
 
 
 class _Observed:
-    """Holds the observer of this process, None unless a test has set one."""
+    """Holds the observer of this process; None unless a test has set one."""
 
     observer: Callable[[str], None] | None = None
 
 
-def step(name: str) -> None:
-    """Tell the observer, if there is one, that the writer has got as far as `name`."""
+def kill_point(name: str) -> None:
+    """Call the observer, if there is one, with the name of the point that the writer has reached."""
     if _Observed.observer is not None:
         _Observed.observer(name)
 
 
-def observe(observer: Callable[[str], None] | None) -> None:
-    """Have every step of this process told to `observer`; None: to nobody."""
+def observe_kill_points(observer: Callable[[str], None] | None) -> None:
+    """Set the observer that every later kill point of this process calls; None removes it."""
     _Observed.observer = observer

@@ -8,8 +8,8 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.errors import StorageError
-from deltaskip.storage.interface import FileInfo, joined
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.storage.interface import FileInfo, check_range, joined, not_a_directory, not_found
 from deltaskip.storage.local_writing import create, publish, replace, unlink
 
 __all__ = ["LocalStorage"]
@@ -45,8 +45,7 @@ class LocalStorage:
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """`length` bytes from `offset`; fewer where the file ends before."""
-        if offset < 0 or length < 0:
-            raise ValueError(f"cannot read {length} bytes at {offset} of {path}")
+        check_range(path, offset, length)
         pieces = []
         with _naming(path), open(path, "rb", buffering=0) as file:
             while length > 0 and (piece := os.pread(file.fileno(), length, offset)):
@@ -66,6 +65,8 @@ class LocalStorage:
                     # One byte more than the listing says, to see that nothing follows.
                     if source.readinto(data[start : end + 1]) != end - start:
                         return joined([self.read(each.path) for each in files])
+            except DeltaSkipError:
+                raise
             except OSError as error:
                 raise _named(error, file.path) from error
         return data[: starts[-1]], starts[:-1]
@@ -114,13 +115,19 @@ def _name(info: FileInfo) -> str:
 def _naming(path: str) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except DeltaSkipError:
+        raise
+    except (OSError, ValueError) as error:
         raise _named(error, path) from error
 
 
-def _named(error: OSError, path: str) -> OSError:
-    if isinstance(error, StorageError | FileNotFoundError | NotADirectoryError):
-        return error
+def _named(error: OSError | ValueError, path: str) -> OSError:
+    if isinstance(error, FileNotFoundError):
+        return not_found(path)
+    if isinstance(error, NotADirectoryError):
+        return not_a_directory(path)
     if isinstance(error, PermissionError):
         return StorageError(f"No permission to read {path}: ask its owner for access, or run as a user who has it.")
-    return StorageError(f"Cannot read {path}: {error.strerror or error}.")
+    reason = error.strerror or error if isinstance(error, OSError) else error
+    # A path from the log may have characters that the file system does not, such as NUL.
+    return StorageError(f"Cannot read {path if path.isprintable() else ascii(path)}: {reason}.")

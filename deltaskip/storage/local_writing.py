@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from deltaskip.errors import StorageError
-from deltaskip.storage.kill_points import step
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.storage.interface import file_exists
+from deltaskip.storage.kill_points import kill_point
 
 __all__ = ["create", "publish", "replace", "unlink"]
 
@@ -45,7 +46,7 @@ def publish(path: str) -> Iterator[str]:
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
-        step("synced")
+        kill_point("synced")
         with suppress(FileExistsError):
             _link(temporary, path)
     _sync_folder(path)
@@ -63,14 +64,14 @@ def unlink(path: str) -> None:
 def _written(path: str, data: bytes, durable: bool = True) -> Iterator[str]:
     with _naming(path), _temporary(path) as temporary:
         with open(temporary, "xb", buffering=0) as file:
-            step("opened")
+            kill_point("opened")
             rest = memoryview(data)
             while rest:
                 rest = rest[file.write(rest) or 0 :]
-                step("written")
+                kill_point("written")
             if durable:
                 os.fsync(file.fileno())
-        step("synced")
+        kill_point("synced")
         yield temporary
     if durable:
         _sync_folder(path)
@@ -87,15 +88,15 @@ def _temporary(path: str) -> Iterator[str]:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
-        step("tidied")
+        kill_point("tidied")
 
 
 def _rename(temporary: str, path: str) -> None:
     # Hadoop's local file system would hold the new content against the checksum of the old.
     _drop_hadoop_checksum(path)
-    step("unchecked")
+    kill_point("unchecked")
     os.rename(temporary, path)
-    step("renamed")
+    kill_point("renamed")
 
 
 def _link(temporary: str, path: str) -> None:
@@ -105,7 +106,7 @@ def _link(temporary: str, path: str) -> None:
         if error.errno not in _NO_LINKS:
             raise
         _rename_without_replacing(temporary, path)
-    step("linked")
+    kill_point("linked")
     # Left of a file of that name that somebody else deleted.
     _drop_hadoop_checksum(path)
 
@@ -144,20 +145,22 @@ def _sync_folder(path: str) -> None:
                 raise
         finally:
             os.close(handle)
-    step("named")
+    kill_point("named")
 
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
     try:
         yield
-    except StorageError:
+    except DeltaSkipError:
         raise
     except FileExistsError as error:
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from error
+        raise file_exists(path) from error
     except PermissionError as error:
         raise StorageError(
             f"No permission to write {path}: ask its owner for access, or run as a user who has it."
         ) from error
     except OSError as error:
         raise StorageError(f"Cannot write {path}: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise StorageError(f"Cannot write {path!r}: {error}.") from error

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from deltaskip.errors import StorageError
-from deltaskip.storage.interface import FileInfo, Storage, joined
-from deltaskip.storage.kill_points import step
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.storage.interface import FileInfo, Storage, check_range, file_exists, joined, not_found
+from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
 from deltaskip.storage.range_file import RangeFile
 
@@ -53,6 +53,7 @@ class ArrowStorage:
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """`length` bytes from `offset`; fewer where the file ends before."""
+        check_range(path, offset, length)
         with _naming(path), self._files.open_input_file(self._path(path)) as file:
             length = max(0, min(length, file.size() - offset))
             return bytes(file.read_at(length, offset)) if length else b""
@@ -76,7 +77,7 @@ class ArrowStorage:
         with _naming(path):
             info = self._files.get_file_info(self._path(path))
         if info.type != pafs.FileType.File:
-            raise FileNotFoundError(path)
+            raise not_found(path)
         return int(info.size)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
@@ -147,7 +148,8 @@ class ObjectStorage:
         """`length` bytes from `offset`; fewer where the file ends before."""
         import obstore
 
-        if length <= 0:
+        check_range(path, offset, length)
+        if length == 0:
             return b""
         try:
             with _naming(path):
@@ -156,7 +158,7 @@ class ObjectStorage:
             rest = self.size(path) - offset
             if rest >= length:
                 raise
-            return self.read_range(path, offset, rest)
+            return self.read_range(path, offset, max(0, rest))
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         """The whole files one after another, and where each starts."""
@@ -194,9 +196,9 @@ class ObjectStorage:
         import obstore
 
         with _naming(path, "write"):
-            step("before the request")
+            kill_point("before the request")
             obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
-            step("after the request")
+            kill_point("after the request")
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the object, replacing one that is there."""
@@ -253,20 +255,21 @@ def _naming(path: str, act: str = "read") -> Iterator[None]:
     """Turn what a backend raises into FileNotFoundError, FileExistsError or StorageError, all naming the location."""
     try:
         yield
-    except StorageError:
+    except DeltaSkipError:
         raise
     except FileNotFoundError as error:
-        raise FileNotFoundError(path) from error
+        raise not_found(path) from error
     except PermissionError as error:
         raise _refused(path, error, act) from error
-    except (OSError, pa.ArrowException) as error:
+    # obstore and pyarrow raise ValueError or TypeError for a name that they cannot pass on, such as one with NUL.
+    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
         raise StorageError(f"Cannot {act} {path}: {first_line(error)}.") from error
     except Exception as error:
         match type(error).__module__.partition(".")[0], type(error).__name__:
             case "obstore", "NotFoundError":
-                raise FileNotFoundError(path) from error
+                raise not_found(path) from error
             case "obstore", "AlreadyExistsError" | "PreconditionError":
-                raise FileExistsError(path) from error
+                raise file_exists(path) from error
             case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
                 raise _refused(path, error, act) from error
             case "obstore", name if name.startswith(("NotImplemented", "NotSupported")):

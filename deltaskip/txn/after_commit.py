@@ -9,7 +9,7 @@ from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checksum_writing import write_checksum_after
 from deltaskip.log.cleanup import clean_up_log
-from deltaskip.storage.kill_points import step
+from deltaskip.storage.kill_points import kill_point
 
 __all__ = ["after_commit"]
 
@@ -24,7 +24,7 @@ def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> N
     try:
         if text is not None:
             write_checksum_after(latest, text)
-            step("checksum written")
+            kill_point("checksum written")
         what = "checkpoint"
         if version == 0 or version % latest.table_properties.checkpoint_interval:
             return

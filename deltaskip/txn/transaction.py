@@ -16,7 +16,7 @@ from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import join
-from deltaskip.storage.kill_points import step
+from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import CLUSTERING, commit_text, prepare
@@ -310,7 +310,7 @@ class Transaction:
 
     def _commit(self) -> int:
         prepared = prepare(self._intent)
-        step("prepared")
+        kill_point("prepared")
         latest, checked = self.snapshot, self.snapshot.version
         for attempt in range(MAX_ATTEMPTS):
             latest = refresh(latest)
@@ -363,7 +363,7 @@ class Transaction:
 
     def _finish(self, latest: Snapshot, version: int, commit: bytes | None = None) -> int:
         self._committed = version
-        step("committed")
+        kill_point("committed")
         if self._after_commit is not None:
             self._after_commit(latest, version, commit)
         return version

@@ -14,7 +14,7 @@ import pytest
 from deltaskip.errors import StorageError
 from deltaskip.storage import ArrowStorage, HadoopStorage, Storage, open_storage
 from deltaskip.storage.hadoop_status import file_infos
-from deltaskip.storage.kill_points import observe
+from deltaskip.storage.kill_points import observe_kill_points
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster
 
 __all__ = ["cluster"]
@@ -176,13 +176,13 @@ class TestHdfs:
     def test_steps_are_seen_in_order_and_a_loser_leaves_nothing(self, made: tuple[HadoopStorage, str]) -> None:
         storage, root = made
         seen: list[str] = []
-        observe(seen.append)
+        observe_kill_points(seen.append)
         try:
             storage.put_if_absent(f"{root}/x", b"first")
             with pytest.raises(FileExistsError, match="/x"):
                 storage.put_if_absent(f"{root}/x", b"second")
         finally:
-            observe(None)
+            observe_kill_points(None)
         assert seen == [*["opened", "written", "synced", "renamed"], *["opened", "written", "synced", "tidied"]]
         assert [info.name for info in storage.list_from(root, "")] == ["x"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 import pytest
 
-from deltaskip.errors import StorageError
+from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import ArrowStorage, FileInfo, LocalStorage, ObjectStorage, Storage, open_storage, storage_for
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
@@ -153,9 +153,27 @@ def test_reading_a_folder_as_a_file_names_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 5), (5, -1)])
-def test_a_negative_range_is_a_programming_error(tmp_path: Path, offset: int, length: int) -> None:
-    with pytest.raises(ValueError, match="cannot read"):
-        LocalStorage().read_range(str(tmp_path / "x"), offset, length)
+def test_a_negative_range_is_refused(made: Made, offset: int, length: int) -> None:
+    storage, root = made
+    with pytest.raises(StorageError, match=f"Cannot read {length} bytes at offset {offset} of"):
+        storage.read_range(f"{root}/t/a b%20ü#.bin", offset, length)
+
+
+@pytest.mark.parametrize("name", ["nothing", "_log/00001.json/below", "nul\0", "half\ud800", "byte\udcff"])
+@pytest.mark.parametrize("act", ["read", "size", "exists", "open_input", "range", "list", "put", "create", "delete"])
+def test_every_error_is_a_deltaskip_error_and_a_builtin_one(made: Made, act: str, name: str) -> None:
+    storage, root = made
+    path = f"{root}/t/{name}"
+    acts: dict[str, Callable[[], object]] = {
+        "range": lambda: storage.read_range(path, 0, 1),
+        "list": lambda: storage.list_from(path, ""),
+        "put": lambda: storage.put(path, b"x"),
+        "create": lambda: storage.put_if_absent(path, b"x"),
+    }
+    try:
+        acts.get(act, lambda: getattr(storage, act)(path))()
+    except DeltaSkipError as error:
+        assert isinstance(error, OSError)
 
 
 def test_an_unknown_scheme_names_the_known_ones() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from deltaskip.errors import StorageError
 from deltaskip.storage import ArrowStorage, LocalStorage, ObjectStorage, Storage, local_writing
-from deltaskip.storage.kill_points import observe
+from deltaskip.storage.kill_points import observe_kill_points
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 Made = tuple[Storage, str]
@@ -171,7 +171,7 @@ def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path: Path, monke
 KILLED = """
 import os, signal, sys
 from deltaskip.storage import LocalStorage
-from deltaskip.storage.kill_points import observe
+from deltaskip.storage.kill_points import observe_kill_points
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 path, act = sys.argv[1:]
 def steps_until(stop):
@@ -186,7 +186,7 @@ stop = 0
 while True:
     child = os.fork()
     if child == 0:
-        observe(steps_until(stop))
+        observe_kill_points(steps_until(stop))
         getattr(LocalStorage(), act)(path + str(stop), b"new")
         os._exit(0)
     status = os.waitpid(child, 0)[1]
@@ -216,9 +216,9 @@ def test_a_writer_killed_at_any_step_leaves_all_of_the_file_or_none(tmp_path: Pa
 
 def test_an_observer_sees_the_steps_of_a_write_in_order(tmp_path: Path) -> None:
     seen: list[str] = []
-    observe(seen.append)
+    observe_kill_points(seen.append)
     try:
         LocalStorage().put_if_absent(str(tmp_path / "x"), b"data")
     finally:
-        observe(None)
+        observe_kill_points(None)
     assert seen == ["opened", "written", "synced", "linked", "tidied", "named"]

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 
 import deltaskip as ds
-from deltaskip.storage.kill_points import observe
+from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import file, gone
 
@@ -63,7 +63,7 @@ def _commit(begin: Callable[[int], Transaction], stop: int, writer: int) -> None
 
     try:
         txn = begin(stop)
-        observe(kill)
+        observe_kill_points(kill)
         txn.commit()
     except BaseException as error:
         os.write(writer, repr(error).encode())

@@ -32,7 +32,7 @@ from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
 from deltaskip.storage import FileInfo, join
-from deltaskip.storage.kill_points import step
+from deltaskip.storage.kill_points import kill_point
 
 __all__ = ["write_checkpoint"]
 
@@ -73,9 +73,9 @@ def write_checkpoint(
         made = _write(snapshot, AddRows(snapshot, group_rows), sidecar_rows)
     except PartitionValueError:
         made = _write(snapshot, AddRows(snapshot, group_rows, parsed_partitions=False), sidecar_rows)
-    step("checkpoint written")
+    kill_point("checkpoint written")
     _write_hint(snapshot, made)
-    step("hint written")
+    kill_point("hint written")
     write_checksum(snapshot, made.num_adds, made.table_bytes)
     return made
 
@@ -112,7 +112,7 @@ def _write_classic(snapshot: Snapshot, adds: AddRows) -> WrittenCheckpoint:
         file.write_state(list(state_rows(_state(snapshot))))
         for action, values in _file_actions(snapshot, adds, made):
             file.write(action, values)
-            step("row group written")
+            kill_point("row group written")
     made.num_actions = file.rows
     made.size_bytes = snapshot.storage.size(path)
     return made
@@ -126,7 +126,7 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCh
     with sidecars:
         for action, values in _file_actions(snapshot, adds, made):
             sidecars.write(action, values)
-            step("row group written")
+            kill_point("row group written")
     top = {name: STATE_TYPES[name] for name in ("checkpointMetadata", "txn", "metaData", "protocol")}
     # delta-spark requires the columns of file actions here as well.
     top.update(columns, domainMetadata=STATE_TYPES["domainMetadata"], sidecar=STATE_TYPES["sidecar"])
