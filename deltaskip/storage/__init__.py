@@ -1,4 +1,4 @@
-"""Storage: list, read, read ranges, on local files, pyarrow.fs, object stores and Spark's Hadoop."""
+"""File access: local files, pyarrow.fs, object stores through obstore, and Hadoop through Spark."""
 
 from deltaskip.storage.hadoop import HadoopStorage
 from deltaskip.storage.interface import FileInfo, Storage

@@ -1,12 +1,12 @@
-"""File systems of Hadoop, through the JVM of the running Spark: HDFS first of all.
+"""Hadoop file systems, in particular HDFS, through the JVM of the running Spark session.
 
-Configuration, credentials and name services are those of the Spark session. A file is committed as delta-spark commits
-it to HDFS: written under a temporary name in its own folder and renamed without overwriting, which the name node does
-at once or not at all.
+Configuration, credentials and name services are those of the Spark session. Files are committed as delta-spark commits
+them to HDFS: written under a temporary name in the same directory and renamed without overwriting, which is atomic in
+the name node.
 
-Measured with PySpark 4.1: a call of the JVM takes 0.1 to 0.2 ms, and an answer of more than 8 KiB of text, as which
-bytes travel, 40 ms more, since py4j leaves Nagle's algorithm on. So what is larger than _SMALL_BYTES comes in a
-temporary file on this machine, at some 300 MB/s instead of 20, a listing of any length at once too.
+Measured with PySpark 4.1: a call of the JVM takes 0.1 to 0.2 ms. A response of more than 8 KiB of text (bytes are sent
+as text) takes 40 ms more, because py4j leaves Nagle's algorithm on. So data larger than _SMALL_BYTES, and listings of
+any length, are passed in a temporary file on this machine, at about 300 MB/s instead of 20.
 """
 
 import os
@@ -30,21 +30,21 @@ from deltaskip.storage.remote import read_side_by_side, staged
 
 __all__ = ["HadoopStorage", "session_storage"]
 
-# As text a third more.
+# As text, a third more.
 _SMALL_BYTES = 4 << 10
 _SENT_BYTES = 64 << 10
 _BUFFER_BYTES = 256 << 10
-# More of them wait for Python's lock.
+# More threads would wait for Python's lock.
 _THREADS = 8
 
-# Where the rename of FileContext fails if the target exists, in one step with renaming: on HDFS, also within a view.
-# The class is named, not the scheme, which may be bound to a file system that mounts others. Not webhdfs, whose server
-# may be an HttpFS: that takes the rename for the older one, whose result, "not renamed", nobody looks at.
+# File systems whose FileContext.rename fails atomically if the target exists: HDFS, also within a view. The class
+# counts, not the scheme, which may be bound to a file system that mounts others. Not webhdfs, whose server may be an
+# HttpFS: that runs the older rename, whose result "not renamed" is ignored.
 _ATOMIC_RENAME = "org.apache.hadoop.hdfs.DistributedFileSystem"
 _VIEW = "org.apache.hadoop.fs.viewfs.ViewFileSystem"
 
-# HDFS's client asks whether a closed file has its first replica, and if not yet, by default sleeps for 400 ms: a small
-# file is nearly always a little too late. It is asked sooner, and no less long.
+# HDFS's client polls for the first replica of a closed file, and by default sleeps for 400 ms if there is none yet,
+# which is nearly always so for a small file. These settings poll earlier, for the same time in total.
 _CLOSE_DELAY = "dfs.client.block.write.locateFollowingBlock.initial.delay.ms"
 _CLOSE_RETRIES = "dfs.client.block.write.locateFollowingBlock.retries"
 _CLOSE_DELAY_MS = 10
@@ -52,11 +52,15 @@ _USUAL_RETRIES, _MORE_RETRIES = 5, 6
 
 
 class HadoopStorage:
-    """A file system of Hadoop; locations are its URIs, unencoded.
+    """A Hadoop file system. Locations are its URIs without percent-encoding.
 
-    gateway: py4j's, to a JVM with Hadoop in it. configuration: the org.apache.hadoop.conf.Configuration there.
-    base: `scheme://authority`; without authority it becomes that of the configuration's default file system.
-    Raises StorageError where the configuration knows no such file system.
+    Args:
+        gateway: py4j's gateway to a JVM with Hadoop.
+        configuration: The org.apache.hadoop.conf.Configuration in that JVM.
+        base: `scheme://authority`. Without authority, that of the configuration's default file system is used.
+
+    Raises:
+        StorageError: The configuration does not support the file system.
     """
 
     __slots__ = ("_classes", "_configuration", "_context", "_files", "_gateway", "base")
@@ -72,14 +76,14 @@ class HadoopStorage:
             self.base = f"{base}{self._files.getUri().getAuthority() or ''}" if base.endswith("://") else base
 
     def located(self, location: str) -> str:
-        """The location with this storage's base, for one that left the authority to the configuration."""
+        """Return the location with this storage's base, which adds the authority of the configuration."""
         return f"{self.base}/{split_authority(location)[1]}"
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Files directly in the folder with names >= start_name, sorted by name."""
+        """Return the files in the directory with names >= start_name, sorted by name."""
         with naming(directory):
             statuses = self._files.listStatus(self._path(directory))
-            # An array of another class would be no argument for a method that takes an array of Writable.
+            # The constructor takes an array of Writable, not of another class.
             count = len(statuses)
             array = self._gateway.new_array(self._class("org.apache.hadoop.io.Writable"), count)
             self._class("java.lang.System").arraycopy(statuses, 0, array, 0, count)
@@ -88,7 +92,7 @@ class HadoopStorage:
         return file_infos(data, directory, start_name)
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
+        """Read the file."""
         with naming(path), self._opened(path) as stream:
             data = bytes(stream.readNBytes(_SMALL_BYTES + 1))
             if len(data) <= _SMALL_BYTES:
@@ -98,17 +102,17 @@ class HadoopStorage:
             return self._handed_over(path, lambda output: copy(stream, output, _BUFFER_BYTES, False))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`; fewer where the file ends before."""
+        """Read `length` bytes at `offset`, or fewer at the end of the file."""
         check_range(path, offset, length)
         with naming(path), self._opened(path) as stream:
             return self._read_at(path, stream, offset, length)
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
-        """The whole files one after another, and where each starts."""
+        """Read the files into one buffer, and return it with the start of each file."""
         return joined(read_side_by_side(self, [file.path for file in files], _THREADS))
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; the caller closes it."""
+        """Open the file for random access. The caller closes it."""
         size = self.size(path)
         with naming(path):
             stream = self._files.open(self._path(path))
@@ -120,7 +124,7 @@ class HadoopStorage:
         return pa.PythonFile(RangeFile(size, read_at, stream.close), mode="r")
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Whether a file or directory exists at the location."""
         try:
             with naming(path):
                 return bool(self._files.exists(self._path(path)))
@@ -128,7 +132,7 @@ class HadoopStorage:
             return False
 
     def size(self, path: str) -> int:
-        """Size of the file in bytes."""
+        """Return the size of the file in bytes."""
         with naming(path):
             status = self._files.getFileStatus(self._path(path))
             if status.isDirectory():
@@ -136,19 +140,19 @@ class HadoopStorage:
             return int(status.getLen())
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """Create the file: a synced temporary one beside it, renamed unless there is one of its name."""
+        """Create the file atomically: write and sync a temporary file beside it, then rename it without overwriting."""
         self._check_rename(path)
         with naming(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:
             self._rename(temporary, path, "NONE")
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
-        """Write the file: a synced temporary one beside it, renamed over it."""
+        """Write the file atomically: write and sync a temporary file beside it, then rename it."""
         self._check_rename(path)
         with naming(path, "write"), self._written(path, lambda stream: self._send(stream, data)) as temporary:
             self._rename(temporary, path, "OVERWRITE")
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A local file to write, copied to a temporary one beside `path` and renamed unless there is one by then."""
+        """Return a context manager with a local file to write, which is copied to `path` if that is free."""
 
         def send(file: str) -> None:
             self._check_rename(path)
@@ -160,15 +164,15 @@ class HadoopStorage:
         return _published(send)
 
     def delete(self, path: str) -> None:
-        """Delete the file; that it is not there is no error."""
+        """Delete the file. A missing file is not an error."""
         with suppress(FileNotFoundError), naming(path, "delete"):
             self._files.delete(self._path(path), False)
 
     def _class(self, name: str) -> Any:
-        """The Java class; by its full name, as py4j's `jvm.a.b` asks the JVM at every dot."""
+        """Return the Java class by its full name; py4j's `jvm.a.b` would call the JVM at every dot."""
         found = self._classes.get(name)
         if found is None:
-            # Where there is a gateway, its module is loaded.
+            # The gateway's module is loaded, since there is a gateway.
             java_class = sys.modules["py4j.java_gateway"].JavaClass
             found = self._classes[name] = java_class(name, self._gateway._gateway_client)
         return found
@@ -181,7 +185,9 @@ class HadoopStorage:
             try:
                 location.encode()
             except UnicodeEncodeError as error:
-                raise StorageError(f"Hadoop has no file {location!r}: its name is no UTF-8; rename it.") from error
+                raise StorageError(
+                    f"Hadoop cannot name the file {location!r}, which is not valid UTF-8; rename the file."
+                ) from error
         if location == self.base:
             location = f"{location}/"
         return self._class("org.apache.hadoop.fs.Path")(location)
@@ -208,7 +214,7 @@ class HadoopStorage:
             return b""
 
     def _handed_over(self, path: str, write: Callable[[Any], object]) -> bytes:
-        """What `write` writes to an output stream in the JVM, by way of a local file."""
+        """Return the bytes that `write` writes to an output stream in the JVM, passed through a local file."""
         handle, name = tempfile.mkstemp(prefix="deltaskip-")
         try:
             output = self._local(path, "java.io.FileOutputStream", name)
@@ -228,14 +234,14 @@ class HadoopStorage:
         buffered.flush()
 
     def _local(self, path: str, kind: str, name: str) -> Any:
-        """A stream of a local file in the JVM."""
+        """Open a local file as a stream in the JVM."""
         try:
             with naming(name):
                 return self._class(kind)(name)
         except OSError as error:
             raise StorageError(
-                f"The JVM of Spark cannot use the temporary file {name} on the way to {path} ({error}): run both as "
-                f"one user on one machine, or let TMPDIR name a folder that both can write."
+                f"The JVM of Spark cannot open the temporary file {name} for {path} ({error}): run Python and the JVM "
+                f"as one user on one machine, or set TMPDIR to a directory that both can write."
             ) from error
 
     def _send(self, stream: Any, data: bytes) -> None:
@@ -256,7 +262,7 @@ class HadoopStorage:
 
     @contextmanager
     def _written(self, path: str, send: Callable[[Any], None]) -> Iterator[str]:
-        """A synced file beside `path` under a name that every reader of the log passes over; gone after the block."""
+        """Yield a synced file beside `path` whose name readers of the log ignore. An error deletes it."""
         folder, _, name = path.rpartition("/")
         temporary = f"{folder}/.{name}.{uuid4()}.tmp"
         create = self._class("org.apache.hadoop.fs.CreateFlag").CREATE
@@ -274,7 +280,7 @@ class HadoopStorage:
             kill_point("synced")
             yield temporary
         except BaseException:
-            # What went wrong is to be told, not that tidying up after it went wrong, too.
+            # The first error is raised, not one of the clean-up.
             with suppress(OSError), naming(path, "write"):
                 self._files.delete(self._path(temporary), False)
             kill_point("tidied")
@@ -287,14 +293,14 @@ class HadoopStorage:
         kill_point("renamed")
 
     def _array_of(self, kind: str, value: Callable[[Any], Any]) -> Any:
-        """An array of one value of a Java class, for a method that takes any number."""
+        """Return a Java array of one value, for a varargs method."""
         java_class = self._class(kind)
         array = self._gateway.new_array(java_class, 1)
         array[0] = value(java_class)
         return array
 
     def _file_context(self) -> Any:
-        """The file system's other face, which renames without overwriting."""
+        """Return the FileContext of the file system, which renames without overwriting."""
         if self._context is None:
             own = self._class("org.apache.hadoop.conf.Configuration")(self._configuration)
             retries = own.getInt(_CLOSE_RETRIES, _USUAL_RETRIES)
@@ -318,15 +324,16 @@ class HadoopStorage:
 
     def _not_atomic(self, path: str, kind: str) -> StorageError:
         return StorageError(
-            f"Cannot commit to {path}: {kind} is not known to rename a file only where there is none, so two writers "
-            f"could overwrite each other; keep the table on HDFS, or on an object store that obstore serves."
+            f"Cannot commit to {path}: {kind} is not known to rename files atomically without overwriting, so "
+            f"concurrent writers could overwrite each other; store the table on HDFS or an object store."
         )
 
 
 def session_storage(location: str) -> HadoopStorage | None:
-    """The storage of the running classic Spark session that serves the location's scheme; None where there is none.
+    """Return the storage of the location in the running classic Spark session.
 
-    pyspark is not imported: a session runs only where somebody else has done that.
+    None if no session runs or it does not support the scheme. pyspark is not imported: a session runs only if the user
+    has imported it.
     """
     context = getattr(getattr(sys.modules.get("pyspark"), "SparkContext", None), "_active_spark_context", None)
     java_context = getattr(context, "_jsc", None)

@@ -1,4 +1,4 @@
-"""What py4j and Hadoop raise, as this package raises it."""
+"""Conversion of the errors of py4j and Hadoop to those of this package."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,12 +16,12 @@ _REFUSED = ("org.apache.hadoop.security.AccessControlException", "java.nio.file.
 
 
 class EndOfFile(StorageError):
-    """A position lies behind the end of the file."""
+    """A position is past the end of the file."""
 
 
 @contextmanager
 def naming(path: str, act: str = "read") -> Iterator[None]:
-    """Turn what py4j raises into FileNotFoundError, FileExistsError or StorageError, all naming the location."""
+    """Convert errors of py4j to FileNotFound, FileExists, NotADirectory or StorageError, all with the location."""
     try:
         yield
     except DeltaSkipError:
@@ -30,8 +30,8 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
         raise _gone(path, act, error) from error
     except OSError as error:
         raise StorageError(
-            f"Cannot {act} {path} by way of temporary files in {gettempdir()}: {error.strerror or error}; let TMPDIR "
-            f"name another folder."
+            f"Cannot {act} {path} through temporary files in {gettempdir()}: {error.strerror or error}; set TMPDIR to "
+            f"another directory."
         ) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "py4j":
@@ -46,7 +46,7 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
 
 def _gone(path: str, act: str, error: Exception) -> StorageError:
     return StorageError(
-        f"Cannot {act} {path}: the JVM of Spark does not answer ({first_line(error)}); start a new Spark session and "
+        f"Cannot {act} {path}: the JVM of Spark does not respond ({first_line(error)}); start a new Spark session and "
         f"open the table again."
     )
 
@@ -62,17 +62,17 @@ def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
         case "org.apache.hadoop.fs.ParentNotDirectoryException":
             return not_a_directory(path)
         case "java.io.EOFException":
-            return EndOfFile(f"Cannot {act} {path}: it ends before that ({reason}).")
+            return EndOfFile(f"Cannot {act} {path}: the position is past its end ({reason}).")
         case name if name in _REFUSED:
             return StorageError(
-                f"No permission to {act} {path} ({reason}): ask its owner for access, or run Spark as a user who has "
-                f"it."
+                f"No permission to {act} {path} ({reason}): ask its owner for access, or run Spark as a user with "
+                f"access."
             )
         case "java.net.ConnectException" | "java.net.UnknownHostException" | "java.net.NoRouteToHostException":
             return StorageError(
-                f"Cannot {act} {path}: {reason}; check that its name node runs, and host and port of the location."
+                f"Cannot {act} {path}: {reason}; check that its name node runs, and the host and port of the location."
             )
         case _ if reason == "Filesystem closed":
-            return StorageError(f"Cannot {act} {path}: something else closed its file system; open the table again.")
+            return StorageError(f"Cannot {act} {path}: its file system was closed; open the table again.")
         case _:
             return StorageError(f"Cannot {act} {path}: {kind.rpartition('.')[2]}: {reason}.")

@@ -1,7 +1,8 @@
-"""A listing of Hadoop as it crosses from the JVM: what ArrayWritable.write puts out of an array of FileStatus.
+"""A Hadoop directory listing in the binary form that ArrayWritable.write gives an array of FileStatus.
 
-That is the number of them and, for each, its size and a FileStatusProto of so many bytes; numbers are big-endian, of 4
-bytes. The message has (Hadoop 3, FSProtos.proto) 1 type, 2 path, 3 length in bytes, 7 modification time in ms.
+The form is the number of statuses and, for each, its size and a FileStatusProto of that many bytes; numbers are
+big-endian, of 4 bytes. The message has (Hadoop 3, FSProtos.proto) 1 type, 2 path, 3 length in bytes, 7 modification
+time in ms.
 """
 
 from deltaskip.errors import StorageError
@@ -16,9 +17,9 @@ _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 
 
 def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
-    """The files among the statuses of a folder's listing with names >= start_name, sorted by name.
+    """Return the files of a directory listing with names >= start_name, sorted by name.
 
-    Raises NotADirectoryError where a status is of `directory` itself, StorageError where the bytes are no listing.
+    Raises NotADirectory if a status is that of `directory` itself, and StorageError if the bytes are not a listing.
     """
     found = []
     at = 4
@@ -27,7 +28,7 @@ def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
         try:
             kind, path, size, modified_ms = _status(data, at + 4, end)
         except (IndexError, ValueError) as error:
-            raise StorageError(f"Cannot read {directory}: its listing came in an unknown form ({error}).") from error
+            raise StorageError(f"Cannot read {directory}: its listing has an unknown form ({error}).") from error
         name = path.rpartition("/")[2]
         if kind == _FILE and name >= start_name:
             found.append(FileInfo(name, join(directory, name), size, modified_ms))
@@ -39,7 +40,7 @@ def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
 
 def _status(data: bytes, at: int, end: int) -> tuple[int, str, int, int]:
     if end > len(data):
-        raise ValueError("it is cut short")
+        raise ValueError("it is truncated")
     path = b""
     numbers = {_TYPE: 0, _LENGTH: 0, _MODIFIED: 0}
     while at < end:
@@ -50,7 +51,7 @@ def _status(data: bytes, at: int, end: int) -> tuple[int, str, int, int]:
             if field in numbers:
                 numbers[field] = value
                 if field == _MODIFIED:
-                    # Fields are written in order, and none of those that follow is asked for.
+                    # Fields are written in order, and the later ones are not needed.
                     break
         elif wire == _BYTES:
             length, at = _varint(data, at)

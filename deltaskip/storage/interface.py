@@ -54,7 +54,7 @@ def not_a_directory(location: str) -> NotADirectory:
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One file of a listing: its name in the folder, its location, size in bytes and milliseconds since the epoch."""
+    """One file of a listing: name, location, size in bytes, and modification time in milliseconds since the epoch."""
 
     name: str
     path: str
@@ -64,81 +64,81 @@ class FileInfo:
 
 @runtime_checkable
 class Storage(Protocol):
-    """Reads and writes one file system by location (see `storage.location`).
+    """One file system, whose files are named by location (see `storage.location`).
 
-    A file or folder that is not there raises FileNotFoundError; every other failure raises StorageError naming the
-    location.
+    A missing file or directory raises FileNotFound, and every other failure raises StorageError with the location,
+    unless a method documents another error.
     """
 
     @property
     def base(self) -> str:
-        """Start of every location that this storage serves: "" for local files, else `scheme://authority`."""
+        """Prefix of all locations of this storage: "" for local files, else `scheme://authority`."""
         ...
 
     @property
     def remote(self) -> bool:
-        """Whether a request costs a round trip, so that reads are worth joining and running side by side."""
+        """Whether a request costs a network round trip, so that joining reads and running them in parallel pays."""
         ...
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Files directly in the folder with names >= start_name (by code point), sorted by name.
+        """Return the files in the directory with names >= start_name (by code point), sorted by name.
 
-        Object stores have no folders: there, one that is missing is an empty list.
+        Subdirectories are not listed. Object stores have no directories: a missing one has no files there.
         """
         ...
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
+        """Read the file."""
         ...
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`; fewer where the file ends before."""
+        """Read `length` bytes at `offset`, or fewer at the end of the file."""
         ...
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
-        """The whole files one after another, and where each starts; side by side where the storage is remote.
+        """Read the files into one buffer, and return it with the start of each file; remote files in parallel.
 
-        files: as listed; that a size has changed since is no error.
+        files: As listed. A size that has changed since the listing is not an error.
         """
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; the caller closes it."""
+        """Open the file for random access. The caller closes it."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file, or a folder (on object stores: with something in it)."""
+        """Whether a file or directory exists at the location; on object stores, a directory with something in it."""
         ...
 
     def size(self, path: str) -> int:
-        """Size of the file in bytes."""
+        """Return the size of the file in bytes."""
         ...
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """Create the file with this content, whole and durable or not at all; folders above it are made.
+        """Create the file atomically and durably, with the directories above it.
 
-        Raises FileExistsError where there is such a file: of several writers exactly one succeeds. Raises StorageError
-        where the file system has no atomic creation, and where it failed; then the file may be there all the same.
+        Of several writers exactly one succeeds, and the others get FileExists. Raises StorageError if the file system
+        cannot create files atomically, and if the write failed, in which case the file may exist nevertheless.
         """
         ...
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
-        """Write the file, replacing one that is there; no reader sees a part of it.
+        """Write the file, replacing an existing one. No reader sees a part of it.
 
-        durable: whether it must survive a crash of the machine whole; if not, it may be empty then.
+        durable: Whether the file must survive a crash of the machine. If not, it may be empty afterwards.
         """
         ...
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A local file to write: at the end of the block it becomes the file at `path`, unless there is one by then.
+        """Return a context manager with a local file to write, which becomes the file at `path` when the block ends.
 
-        A reader may have looked at that one already, and what two writers publish under one name is equal in meaning.
-        After an error in the block nothing is published.
+        An existing file at `path` stays, because a reader may have read it, and files that two writers publish under
+        one name are equivalent. After an error in the block nothing is published.
         """
         ...
 
     def delete(self, path: str) -> None:
-        """Delete the file; that it is not there is no error."""
+        """Delete the file. A missing file is not an error."""
         ...
 
 
@@ -149,6 +149,6 @@ def check_range(location: str, offset: int, length: int) -> None:
 
 
 def joined(contents: Sequence[bytes]) -> tuple[memoryview, list[int]]:
-    """The contents one after another, and where each starts."""
+    """Concatenate the contents, and return them with the start of each."""
     starts = [0, *accumulate(len(content) for content in contents)]
     return memoryview(contents[0] if len(contents) == 1 else b"".join(contents)), starts[:-1]

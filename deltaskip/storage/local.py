@@ -1,4 +1,4 @@
-"""Local files, by the operating system's own calls."""
+"""Local files, through system calls."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ class LocalStorage:
     remote = False
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Files directly in the folder with names >= start_name, sorted by name; dangling links are left out."""
+        """Return the files in the directory with names >= start_name, sorted by name, without dangling links."""
         with _naming(directory), os.scandir(directory) as entries:
             found = []
             for entry in entries:
@@ -39,12 +39,12 @@ class LocalStorage:
         return found
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
+        """Read the file."""
         with _naming(path), open(path, "rb", buffering=0) as file:
             return file.readall()
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`; fewer where the file ends before."""
+        """Read `length` bytes at `offset`, or fewer at the end of the file."""
         check_range(path, offset, length)
         pieces = []
         with _naming(path), open(path, "rb", buffering=0) as file:
@@ -55,14 +55,14 @@ class LocalStorage:
         return b"".join(pieces)
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
-        """The whole files one after another, and where each starts."""
+        """Read the files into one buffer, and return it with the start of each file."""
         starts = [0, *accumulate(file.size for file in files)]
-        # numpy asks for huge pages, which spares a page fault every 4 KiB of a large log.
+        # numpy requests huge pages, which saves a page fault for every 4 KiB of a large log.
         data = np.empty(starts[-1] + 1, np.uint8).data
         for file, start, end in zip(files, starts, starts[1:], strict=False):
             try:
                 with open(file.path, "rb", buffering=0) as source:
-                    # One byte more than the listing says, to see that nothing follows.
+                    # One byte more than the listed size, to detect a file that has grown.
                     if source.readinto(data[start : end + 1]) != end - start:
                         return joined([self.read(each.path) for each in files])
             except DeltaSkipError:
@@ -72,12 +72,12 @@ class LocalStorage:
         return data[: starts[-1]], starts[:-1]
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; the caller closes it."""
+        """Open the file for random access. The caller closes it."""
         with _naming(path):
             return pa.OSFile(path, "rb")
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Whether a file or directory exists at the location."""
         try:
             with _naming(path):
                 os.stat(path)
@@ -86,24 +86,24 @@ class LocalStorage:
         return True
 
     def size(self, path: str) -> int:
-        """Size of the file in bytes."""
+        """Return the size of the file in bytes."""
         with _naming(path):
             return os.stat(path).st_size
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """Create the file whole: a synced temporary file beside it, linked to its name."""
+        """Create the file atomically: write and sync a temporary file beside it, then link it."""
         create(path, data)
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
-        """Write the file: a synced temporary file beside it, renamed over it."""
+        """Write the file atomically: write and sync a temporary file beside it, then rename it."""
         replace(path, data, durable)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A temporary file beside `path`, linked to it at the end of the block unless it is there by then."""
+        """Return a context manager with a temporary file beside `path`, which is linked to `path` if that is free."""
         return publish(path)
 
     def delete(self, path: str) -> None:
-        """Delete the file; that it is not there is no error."""
+        """Delete the file. A missing file is not an error."""
         unlink(path)
 
 
@@ -127,7 +127,7 @@ def _named(error: OSError | ValueError, path: str) -> OSError:
     if isinstance(error, NotADirectoryError):
         return not_a_directory(path)
     if isinstance(error, PermissionError):
-        return StorageError(f"No permission to read {path}: ask its owner for access, or run as a user who has it.")
+        return StorageError(f"No permission to read {path}: ask its owner for access, or run as a user with access.")
     reason = error.strerror or error if isinstance(error, OSError) else error
     # A path from the log may have characters that the file system does not, such as NUL.
     return StorageError(f"Cannot read {path if path.isprintable() else ascii(path)}: {reason}.")

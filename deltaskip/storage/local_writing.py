@@ -1,8 +1,8 @@
-"""Writing local files so that a reader sees all of a file or none of it, also after a crash.
+"""Atomic writes of local files: a reader sees the whole file or no file, even after a crash.
 
-A file is written under a temporary name in its own folder, synced, and given its name by link(2), which fails where the
-name is taken, or by rename(2), which replaces what is there; then the folder is synced. Where the file system has no
-links, renameat2(2) with RENAME_NOREPLACE does the same.
+A file is written under a temporary name in its own directory and synced. It gets its name by link(2), which fails if
+the name exists, or by rename(2), which replaces an existing file; then the directory is synced. On file systems without
+links, renameat2(2) with RENAME_NOREPLACE replaces link(2).
 """
 
 import ctypes
@@ -25,15 +25,15 @@ _RENAME_NOREPLACE = 1
 
 
 def create(path: str, data: bytes) -> None:
-    """Write a file that is not there yet. Raises FileExistsError where it is, StorageError where writing failed."""
+    """Create a file. Raises FileExists if it exists, and StorageError if the write failed."""
     with _written(path, data) as temporary:
         _link(temporary, path)
 
 
 def replace(path: str, data: bytes, durable: bool = True) -> None:
-    """Write a file, replacing one that is there. Raises StorageError where writing failed.
+    """Write a file, replacing an existing one. Raises StorageError if the write failed.
 
-    durable: whether it is synced; if not, it may be empty after a crash of the machine, and is never in part there.
+    durable: Whether the file is synced. If not, it may be empty after a crash of the machine, but never partial.
     """
     with _written(path, data, durable) as temporary:
         _rename(temporary, path)
@@ -41,7 +41,7 @@ def replace(path: str, data: bytes, durable: bool = True) -> None:
 
 @contextmanager
 def publish(path: str) -> Iterator[str]:
-    """A temporary file to write, synced and linked to `path` at the end of the block, unless that is there by then."""
+    """Yield a temporary file to write, which is synced and linked to `path` when the block ends, if `path` is free."""
     with _naming(path), _temporary(path) as temporary:
         yield temporary
         with open(temporary, "rb+") as file:
@@ -53,7 +53,7 @@ def publish(path: str) -> Iterator[str]:
 
 
 def unlink(path: str) -> None:
-    """Delete a file, and Hadoop's checksum of it; that they are not there is no error."""
+    """Delete a file and Hadoop's checksum file of it. Missing files are not an error."""
     with _naming(path):
         _drop_hadoop_checksum(path)
         with suppress(FileNotFoundError):
@@ -79,7 +79,7 @@ def _written(path: str, data: bytes, durable: bool = True) -> Iterator[str]:
 
 @contextmanager
 def _temporary(path: str) -> Iterator[str]:
-    """A name beside `path` that nobody else uses and every reader of the log passes over; gone after the block."""
+    """Yield a unique name beside `path` that readers of the log ignore, and delete the file after the block."""
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
     temporary = f"{folder}/.{name}.{uuid4()}.tmp"
@@ -92,7 +92,7 @@ def _temporary(path: str) -> Iterator[str]:
 
 
 def _rename(temporary: str, path: str) -> None:
-    # Hadoop's local file system would hold the new content against the checksum of the old.
+    # Hadoop's local file system would verify the new content against the old checksum.
     _drop_hadoop_checksum(path)
     kill_point("unchecked")
     os.rename(temporary, path)
@@ -107,7 +107,7 @@ def _link(temporary: str, path: str) -> None:
             raise
         _rename_without_replacing(temporary, path)
     kill_point("linked")
-    # Left of a file of that name that somebody else deleted.
+    # A checksum file may remain from a deleted file of this name.
     _drop_hadoop_checksum(path)
 
 
@@ -123,7 +123,7 @@ def _rename_without_replacing(temporary: str, path: str) -> None:
     if code in _NO_RENAME:
         raise StorageError(
             f"Cannot write {path}: its file system can neither link files nor rename them without replacing others, so "
-            f"two writers could overwrite each other; keep the table on another file system."
+            f"concurrent writers could overwrite each other; store the table on another file system."
         )
     raise OSError(code, os.strerror(code), path)
 
@@ -135,7 +135,7 @@ def _drop_hadoop_checksum(path: str) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    """Make the name durable; some file systems cannot sync a folder, and need not."""
+    """Make the name durable. Some file systems cannot sync a directory, and need not."""
     with _naming(path):
         handle = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -158,7 +158,7 @@ def _naming(path: str) -> Iterator[None]:
         raise file_exists(path) from error
     except PermissionError as error:
         raise StorageError(
-            f"No permission to write {path}: ask its owner for access, or run as a user who has it."
+            f"No permission to write {path}: ask its owner for access, or run as a user with access."
         ) from error
     except OSError as error:
         raise StorageError(f"Cannot write {path}: {error.strerror or error}.") from error

@@ -1,7 +1,7 @@
-"""Locations: how storage names a file or folder.
+"""Locations: the names of files and directories in a storage.
 
-A location is plain text, never percent-encoded: an absolute path (`/data/my events`) for the local file system, else
-`scheme://authority/key`. Paths of the log are URI references; `actions.hadoop_path` makes a location of them.
+A location is plain text without percent-encoding: an absolute path (`/data/my events`) in the local file system, else
+`scheme://authority/key`. Paths of the log are URI references, which `actions.hadoop_path` converts to locations.
 """
 
 import os
@@ -18,15 +18,15 @@ __all__ = [
     "uri_of",
 ]
 
-# Two letters at least, so that `C:/x` is no scheme; `/` must follow, so that `time=03:06` and `a:b.parquet` are none.
+# At least two letters, so `C:/x` has no scheme, and a `/` after it, so `time=03:06` and `a:b.parquet` have none.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")
 _PATH_SAFE = "/:@!$&'()*+,;=~-._"
 
 
 def parse_location(table: str | os.PathLike[str]) -> str:
-    """The location of what a user typed: a path (relative to the working directory), a `file:` URI or a remote URI.
+    """Return the location of a path (relative to the working directory), a `file:` URI or a remote URI.
 
-    `file:` URIs are percent-decoded; remote URIs are taken as they stand, as object keys may hold any character.
+    `file:` URIs are percent-decoded. Remote URIs stay as they are, since object keys may contain any character.
     """
     text = os.fspath(table)
     scheme = scheme_of(text)
@@ -38,18 +38,18 @@ def parse_location(table: str | os.PathLike[str]) -> str:
 
 
 def scheme_of(text: str) -> str | None:
-    """The lower-case scheme of an absolute URI; None for a path."""
+    """Return the lower-case scheme of an absolute URI, or None for a path."""
     found = _SCHEME.match(text)
     return found.group(1).lower() if found else None
 
 
 def is_local(location: str) -> bool:
-    """Whether the location lies in the local file system."""
+    """Whether the location is in the local file system."""
     return scheme_of(location) is None
 
 
 def split_authority(location: str) -> tuple[str, str]:
-    """`scheme://authority` and the key below it, without leading slash, of a remote location."""
+    """Split a remote location into `scheme://authority` and the key below it, without leading slash."""
     scheme, _, rest = location.partition("://")
     if not rest:
         scheme, _, rest = location.partition(":")
@@ -60,12 +60,12 @@ def split_authority(location: str) -> tuple[str, str]:
 
 
 def join(location: str, *names: str) -> str:
-    """The location of `names` below `location`; the names are plain text."""
+    """Return the location of `names` below `location`. The names are plain text."""
     return "/".join([location.rstrip("/"), *names])
 
 
 def parent(location: str) -> str:
-    """The location one level up; itself at the top."""
+    """Return the location one level up, or the location itself at the top."""
     if is_local(location):
         return os.path.dirname(location)
     base, key = split_authority(location)
@@ -74,7 +74,7 @@ def parent(location: str) -> str:
 
 
 def uri_of(location: str) -> str:
-    """The absolute RFC 3986 URI of a location, percent-encoded."""
+    """Return the absolute RFC 3986 URI of a location, percent-encoded."""
     if is_local(location):
         return "file://" + quote(os.fsencode(location), safe=_PATH_SAFE)
     base, key = split_authority(location)
@@ -89,5 +89,5 @@ def _local_path(uri: str) -> str:
 
 
 def _decode(text: str) -> str:
-    """`text` percent-decoded once; bytes that are not UTF-8 become surrogate escapes, as the file system's names do."""
+    """Percent-decode `text` once. Bytes that are not UTF-8 become surrogate escapes, as in names of local files."""
     return unquote(text, errors="surrogateescape") if "%" in text else text

@@ -1,4 +1,4 @@
-"""Which storage serves a location."""
+"""The storage of a location."""
 
 import os
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from deltaskip.storage.remote import ArrowStorage, ObjectStorage, first_line
 __all__ = ["HADOOP_SCHEMES", "open_storage", "storage_for"]
 
 _ARROW_SCHEMES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss"}
-# Through the running Spark; of these, pyarrow reads some by libhdfs.
+# Read through the running Spark session; pyarrow can read some of them through libhdfs.
 HADOOP_SCHEMES = frozenset(("hdfs", "viewfs", "webhdfs", "swebhdfs"))
 _LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
-# Options of the HTTP client, which obstore takes apart from those of the store.
+# Options of the HTTP client, which obstore separates from those of the store.
 _CLIENT_OPTIONS = frozenset(
     (
         "allow_http",
@@ -44,12 +44,16 @@ _OBJECT_SCHEMES = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "ht
 def open_storage(
     table: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None
 ) -> tuple[Storage, str]:
-    """The storage of a table and the table's root location in it.
+    """Return the storage of a table, and the table's root location in it. Nothing is read.
 
-    table: a path, a `file:` URI, or a remote URI (`s3://`, `gs://`, `abfss://`, `hdfs://` …). storage_options: named as
-    in obstore (`aws_region`, `azure_storage_account_key` …). Nothing is read yet.
-    `hdfs://`, and whatever scheme nothing else here serves, goes through the running Spark session, whose
-    configuration takes the place of storage_options. Raises StorageError for a scheme that nothing here serves.
+    Args:
+        table: A path, a `file:` URI, or a remote URI (`s3://`, `gs://`, `abfss://`, `hdfs://` …).
+        storage_options: Options of the object store, named as in obstore (`aws_region`, `azure_storage_account_key`).
+            `hdfs://` and unknown schemes are read through the running Spark session and its Hadoop configuration, and
+            accept no options.
+
+    Raises:
+        StorageError: The scheme is not supported, or the options are wrong.
     """
     root = parse_location(table)
     storage = storage_for(root, storage_options)
@@ -59,7 +63,7 @@ def open_storage(
 def storage_for(
     location: str, storage_options: Mapping[str, str] | None = None, near: Storage | None = None
 ) -> Storage:
-    """The storage that serves a location; `near` itself where it does, so that its connections are used again."""
+    """Return the storage of a location: `near` if it serves the location, which reuses its connections."""
     if is_local(location):
         return near if isinstance(near, LocalStorage) else LocalStorage()
     base, _ = split_authority(location)
@@ -84,12 +88,12 @@ def _hadoop_storage(location: str, base: str, scheme: str, options: Mapping[str,
     if found is None and scheme not in HADOOP_SCHEMES:
         known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *HADOOP_SCHEMES, *_OBJECT_SCHEMES}))
         raise StorageError(
-            f"Nothing here reads the scheme {scheme!r} of {location}: use a local path or one of {known}, or start a "
-            f"Spark session first whose Hadoop configuration knows it."
+            f"Unsupported scheme {scheme!r} of {location}: use a local path or one of {known}, or first start a Spark "
+            f"session whose Hadoop configuration supports the scheme."
         )
     if options:
         raise StorageError(
-            f"Opening {location} takes no storage_options: give them to the Spark session as spark.hadoop.* settings."
+            f"Opening {location} accepts no storage_options: set them in the Spark session as spark.hadoop.* settings."
         )
     if found is not None:
         return found
@@ -116,7 +120,7 @@ def _object_storage(base: str, options: Mapping[str, str] | None) -> Storage:
 
 
 def _client_option(key: str) -> str | None:
-    """The name of the HTTP client's option that a storage option is, such as `allow_http` of `aws_allow_http`."""
+    """Return the HTTP client's name of an option, such as `allow_http` for `aws_allow_http`; None for others."""
     lowered = key.lower()
     name = lowered.removeprefix("aws_").removeprefix("azure_").removeprefix("google_")
     return name if name in _CLIENT_OPTIONS else None

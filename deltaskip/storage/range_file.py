@@ -1,4 +1,4 @@
-"""A file for random access, made of a function that reads a range of it."""
+"""A file for random access over a function that reads ranges."""
 
 import io
 from collections.abc import Callable
@@ -7,9 +7,9 @@ __all__ = ["RangeFile"]
 
 
 class RangeFile(io.RawIOBase):
-    """A file of `size` bytes, for pyarrow.PythonFile: one range a read, as Arrow already joins those that it wants.
+    """A file of `size` bytes for pyarrow.PythonFile. Each read is one range, since Arrow joins its reads itself.
 
-    read_at: the bytes at an offset, so many. close: called once, when the file is closed.
+    read_at: Reads (offset, length). close: Called once, when the file is closed.
     """
 
     def __init__(
@@ -22,25 +22,25 @@ class RangeFile(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Where the next read starts."""
+        """Return the position of the next read."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to `offset` from the start, from here or from the end; where that is."""
+        """Move to `offset` from the start, the position or the end, and return the new position."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         self._position = max(0, start + offset)
         return self._position
 
     def read(self, size: int = -1) -> bytes:
-        """The next `size` bytes, all of the rest where it is negative."""
+        """Read the next `size` bytes, or all remaining bytes if it is negative."""
         rest = max(0, self._size - self._position)
         length = rest if size is None or size < 0 else min(size, rest)
         data = self._read_at(self._position, length)
@@ -48,7 +48,7 @@ class RangeFile(io.RawIOBase):
         return data
 
     def close(self) -> None:
-        """Close what the ranges are read from."""
+        """Close the file and its source."""
         if not self.closed and self._close is not None:
             self._close()
         super().close()

@@ -19,7 +19,7 @@ from deltaskip.storage.range_file import RangeFile
 
 __all__ = ["ArrowStorage", "ObjectStorage", "first_line", "read_side_by_side", "staged"]
 
-# Enough to hide a round trip of some tens of milliseconds; stores throttle single clients well above this.
+# Hides round trips of some tens of milliseconds; stores throttle a client only well above this.
 _PARALLEL_READS = 32
 
 
@@ -35,7 +35,7 @@ class ArrowStorage:
         self.base = base
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Files directly in the folder with names >= start_name, sorted by name."""
+        """Return the files in the directory with names >= start_name, sorted by name."""
         with _naming(directory):
             selector = pafs.FileSelector(self._path(directory), allow_not_found=False)
             infos = self._files.get_file_info(selector)
@@ -47,33 +47,33 @@ class ArrowStorage:
         return sorted(found, key=lambda info: info.name)
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
+        """Read the file."""
         with _naming(path), self._files.open_input_stream(self._path(path), compression=None) as stream:
             return bytes(stream.read())
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`; fewer where the file ends before."""
+        """Read `length` bytes at `offset`, or fewer at the end of the file."""
         check_range(path, offset, length)
         with _naming(path), self._files.open_input_file(self._path(path)) as file:
             length = max(0, min(length, file.size() - offset))
             return bytes(file.read_at(length, offset)) if length else b""
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
-        """The whole files one after another, and where each starts."""
+        """Read the files into one buffer, and return it with the start of each file."""
         return joined(read_side_by_side(self, [file.path for file in files]))
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; the caller closes it."""
+        """Open the file for random access. The caller closes it."""
         with _naming(path):
             return self._files.open_input_file(self._path(path))
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Whether a file or directory exists at the location."""
         with _naming(path):
             return bool(self._files.get_file_info(self._path(path)).type != pafs.FileType.NotFound)
 
     def size(self, path: str) -> int:
-        """Size of the file in bytes."""
+        """Return the size of the file in bytes."""
         with _naming(path):
             info = self._files.get_file_info(self._path(path))
         if info.type != pafs.FileType.File:
@@ -81,21 +81,21 @@ class ArrowStorage:
         return int(info.size)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """Refused: pyarrow's file systems cannot create a file only where there is none."""
+        """Raise StorageError: pyarrow's file systems cannot create a file without replacing an existing one."""
         raise StorageError(
-            f"Cannot commit to {path}: pyarrow's file systems cannot create a file only where there is none, so two "
-            f"writers could overwrite each other; install obstore for object stores (pip install 'deltaskip[cloud]')."
+            f"Cannot commit to {path}: pyarrow's file systems cannot create a file without replacing an existing one, "
+            f"so concurrent writers could overwrite each other; install obstore (pip install 'deltaskip[cloud]')."
         )
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
-        """Write the file, replacing one that is there; on HDFS a reader may see a part of it meanwhile."""
+        """Write the file, replacing an existing one. On HDFS a reader may see a part of it meanwhile."""
         with _naming(path, "write"):
             self._files.create_dir(self._path(path).rpartition("/")[0], recursive=True)
             with self._files.open_output_stream(self._path(path), compression=None) as stream:
                 stream.write(data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A local file to write, which goes to `path` at the end of the block unless there is one by then."""
+        """Return a context manager with a local file to write, which is copied to `path` if that is free."""
 
         def send(file: str) -> None:
             if not self.exists(path):
@@ -104,7 +104,7 @@ class ArrowStorage:
         return staged(send)
 
     def delete(self, path: str) -> None:
-        """Delete the file; that it is not there is no error."""
+        """Delete the file. A missing file is not an error."""
         with suppress(FileNotFoundError), _naming(path, "delete"):
             self._files.delete_file(self._path(path))
 
@@ -124,7 +124,7 @@ class ObjectStorage:
         self.options = options
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Files directly in the folder with names >= start_name, sorted by name; none where there is no such folder."""
+        """Return the files in the directory with names >= start_name, sorted by name; a missing directory has none."""
         import obstore
 
         with _naming(directory):
@@ -138,14 +138,14 @@ class ObjectStorage:
         return sorted(found, key=lambda info: info.name)
 
     def read(self, path: str) -> bytes:
-        """The whole file."""
+        """Read the file."""
         import obstore
 
         with _naming(path):
             return bytes(obstore.get(self._store, self._key(path)).bytes())
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`; fewer where the file ends before."""
+        """Read `length` bytes at `offset`, or fewer at the end of the file."""
         import obstore
 
         check_range(path, offset, length)
@@ -161,11 +161,11 @@ class ObjectStorage:
             return self.read_range(path, offset, max(0, rest))
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
-        """The whole files one after another, and where each starts."""
+        """Read the files into one buffer, and return it with the start of each file."""
         return joined(read_side_by_side(self, [file.path for file in files]))
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; the caller closes it."""
+        """Open the file for random access. The caller closes it."""
 
         def read_at(offset: int, length: int) -> bytes:
             return self.read_range(path, offset, length)
@@ -173,7 +173,7 @@ class ObjectStorage:
         return pa.PythonFile(RangeFile(self.size(path), read_at), mode="r")
 
     def exists(self, path: str) -> bool:
-        """Whether there is such an object, or any below it."""
+        """Whether an object exists at the location or below it."""
         import obstore
 
         try:
@@ -185,14 +185,14 @@ class ObjectStorage:
         return True
 
     def size(self, path: str) -> int:
-        """Size of the object in bytes."""
+        """Return the size of the object in bytes."""
         import obstore
 
         with _naming(path):
             return int(obstore.head(self._store, self._key(path))["size"])
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """Create the object by a conditional request, so that of several writers exactly one succeeds."""
+        """Create the object by a conditional request, so exactly one of several writers succeeds."""
         import obstore
 
         with _naming(path, "write"):
@@ -201,14 +201,14 @@ class ObjectStorage:
             kill_point("after the request")
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
-        """Write the object, replacing one that is there."""
+        """Write the object, replacing an existing one."""
         import obstore
 
         with _naming(path, "write"):
             obstore.put(self._store, self._key(path), data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
-        """A local file to write, uploaded in parts at the end of the block unless there is such an object by then."""
+        """Return a context manager with a local file to write, which is uploaded in parts if `path` is free."""
         import obstore
 
         def send(file: str) -> None:
@@ -220,7 +220,7 @@ class ObjectStorage:
         return staged(send)
 
     def delete(self, path: str) -> None:
-        """Delete the object; that it is not there is no error."""
+        """Delete the object. A missing object is not an error."""
         import obstore
 
         with suppress(FileNotFoundError), _naming(path, "delete"):
@@ -231,7 +231,7 @@ class ObjectStorage:
 
 
 def read_side_by_side(storage: Storage, paths: Sequence[str], threads: int = _PARALLEL_READS) -> list[bytes]:
-    """The whole files, read by so many threads."""
+    """Read the files with a pool of threads."""
     if len(paths) < 2:
         return [storage.read(path) for path in paths]
     with ThreadPoolExecutor(min(threads, len(paths))) as pool:
@@ -240,7 +240,7 @@ def read_side_by_side(storage: Storage, paths: Sequence[str], threads: int = _PA
 
 @contextmanager
 def staged(send: Callable[[str], None]) -> Iterator[str]:
-    """A temporary local file, sent at the end of the block and removed in any case."""
+    """Yield a temporary local file, send it when the block ends, and always remove it."""
     handle, name = tempfile.mkstemp(prefix="deltaskip-")
     os.close(handle)
     try:
@@ -252,7 +252,7 @@ def staged(send: Callable[[str], None]) -> Iterator[str]:
 
 @contextmanager
 def _naming(path: str, act: str = "read") -> Iterator[None]:
-    """Turn what a backend raises into FileNotFoundError, FileExistsError or StorageError, all naming the location."""
+    """Convert errors of a backend to FileNotFound, FileExists or StorageError, all with the location."""
     try:
         yield
     except DeltaSkipError:
@@ -274,8 +274,8 @@ def _naming(path: str, act: str = "read") -> Iterator[None]:
                 raise _refused(path, error, act) from error
             case "obstore", name if name.startswith(("NotImplemented", "NotSupported")):
                 raise StorageError(
-                    f"Cannot {act} {path}: this store cannot do that ({first_line(error)}); use one with conditional "
-                    f"requests."
+                    f"Cannot {act} {path}: the store does not support it ({first_line(error)}); use a store with "
+                    f"conditional requests."
                 ) from error
             case "obstore", _:
                 raise StorageError(f"Cannot {act} {path}: {first_line(error)}.") from error
@@ -290,6 +290,6 @@ def _refused(path: str, error: Exception, act: str) -> StorageError:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, without a full stop; its class where it says nothing."""
+    """Return the first line of the error's message without a full stop, or its class if it has no message."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".: ") if lines else type(error).__name__

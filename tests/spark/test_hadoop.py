@@ -30,7 +30,7 @@ def local(spark: Any) -> HadoopStorage:
 
 def test_the_session_serves_any_scheme_that_its_configuration_knows(spark: Any) -> None:
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
-    with pytest.raises(StorageError, match=r"the scheme 'odd' of odd://host/t"):
+    with pytest.raises(StorageError, match=r"Unsupported scheme 'odd' of odd://host/t"):
         open_storage("odd://host/t")
     configuration.set("fs.odd.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystem")
     configuration.set("fs.viewfs.mounttable.host.link./t", "file:///tmp")

@@ -33,8 +33,8 @@ def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     ("location", "options", "said"),
     [
         ("webhdfs://host/t", None, r"Opening webhdfs://host/t goes through Spark: start a Spark session first"),
-        ("hdfs://host/t", {"user": "x"}, r"Opening hdfs://host/t takes no storage_options: .* spark\.hadoop\.\*"),
-        ("wasbs://c@a/t", None, r"the scheme 'wasbs' of wasbs://c@a/t: .*or start a Spark session first whose Hadoop"),
+        ("hdfs://host/t", {"user": "x"}, r"Opening hdfs://host/t accepts no storage_options: .* spark\.hadoop\.\*"),
+        ("wasbs://c@a/t", None, r"Unsupported scheme 'wasbs' of wasbs://c@a/t: .*or first start a Spark session"),
     ],
 )
 def test_without_a_session_the_cure_is_one(location: str, options: dict[str, str] | None, said: str) -> None:
@@ -81,7 +81,7 @@ def test_a_status_is_taken_apart_by_its_fields() -> None:
 
 @pytest.mark.parametrize("cut", [9, 11, 16, len(STATUS) + 7, len(STATUS) + 8])
 def test_a_listing_that_is_cut_is_an_error(cut: int) -> None:
-    with pytest.raises(StorageError, match=r"Cannot read s://x: its listing came in an unknown form"):
+    with pytest.raises(StorageError, match=r"Cannot read s://x: its listing has an unknown form"):
         file_infos(listing(STATUS, STATUS)[:cut], "s://x", "")
 
 
@@ -153,7 +153,7 @@ class TestHdfs:
         storage = cluster.storage()
         storage._gateway.close()
         storage._gateway.gateway_parameters.port = 1
-        with pytest.raises(StorageError, match=r"the JVM of Spark does not answer .*start a new Spark session"):
+        with pytest.raises(StorageError, match=r"the JVM of Spark does not respond .*start a new Spark session"):
             storage.read(f"{storage.base}/x")
 
     def test_a_full_disk_and_an_odd_name_are_told(
@@ -170,7 +170,7 @@ class TestHdfs:
             raise OSError(errno.ENOSPC, "No space left on device")
 
         monkeypatch.setattr(tempfile, "mkstemp", full)
-        with pytest.raises(StorageError, match=r"Cannot read .*/x by way of .*: No space left on device; let TMPDIR"):
+        with pytest.raises(StorageError, match=r"Cannot read .*/x through .*: No space left on device; set TMPDIR"):
             storage.read(f"{root}/x")
 
     def test_steps_are_seen_in_order_and_a_loser_leaves_nothing(self, made: tuple[HadoopStorage, str]) -> None:
