@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA
 from deltaskip.log import CheckpointPart, Snapshot
-from deltaskip.schema.arrow_values import TRUE
+from deltaskip.schema.arrow_values import TRUE, one_chunk
 from deltaskip.stats.cache_keys import (
     CommitsScope,
     GroupScope,
@@ -84,7 +84,7 @@ class CommitAdds(AddColumns):
 
     def columns(self, names: Sequence[str]) -> list[pa.Array]:
         """The columns in memory."""
-        return [_one(self._adds[name]) for name in names]
+        return [one_chunk(self._adds[name]) for name in names]
 
 
 class CheckpointAdds(AddColumns):
@@ -204,9 +204,3 @@ def _leaf(parsed: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
     for name in path:
         values = pc.struct_field(values, [values.type.get_field_index(name)])
     return values
-
-
-def _one(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

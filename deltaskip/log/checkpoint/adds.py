@@ -12,6 +12,7 @@ from deltaskip.actions import ADD_FIELDS, DELETION_VECTOR, DELETION_VECTOR_FIELD
 from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
+from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.stats.parsed_stats import Instants, stats_json
 
 __all__ = ["AddGroup", "add_column"]
@@ -55,7 +56,7 @@ class AddGroup:
 
     def structs(self, columns: Sequence[str]) -> pa.StructArray:
         """The `add` structs as the log has them. columns: dotted Parquet paths, see `CheckpointPart.read`."""
-        adds = _one_struct(self.part.read(columns, [self.group]))
+        adds = one_chunk(self.part.read(columns, [self.group])["add"])
         adds = _valid(adds) if adds.null_count else adds
         self._check(len(adds) == len(self))
         return adds
@@ -151,8 +152,3 @@ def _valid(adds: pa.StructArray) -> pa.StructArray:
     rows = pc.indices_nonzero(adds.is_valid())
     first, last = (rows[0].as_py(), rows[-1].as_py()) if len(rows) else (0, -1)
     return adds.slice(first, len(rows)) if last - first + 1 == len(rows) else adds.take(rows)
-
-
-def _one_struct(table: pa.Table) -> pa.StructArray:
-    column = table["add"]
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
