@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["html_table"]
+__all__ = ["html_rows", "html_table"]
 
 
 def html_table(rows: Iterable[tuple[str, str]]) -> str:
@@ -15,3 +15,12 @@ def html_table(rows: Iterable[tuple[str, str]]) -> str:
         for label, value in rows
     )
     return f"<table>{cells}</table>"
+
+
+def html_rows(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return an HTML table with a row of headings, every cell escaped."""
+    return f"<table>{_html_row(headings, 'th')}{''.join(_html_row(cells, 'td') for cells in rows)}</table>"
+
+
+def _html_row(cells: Iterable[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

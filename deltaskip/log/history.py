@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from html import escape
 from typing import Any, SupportsIndex, overload
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog, VersionNotFound
+from deltaskip.html import html_rows
 from deltaskip.log.commit import commit_infos, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.loading import list_log, load_snapshot
@@ -74,8 +74,7 @@ class History(list[HistoryEntry]):
         return "\n".join(line.rstrip() for line in [*lines, *self._more()])
 
     def _repr_html_(self) -> str:
-        rows = "".join(_html_row(_cells(entry), "td") for entry in self[:_SHOWN_ENTRIES])
-        return f"<table>{_html_row(_HEADINGS, 'th')}{rows}</table>{''.join(self._more())}"
+        return html_rows(_HEADINGS, map(_cells, self[:_SHOWN_ENTRIES])) + "".join(self._more())
 
     def _more(self) -> list[str]:
         return [f"… {len(self) - _SHOWN_ENTRIES:,} more"] if len(self) > _SHOWN_ENTRIES else []
@@ -246,10 +245,6 @@ def _cells(entry: HistoryEntry) -> tuple[str, ...]:
         parameters = f"{parameters[:_SHOWN_CHARACTERS]}…"
     cells = (str(entry.version), _shown(entry.timestamp_ms), entry.operation, parameters, entry.engine_info)
     return tuple(cell if cell.isprintable() else repr(cell)[1:-1] for cell in (cell or "" for cell in cells))
-
-
-def _html_row(cells: Iterable[str], tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def _shown(timestamp_ms: int) -> str:
