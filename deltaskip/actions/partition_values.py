@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from deltaskip.schema import (
@@ -52,6 +50,7 @@ from deltaskip.schema.calendar import (
     read_timestamp,
     zone_of,
 )
+from deltaskip.schema.floats import java_text, nearest_float, to_float
 
 __all__ = [
     "PartitionValueError",
@@ -218,25 +217,10 @@ def _hexadecimal(number: str, text: str, data_type: DataType) -> float:
 
 
 def _nearest_float32(value: float, number: str) -> float:
-    """`number` rounded once to a float; going through the double may round a tie the wrong way."""
-    with np.errstate(over="ignore"):
-        rounded = np.float32(value)
-    if not np.isfinite(rounded) or float(rounded) == value or not _DECIMAL.fullmatch(number):
-        return float(rounded)
-    exact = Decimal(number)
-    with np.errstate(all="ignore"):
-        neighbours = [np.nextafter(rounded, np.float32(d)) for d in (-np.inf, np.inf)]
-    candidates = [rounded, *(n for n in neighbours if np.isfinite(n))]
-
-    def distance(candidate: np.float32) -> tuple[Decimal, int]:
-        # Of two floats equally near, the one with the even last bit.
-        return _EXACT.subtract(exact, Decimal(float(candidate))).copy_abs(), _float32_bits(candidate) & 1
-
-    return float(min(candidates, key=distance))
-
-
-def _float32_bits(value: np.float32) -> int:
-    return int(struct.unpack("<I", struct.pack("<f", value))[0])
+    """`number` rounded once to a float; rounding through the double could round a tie the wrong way."""
+    if math.isinf(value) or _DECIMAL.fullmatch(number) is None:
+        return to_float(value)
+    return nearest_float(Decimal(number))
 
 
 def _decimal(text: str, data_type: DecimalType) -> Decimal:
@@ -338,18 +322,9 @@ def _malformed(text: str, data_type: DataType) -> PartitionValueError:
 
 
 def _java_float(value: float, data_type: DataType) -> str:
-    """The text of Java's Double.toString or Float.toString, which is what Spark writes."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if data_type == FLOAT and float(np.float32(value)) != value:
+    if data_type == FLOAT and math.isfinite(value) and to_float(value) != value:
         raise PartitionValueError(f"{value!r} is not a 32-bit float")
-    exact = np.float32(value) if data_type == FLOAT else np.float64(value)
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return np.format_float_positional(exact, unique=True, trim="0")
-    mantissa, exponent = np.format_float_scientific(exact, unique=True, trim="0").split("e")
-    return f"{mantissa}E{int(exponent)}"
+    return java_text(value, data_type == FLOAT)
 
 
 def _typed_array(values: list[Value], data_type: DataType) -> pa.Array:

@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from deltaskip.expr.coerce import INTEGRAL_BITS, adjusted_decimal
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.floats import to_float
 from deltaskip.expr.type_names import sql_name
+from deltaskip.schema.floats import to_float
 from deltaskip.schema.types import DOUBLE, FLOAT, LONG, DataType, DecimalType
 
 __all__ = [

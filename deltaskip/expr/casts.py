@@ -12,7 +12,6 @@ from decimal import ROUND_DOWN, Context, Decimal
 from deltaskip.expr.arithmetic import checked_integral, to_decimal
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.floats import float_text, nearest_double, nearest_float, to_float
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
@@ -27,6 +26,7 @@ from deltaskip.schema.calendar import (
     parse_timestamp,
     parse_timestamp_ntz,
 )
+from deltaskip.schema.floats import float_text, nearest_double, nearest_float, to_float
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

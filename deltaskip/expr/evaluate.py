@@ -12,7 +12,6 @@ from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import DATETIMES, type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.floats import compare_floats
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
     And,
@@ -36,6 +35,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.strings import cased, compare_strings, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
+from deltaskip.schema.floats import compare_floats
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 __all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate"]

@@ -28,9 +28,9 @@ from deltaskip.expr.coerce import (
     wider_type,
 )
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.floats import compare_floats
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
 from deltaskip.schema.calendar import MICROS_PER_SECOND, Zone, local_of
+from deltaskip.schema.floats import compare_floats
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

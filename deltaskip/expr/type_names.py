@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -56,7 +57,6 @@ TYPE_NAMES: dict[str, DataType] = {
     "void": VOID,
 }
 
-_SQL_NAMES = {"long": "BIGINT", "integer": "INT", "short": "SMALLINT", "byte": "TINYINT"}
 _DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 
 
@@ -77,10 +77,8 @@ def type_named(text: str) -> DataType:
 def sql_name(type_: DataType | None) -> str:
     """Return the type's name in Spark's messages."""
     match type_:
-        case PrimitiveType(name):
-            return _SQL_NAMES.get(name, name.upper())
-        case DecimalType(precision, scale):
-            return f"DECIMAL({precision},{scale})"
+        case PrimitiveType() | DecimalType():
+            return simple_string(type_).upper()
         case ArrayType():
             return "ARRAY"
         case MapType():

@@ -12,9 +12,8 @@ from decimal import Context, Decimal
 from functools import partial
 from typing import Literal
 
-import numpy as np
-
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, format_date, format_timestamp
+from deltaskip.schema.floats import java_text
 from deltaskip.schema.types import (
     BYTE,
     DATE,
@@ -164,25 +163,5 @@ def _string_text(bound: bytes, side: Side) -> str | None:
 
 
 def _float_text(value: float, single: bool) -> str:
-    """As Java prints it: the fewest digits that tell it apart, an exponent outside 10⁻³ to 10⁷."""
-    if math.isnan(value):
-        return '"NaN"'
-    if math.isinf(value):
-        return '"Infinity"' if value > 0 else '"-Infinity"'
-    if value == 0:
-        return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    shortest = str(np.float32(value)) if single else repr(value)
-    sign, figures, exponent = Decimal(shortest).normalize().as_tuple()
-    if len(figures) == 1:
-        # Java always prints two digits or more, and then the nearest of them.
-        nearest = f"{value:.1e}"
-        if (float(np.float32(nearest)) if single else float(nearest)) == value:
-            sign, figures, exponent = Decimal(nearest).normalize().as_tuple()
-    digits = "".join(map(str, figures))
-    point = len(digits) + int(exponent)
-    if -3 < point <= 7:
-        whole, part = (digits[:point], digits[point:]) if point > 0 else ("", "0" * -point + digits)
-        text = f"{whole.ljust(max(point, 0), '0') or '0'}.{part or '0'}"
-    else:
-        text = f"{digits[0]}.{digits[1:] or '0'}E{point - 1}"
-    return "-" + text if sign else text
+    text = java_text(value, single)
+    return text if math.isfinite(value) else f'"{text}"'

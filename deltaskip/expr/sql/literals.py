@@ -9,7 +9,6 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from deltaskip.errors import PredicateError, SchemaError
-from deltaskip.expr.floats import nearest_float
 from deltaskip.expr.nodes import Cast, Literal, Node, Opaque
 from deltaskip.schema.calendar import (
     has_zone,
@@ -19,6 +18,7 @@ from deltaskip.schema.calendar import (
     parse_timestamp_ntz,
     zone_of,
 )
+from deltaskip.schema.floats import nearest_float
 from deltaskip.schema.types import (
     BINARY,
     BYTE,

@@ -25,8 +25,8 @@ import numpy as np
 from deltaskip.expr.arithmetic import arithmetic, rounded
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.failures import EvaluationError
-from deltaskip.expr.floats import compare_floats, nearest_float, to_float
 from deltaskip.expr.nodes import Call, Literal, Node
+from deltaskip.schema.floats import compare_floats, nearest_float, to_float
 from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, DataType, DecimalType
 from deltaskip.skipping.proofs.preimage.functions import (
     Floor,

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-__all__ = ["compare_floats", "float_text", "nearest_double", "nearest_float", "to_float"]
+__all__ = ["compare_floats", "float_text", "java_text", "nearest_double", "nearest_float", "to_float"]
 
 _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
@@ -28,7 +28,8 @@ def nearest_float(value: Decimal | int) -> float:
         return math.copysign(math.inf if abs(Fraction(value)) >= 2**128 - 2**103 else _FLOAT_MAX, double)
     guess = np.float32(double)
     exact = Fraction(value)
-    around = (guess, np.nextafter(guess, np.float32(-np.inf)), np.nextafter(guess, np.float32(np.inf)))
+    with np.errstate(all="ignore"):
+        around = (guess, np.nextafter(guess, np.float32(-np.inf)), np.nextafter(guess, np.float32(np.inf)))
     finite = [c for c in around if np.isfinite(c)]
     best = min(finite, key=lambda c: (abs(Fraction(float(c)) - exact), int(c.view(np.int32)) & 1))
     return math.copysign(float(best), double)
@@ -54,14 +55,40 @@ def float_text(value: float, single: bool) -> str | None:
 
     Java before 19 sometimes writes more digits than needed (JDK-4511638). Texts with few digits near 1 do not vary.
     """
+    if math.isfinite(value) and value != 0:
+        shortest = _shortest(value, single)
+        if not Decimal("0.001") <= abs(shortest) < 10**7 or len(shortest.as_tuple().digits) > (6 if single else 15):
+            return None
+    return java_text(value, single)
+
+
+def java_text(value: float, single: bool) -> str:
+    """The text of a double, or of a float if `single`, as Double.toString and Float.toString write it since Java 19.
+
+    The fewest digits that distinguish it, with an exponent for magnitudes outside of 10⁻³ to 10⁷.
+    """
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0:
         return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    shortest = Decimal(str(np.float32(value)) if single else repr(value))
-    if not Decimal("0.001") <= abs(shortest) < 10**7 or len(shortest.as_tuple().digits) > (6 if single else 15):
-        return None
-    text = format(shortest.normalize(), "f")
-    return text if "." in text else text + ".0"
+    sign, figures, exponent = _shortest(value, single).as_tuple()
+    if len(figures) == 1:
+        # Java writes at least two digits, and then the two that are nearest.
+        nearest = f"{value:.1e}"
+        if (float(np.float32(nearest)) if single else float(nearest)) == value:
+            sign, figures, exponent = Decimal(nearest).normalize().as_tuple()
+    digits = "".join(map(str, figures))
+    point = len(digits) + int(exponent)
+    if -3 < point <= 7:
+        whole, part = (digits[:point], digits[point:]) if point > 0 else ("", "0" * -point + digits)
+        text = f"{whole.ljust(max(point, 0), '0') or '0'}.{part or '0'}"
+    else:
+        text = f"{digits[0]}.{digits[1:] or '0'}E{point - 1}"
+    return "-" + text if sign else text
+
+
+def _shortest(value: float, single: bool) -> Decimal:
+    """The decimal with the fewest digits that rounds to a finite value."""
+    return Decimal(str(np.float32(value)) if single else repr(value)).normalize()
