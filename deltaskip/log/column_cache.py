@@ -1,4 +1,4 @@
-"""A bounded store of decoded columns: what makes the next scan of an open table cheap."""
+"""A bounded cache of decoded columns, which makes the next scan of an open table cheap."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DEFAULT_CAPACITY_BYTES = 256 << 20
 
 
 class ColumnCache:
-    """Least recently used values go first once they come to more than `capacity_bytes`. Safe to share between threads.
+    """A least-recently-used cache of at most `capacity_bytes`. Safe to share between threads.
 
-    Values are immutable (Arrow arrays and tuples of them); a value larger than the capacity is not kept.
+    Values are immutable (Arrow arrays and tuples of them). A value larger than the capacity is not kept.
     """
 
     def __init__(self, capacity_bytes: int = DEFAULT_CAPACITY_BYTES) -> None:
@@ -28,7 +28,7 @@ class ColumnCache:
         self._lock = Lock()
 
     def get(self, key: CacheKey) -> Any:
-        """The value under `key`, or None."""
+        """Return the value for `key`, or None."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -37,7 +37,7 @@ class ColumnCache:
             return entry[0]
 
     def put(self, key: CacheKey, value: Any, size_bytes: int) -> None:
-        """Keep `value` under `key`; it counts as `size_bytes`."""
+        """Keep `value` for `key`; it counts as `size_bytes`."""
         if size_bytes > self.capacity_bytes:
             return
         with self._lock:
@@ -49,7 +49,7 @@ class ColumnCache:
                 self.size_bytes -= evicted
 
     def array(self, key: CacheKey, build: Callable[[], Any]) -> Any:
-        """The Arrow array under `key`, built and kept if it is not there."""
+        """Return the Arrow array for `key`; it is built and kept if it is missing."""
         value = self.get(key)
         if value is None:
             value = build()
@@ -57,14 +57,14 @@ class ColumnCache:
         return value
 
     def pinned(self, key: CacheKey, build: Callable[[], Any]) -> Any:
-        """The small, growing object under `key`, built once; never evicted, as others hold what it gave out."""
+        """Return the small, growing object for `key`, built once. It is never evicted: cached columns refer to it."""
         with self._lock:
             if key not in self._pinned:
                 self._pinned[key] = build()
             return self._pinned[key]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         with self._lock:
             self._entries.clear()
             self._pinned.clear()

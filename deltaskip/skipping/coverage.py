@@ -29,14 +29,18 @@ __all__ = ["clustering_columns", "table_coverage"]
 
 _GROUP_BYTES = 256 << 20
 _BYTES_PER_FILE = 64
-"""Bounds of one column of one file, at about."""
+"""Approximate size of the bounds of one column of one file."""
 
 
 def table_coverage(snapshot: Snapshot, depth: bool = True) -> TableCoverage:
-    """Which statistics the files of the snapshot have, and with `depth` how far their bounds overlap.
+    """Return which statistics the files of a snapshot have, with recommendations.
 
-    Columns are read some at a time, so that memory does not grow with their number; without `depth` no bound is kept
-    and there is no advice.
+    Columns are read a few at a time, so that memory does not grow with their number.
+
+    Args:
+        snapshot: Snapshot to measure.
+        depth: Whether to measure how far the bounds of files overlap. Without it, bounds are not kept in memory and
+            there are no recommendations.
     """
     batches = [_Files(batch) for batch in candidates(snapshot, Program(Keep()))]
     files = sum(batch.count for batch in batches)
@@ -79,7 +83,7 @@ def _collected(snapshot: Snapshot) -> frozenset[str]:
 
 
 class _Files:
-    """The files of a batch that are part of the snapshot. Statistics are decoded anew each time and never kept."""
+    """The files of a batch that are part of the snapshot. Statistics are decoded on each use and never cached."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
@@ -89,17 +93,17 @@ class _Files:
         self.rows: int = pc.sum(self.records).as_py() or 0
 
     def live(self, values: pa.Array) -> pa.Array:
-        """Of a value for each row of the batch, those of live files."""
+        """Select the values of live files from one value for each row of the batch."""
         return values if self._live is None else values.take(self._live)
 
     def statistics(self, stats: Sequence[StatLeaf]) -> FileStats:
-        """Statistics with `stats` decoded; a value for each row of the batch."""
+        """Statistics with `stats` decoded, one value for each row of the batch."""
         statistics = FileStats(self._batch.num_rows, self._batch.adds)
         statistics.load(stats)
         return statistics
 
     def partition_values(self, name: str) -> pa.Array:
-        """Texts of a partition column, by its physical name."""
+        """Partition values as text; name: physical name of the column."""
         return self.live(map_values(self._batch.raw(["partition_values"])[0], name))
 
     def rows_of(self, missing: pa.Array) -> int:
@@ -109,18 +113,18 @@ class _Files:
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """The leaves of a column's minimum and maximum, and its collation, where it has one."""
+    """The leaves of a column's minimum and maximum, and its collation, if it has one."""
 
     leaves: tuple[StatLeaf, StatLeaf]
     collation: Collation | None
 
     def ordered(self, values: pa.Array) -> pa.Array:
-        """The bounds as values whose own order is that of the column."""
+        """The bounds as values that compare in binary order as the column's values do."""
         return values if self.collation is None else self.collation.sort_keys(values)
 
 
 def _bound_leaves(field: StatField, column: Resolved) -> _Bounds | None:
-    """None where the column has no bounds, or none that can be compared here."""
+    """None if the column has no bounds, or its collation is not available."""
     declared = collation_of(column)
     if field.kind is None:
         return None
@@ -134,7 +138,7 @@ def _bound_leaves(field: StatField, column: Resolved) -> _Bounds | None:
 
 
 class _Gathered:
-    """What was seen of one column."""
+    """Counts and bounds of one column so far."""
 
     def __init__(self, column: Resolved) -> None:
         metadata = column.field.metadata
@@ -151,7 +155,7 @@ class _Gathered:
         return [StatLeaf("nullCount", self.field), *(() if self._bounds is None else self._bounds.leaves)]
 
     def add(self, files: _Files, statistics: FileStats, depth: bool) -> None:
-        """Count one batch, and with `depth` keep its bounds."""
+        """Add one batch; with `depth`, keep its bounds."""
         nulls = files.live(statistics.null_count(self.field))
         self.files += files.count
         self.with_null_count += files.count - nulls.null_count
@@ -169,7 +173,7 @@ class _Gathered:
         self.bounds_rows += files.rows_of(lacking)
 
     def coverage(self) -> ColumnCoverage:
-        """What all batches came to; forgets their bounds."""
+        """Return the coverage over all batches, and release their bounds."""
         measured = overlap(self.mins, self.maxs)
         self.mins, self.maxs = [], []
         return ColumnCoverage(
@@ -204,7 +208,7 @@ def _group_coverage(columns: Sequence[Resolved], batches: Sequence[_Files], dept
 def _partition_coverage(
     column: Resolved, batches: Sequence[_Files], files: int, rows: int, depth: bool
 ) -> ColumnCoverage:
-    """The log's text says the value of every file."""
+    """Partition values serve as the bounds: every file has them."""
     measured = None
     if depth:
         files_of_value: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The list of files that a scan gives: one Arrow row a kept file, partition values typed by the schema.
+"""The file list of a scan: one Arrow row for each kept file, with partition values typed by the schema.
 
 # docs/pages/api.md, Scan.files: columns
 """
@@ -37,7 +37,7 @@ FILE_COLUMNS = (
 """Columns of `Scan.files()`, in their order; `stats` may follow."""
 
 _WHOLE_FROM = 0.1
-"""From this share of a batch's files on, derived columns are made of the whole batch and kept for the next scan."""
+"""From this share of a batch's files on, columns are computed for the whole batch and cached for the next scan."""
 
 
 def partition_fields(snapshot: Snapshot) -> list[StructField]:
@@ -61,10 +61,10 @@ def files_schema(snapshot: Snapshot, columns: Sequence[str]) -> pa.Schema:
 
 
 def batch_files(batch: Batch, indices: pa.Array | None, columns: Sequence[str], time_zone: str | None) -> pa.Table:
-    """The public columns of the batch's rows at `indices` (None: all), which are part of the snapshot.
+    """Columns of the file list for the batch's rows at `indices` (None: all); the rows must be part of the snapshot.
 
-    time_zone: how zone-less timestamps among the partition values are read; None means UTC here.
-    Raises CorruptLog naming the column of a partition value that is not of the column's type.
+    time_zone: time zone of partition values without one; None means UTC here.
+    Raises CorruptLog, naming the column, for a partition value that is not of the column's type.
     """
     zone = time_zone or "UTC"
     _read_together(batch, indices, columns)
@@ -92,7 +92,7 @@ def decoded(snapshot: Snapshot, decode: Callable[[pa.Array], pa.Array], paths: p
 
 
 def _read_together(batch: Batch, indices: pa.Array | None, columns: Sequence[str]) -> None:
-    """Bring the raw columns into the cache by one read."""
+    """Read the logged columns into the cache at once."""
     raw = {"uri": "path", "partition_values": None}
     names = dict.fromkeys(raw.get(name, name) for name in columns)
     batch.rows([name for name in names if name is not None], indices)
@@ -126,8 +126,8 @@ def _partition_values(batch: Batch, indices: pa.Array | None, zone: str) -> pa.A
             columns.append(column.typed(codes if indices is None else codes.take(indices), zone))
         except PartitionValueError as error:
             raise CorruptLog(
-                f"The log of {snapshot.table_root} at version {snapshot.version} has a partition value of column "
-                f"{field.name!r} that cannot be read ({error}); rewrite the files of that partition."
+                f"The log of {snapshot.table_root} at version {snapshot.version} contains a partition value of column "
+                f"{field.name!r} that cannot be parsed ({error}); rewrite the files of that partition."
             ) from error
     names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
     return pa.StructArray.from_arrays(columns, fields=names)

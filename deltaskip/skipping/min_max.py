@@ -1,9 +1,9 @@
-"""MIN and MAX of a column from the log alone, where it proves them.
+"""Minimum and maximum of a column from the log alone, if it proves them.
 
-A file's bound is *attained* if some row that matches certainly has that value: the whole file matches, its statistics
+A file's bound is *attained* if some matching row certainly has that value: the whole file matches, its statistics
 are tight (PROTOCOL, Per-file Statistics: a deletion vector makes them wide unless `tightBounds` says otherwise), and
-bounds of the type are written as they are, both of them there. Every other bound is only an edge, which no matching
-row lies beyond. The extreme is the outermost attained bound, if no edge lies further out
+writers do not truncate or round bounds of the type, and both bounds exist. Every other bound is only an edge: no
+matching row has a value beyond it. The extreme is the outermost attained bound, if no edge is further out
 (docs/pages/soundness.md, traps 1, 2, 4, 5 and 8).
 """
 
@@ -36,12 +36,12 @@ __all__ = ["exact_extreme"]
 _ZERO = arrow_scalar(0, pa.int64())
 _FURTHER = "a file that only partly matches, or has wide bounds, may contain a value further out"
 _LOSSLESS_DIGITS = 15
-"""Decimals of so many digits are printed and read back without loss, whatever wrote them."""
+"""Decimals with at most so many digits survive the conversion to and from a double, whatever wrote them."""
 
 
 @dataclass(slots=True)
 class _Found:
-    """attained, edge: the outermost of each so far; unknown: files that say nothing about the column."""
+    """attained, edge: the outermost of each so far. unknown: number of files without usable statistics."""
 
     attained: Any = None
     edge: Any = None
@@ -53,7 +53,7 @@ class _Found:
         self.edge = self._outer(self.edge, edge)
 
     def beyond(self) -> bool:
-        """Whether a matching row may lie further out than what is attained."""
+        """Whether a matching row may have a value further out than the attained one."""
         if self.edge is None:
             return False
         return bool(self.attained is None or self._outer(self.edge, self.attained) != self.attained)
@@ -140,7 +140,7 @@ def _bound_extreme(
 def _partition_extreme(
     found: _Found, batch: Batch, kept: pa.Array, sure: pa.Array, rows: pa.Array, column: Resolved, zone: str | None
 ) -> None:
-    """sure: files that match whole and hold some row."""
+    """sure: files in which every row matches, and which have rows."""
     partition, codes = batch.partition(column.physical[0], column.type)
     filled = pc.invert(_flag(pc.equal(rows, _ZERO)))
     values = partition.values(zone)
@@ -155,7 +155,7 @@ def _partition_extreme(
 
 
 def _as_written(values: pa.Array, field: StatField) -> pa.Array:
-    """Where a bound is the very value that a row has, whatever wrote it."""
+    """Where a bound is exactly the value of a row, whatever wrote it."""
     match field.kind:
         case BoundKind.TEXT:
             written = pc.less(pc.binary_length(values), arrow_scalar(CUT_FROM, pa.int32()))
@@ -182,7 +182,7 @@ def _short(values: pa.Array, type_: Any) -> pa.Array:
 def _outermost(values: pa.Array, side: Side) -> Any:
     if pa.types.is_floating(values.type):
         known = numpy_values(values.drop_null())
-        # NaN is the greatest number; numpy's minimum would let it through.
+        # NaN is the greatest number; numpy's minimum would return it.
         ordered = known[~np.isnan(known)] if side == "min" and not np.isnan(known).all() else known
         return None if not len(ordered) else float(ordered.min() if side == "min" else ordered.max())
     return pc.min_max(values)[side].as_py()

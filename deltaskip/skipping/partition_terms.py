@@ -1,7 +1,7 @@
-"""Terms of a Program over partition columns: evaluated once for each distinct tuple of values.
+"""Terms of a program over partition columns, evaluated once for each distinct tuple of values.
 
-Values come from the log's text, never from directory names (PROTOCOL, Partition Value Serialization). Plain comparisons
-are evaluated on Arrow arrays of the distinct values, everything else by the oracle, tuple by tuple.
+Values are those of the log, never of directory names (PROTOCOL, Partition Value Serialization). Plain comparisons are
+evaluated on Arrow arrays of the distinct values, all others by the evaluator, tuple by tuple.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _COMPARISONS: dict[str, Callable[[Any, Any], pa.Array]] = {
 }
 
 Columns = Callable[[FieldRef], tuple[PartitionColumn, pa.Array]]
-"""A batch's partition column: its distinct values, and an int32 code a file."""
+"""A batch's partition column: its distinct values, and an int32 code for each file."""
 
 
 @dataclass(slots=True)
 class PartitionTruth:
-    """For one scan: which partition values make its terms TRUE, or leave them unknown. Safe to share between threads.
+    """Which partition values make the terms of one scan TRUE or unknown. Safe to share between threads.
 
-    time_zone: that of timestamps without one; None if unknown. order: that of collated strings (expr.evaluate).
+    time_zone: of timestamps without one; None if unknown. order: of collated strings (expr.evaluate).
     """
 
     time_zone: str | None
@@ -55,7 +55,7 @@ class PartitionTruth:
     _lock: Lock = field(default_factory=Lock)
 
     def lane(self, term: PartitionTerm, columns: Columns) -> Lane:
-        """Keep lane of `term` over the files of a batch."""
+        """Keep mask of `term` over the files of a batch."""
         found = [columns(column) for column in term.columns]
         with self._lock:
             return self._lane(term, found)
@@ -85,7 +85,7 @@ class PartitionTruth:
         return bytes(keep)
 
     def _plain(self, term: PartitionTerm, column: PartitionColumn, start: int) -> bytes | None:
-        """Outcome of a plain comparison for each code from `start` on; None where the oracle has to tell."""
+        """Result of a plain comparison for each code from `start` on; None if the evaluator is needed."""
         if column.type not in _INTEGRAL or not _is_plain(term.node):
             return None
         values = column.numbers(self.time_zone)
@@ -143,7 +143,7 @@ def _truth(node: Node, values: pa.Array) -> pa.Array:
             wanted = [m.value for m in members if isinstance(m, Literal) and m.value is not None]
             return pc.is_in(values, value_set=arrow_array(wanted, pa.int64()))
         case _:
-            raise AssertionError("only plain nodes come here")
+            raise AssertionError("not a plain node")
 
 
 def _fold(combine: Callable[[Any, Any], pa.Array], children: tuple[Node, ...], values: pa.Array) -> pa.Array:
@@ -154,7 +154,7 @@ def _fold(combine: Callable[[Any, Any], pa.Array], children: tuple[Node, ...], v
 
 
 def _distinct_tuples(columns: list[pa.Array], sizes: list[int]) -> tuple[pa.Array, list[tuple[int, ...]]]:
-    """int32 codes and the tuple of the columns' codes that each stands for."""
+    """int32 codes, and for each the tuple of the columns' codes that it represents."""
     combined = np.zeros(len(columns[0]), dtype=np.int64)
     for codes, size in zip(columns, sizes, strict=True):
         combined = combined * max(size, 1) + numpy_values(codes)

@@ -1,7 +1,7 @@
 """Distinct values of the partition columns of a table, shared by all batches of its files.
 
-A table has few partitions and very many files. Each raw text gets one code; terms of a Program are evaluated, and texts
-parsed, once a code.
+A table has few partitions and very many files. Each raw text gets one code; texts are parsed, and terms of a program
+evaluated, once per code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["PartitionColumn", "map_values", "readings"]
 
 
 class PartitionColumn:
-    """The texts of one partition column, each with its code. Grows as batches bring new ones; safe to share."""
+    """The distinct texts of one partition column with their codes. Grows with each batch; safe to share."""
 
     def __init__(self, type_: DataType) -> None:
         self.type = type_
@@ -42,7 +42,7 @@ class PartitionColumn:
     def values(self, zone: str | None, start: int = 0) -> list[Any]:
         """Value of each code from `start` on: in the value domain, a TimestampRange, or a PartitionValueError.
 
-        zone: that of timestamps without one; None if unknown.
+        zone: of timestamps without one; None if unknown.
         """
         found = self._values.setdefault(zone, [])
         with self._lock:
@@ -51,7 +51,7 @@ class PartitionColumn:
         return found[start:]
 
     def numbers(self, zone: str | None) -> pa.Int64Array | None:
-        """Value of each code of an integral, date or timestamp column; None where one of them is no single value."""
+        """Value of each code of an integral, date or timestamp column; None if one of them is not a single value."""
         values = self.values(zone)
         numbers = self._numbers.get(zone, pa.nulls(0, pa.int64()))
         if numbers is None or len(numbers) == len(values):
@@ -90,10 +90,10 @@ class PartitionColumn:
 
 
 def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] | None:
-    """What a parsed partition value may stand for when pruning; None where that cannot be told.
+    """The values that a partition value may represent when pruning; None if that is unknown.
 
-    "" is NULL by the protocol and the empty string to delta-spark: a string column is read both ways. Writers do not
-    agree on how bytes are escaped, so of a binary value only NULL is certain.
+    "" is NULL by the protocol and the empty string to delta-spark: a string column is read both ways. Writers escape
+    bytes differently, so of a binary value only NULL is certain.
     """
     if text == "" and type_ == STRING:
         return ("", None)
@@ -103,7 +103,7 @@ def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] |
 
 
 def map_values(partition_values: pa.Array, key: str) -> pa.Array:
-    """The text under `key` of each map (MapArray of string to string); null where the key or its value is absent."""
+    """The text for `key` in each map (MapArray of string to string); null if the key or its value is missing."""
     n = len(partition_values)
     wanted = arrow_scalar(key, partition_values.type.key_type)
     keys, items = partition_values.keys, partition_values.items

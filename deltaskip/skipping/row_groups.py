@@ -1,10 +1,10 @@
-"""Row groups of a checkpoint as things to skip: its Parquet footer bounds the statistics inside.
+"""Skipping of whole row groups of a checkpoint: its Parquet footer bounds the statistics inside.
 
-A term `min(c) <= v` fails for every file of a row group if it fails for the smallest minimum in it, and `max(c) >= v`
-if it fails for the largest maximum; the footer holds both. Footer bounds ignore nulls, and a null here is a file
-without that statistic, which must be kept: a row group counts only if every add action in it has the statistic
-(docs/pages/soundness.md, trap 13). Other actions (remove, protocol, …) are null in every statistic and never looked
-for here.
+A term `min(c) <= v` is false for every file of a row group if it is false for the smallest minimum in it, and
+`max(c) >= v` if it is false for the largest maximum; the footer contains both. Footer bounds ignore nulls, and a null
+here is a file without that statistic, which must be kept: bounds are used only if every add in the row group has them
+(docs/pages/soundness.md, trap 13). Other actions (remove, protocol, …) are null in every statistic and
+are not searched for here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["row_groups_to_read"]
 
 
 def row_groups_to_read(program: Program, part: CheckpointPart, cache: ColumnCache) -> list[int]:
-    """Ordinals of the row groups of `part` that may hold an add action which `program` keeps, ascending."""
+    """Ordinals of the row groups of `part` that may contain an add that `program` keeps, ascending."""
     key = FooterKey(part.path)
     footer: _Footer | None = cache.get(key)
     if footer is None:
@@ -49,7 +49,7 @@ def _keep(term: Term, footer: _Footer) -> Lane:
 
 
 class _Footer:
-    """skipping.program.Statistics of row groups. Immutable but for what it remembers of the footer."""
+    """Statistics of row groups (skipping.program.Statistics). Immutable except for decoded bounds that it caches."""
 
     def __init__(self, part: CheckpointPart) -> None:
         self.num_rows: int = part.metadata.num_row_groups
@@ -57,7 +57,7 @@ class _Footer:
         self._bounds: dict[tuple[StatField, Side], pa.Array] = {}
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
-        """The outermost bound of the row group's files; null where some file has none."""
+        """The outermost bound of the row group's files; null if a file has none."""
         key = (field, side)
         if key not in self._bounds:
             column = self._column(StatLeaf("minValues" if side == "min" else "maxValues", field))
@@ -66,7 +66,7 @@ class _Footer:
         return self._bounds[key]
 
     def null_count(self, field: StatField) -> pa.Array:
-        """0 where every file of the row group says 0; unknown elsewhere, as one number cannot stand for many."""
+        """0 if every file of the row group has 0, else unknown: one number cannot represent many."""
         column = self._column(StatLeaf("nullCount", field))
         largest = [self._value(column, group, "max") for group in range(self.num_rows)]
         return arrow_array([0 if value == 0 else None for value in largest], pa.int64())
@@ -75,7 +75,7 @@ class _Footer:
         return pa.nulls(self.num_rows, pa.int64())
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
-        """Nothing: a footer's extremes are those of bytes."""
+        """Always unknown: footers have bounds in binary order only."""
         return CollatedColumn(pa.nulls(self.num_rows, pa.string()), collation)
 
     def nan_recorded(self) -> pa.BooleanArray:
@@ -83,7 +83,7 @@ class _Footer:
 
     def _column(self, leaf: StatLeaf) -> tuple[int, pa.DataType] | None:
         if leaf.field is not None and leaf.field.physical[0] == PARTITION_VALUES:
-            # The values themselves: there is no count of nulls, and both bounds are one column.
+            # The values themselves: both bounds are one column, and null counts do not exist.
             return self._part.leaves.get(("add", *leaf.field.physical)) if leaf.side else None
         return self._part.leaves.get(("add", "stats_parsed", *leaf.path))
 
@@ -105,7 +105,7 @@ class _Footer:
         self, values: list[Any], column: tuple[int, pa.DataType] | None, field: StatField, side: Side
     ) -> pa.Array:
         if column is None or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
-            # Footers leave NaN out, so they say nothing about a file whose own bound is NaN.
+            # Footers omit NaN, so they prove nothing about a file whose own bound is NaN.
             return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
             return arrow_array([_text(value, side) for value in values], pa.large_binary())

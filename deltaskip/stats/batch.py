@@ -1,4 +1,4 @@
-"""Statistics of a batch of add actions, decoded a leaf at a time and only where asked."""
+"""Statistics of a batch of add actions, decoded leaf by leaf on first use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ColumnStore(Protocol):
     """Keeps decoded columns for later."""
 
     def get(self, key: CacheKey) -> Any:
-        """The value under `key`, or None."""
+        """Return the value for `key`, or None."""
         ...
 
     def put(self, key: CacheKey, value: Any, size_bytes: int) -> None:
@@ -52,18 +52,18 @@ _UNCACHED = CommitsScope(-1)
 
 
 class StatisticsSource(Protocol):
-    """Where the statistics of a batch of files are read from; each call reads what is not there yet."""
+    """Reads the statistics of a batch of files; each call reads what is not cached."""
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        """Leaves of `stats_parsed`, None for each that its schema lacks. paths: names below `stats_parsed`."""
+        """Leaves of `stats_parsed`, None for those that its schema lacks. paths: names below `stats_parsed`."""
         ...
 
     def struct_valid(self) -> pa.BooleanArray | None:
-        """Where `stats_parsed` is not null; None where it is null everywhere."""
+        """Where `stats_parsed` is not null; None if it is null everywhere."""
         ...
 
     def json(self) -> pa.Array | None:
-        """`stats`, the JSON texts; None where there are none."""
+        """`stats`, the JSON texts; None if there are none."""
         ...
 
     def nan_recorded(self) -> pa.BooleanArray:
@@ -71,17 +71,17 @@ class StatisticsSource(Protocol):
         ...
 
     def computed(self) -> pa.BooleanArray:
-        """Where this package computed all of the file's statistics out of its values."""
+        """Where this package computed all of the file's statistics from its values."""
         ...
 
 
 class FileStats:
     """min/max, null counts and row counts of `num_rows` files, decoded once each.
 
-    A row whose `stats_parsed` is not null is read from there, any other row and any leaf that the struct's schema lacks
-    from the text (docs/pages/soundness.md, trap 11). A NaN minimum is no bound unless the file's writer records NaN and
-    the maximum is NaN, too (trap 1). cache, scope: where decoded leaves are kept for the next scan, and the
-    batch's key there.
+    Statistics are read from `stats_parsed` if it is not null in a row and has the leaf, otherwise from the text
+    (docs/pages/soundness.md, trap 11). A NaN minimum counts as missing unless the file's writer records NaN and the
+    maximum is NaN, too (trap 1). cache, scope: where decoded leaves are cached for the next scan, and their scope
+    there.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class FileStats:
         self._decoded: dict[StatLeaf, pa.Array] = {}
 
     def load(self, leaves: Iterable[StatLeaf]) -> None:
-        """Decode `leaves`, those of the text in one pass over each."""
+        """Decode `leaves`; those in JSON text in one pass over each text."""
         wanted = [leaf for leaf in dict.fromkeys(leaves) if not self._known(leaf)]
         if not wanted:
             return
@@ -115,11 +115,11 @@ class FileStats:
             self._cache.put(StatisticKey(self._scope, leaf), values, values.nbytes)
 
     def bound(self, field: StatField, side: Side) -> pa.Array:
-        """Minimum or maximum in the kernel layout of `field.kind`; null where missing or unusable. Inclusive."""
+        """Minimum or maximum, inclusive, in the kernel layout of `field.kind`; null if missing or unusable."""
         return self.leaf(StatLeaf("minValues" if side == "min" else "maxValues", field))
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
-        """Minimum or maximum under a collation, from statsWithCollation; keys: spellings of its identifier there."""
+        """Minimum or maximum under a collation, from statsWithCollation. keys: spellings of its identifier there."""
         leaf = collated_leaf(field, side, keys)
         key = CollatedKey(self._scope, leaf, str(collation.id))
         found: CollatedColumn | None = self._cache.get(key)
@@ -129,15 +129,15 @@ class FileStats:
         return found
 
     def null_count(self, field: StatField) -> pa.Array:
-        """int64 null counts; null where missing."""
+        """int64 null counts; null if missing."""
         return self.leaf(StatLeaf("nullCount", field))
 
     def num_records(self) -> pa.Array:
-        """int64 physical row counts; null where missing."""
+        """int64 row counts, deleted rows included; null if missing."""
         return self.leaf(NUM_RECORDS)
 
     def tight(self) -> pa.BooleanArray:
-        """`tightBounds`: False where a bound or null count may be that of a deleted row; null where it is not said."""
+        """`tightBounds`: False where bounds and null counts may include deleted rows; null if it is not recorded."""
         [parsed] = self._source.struct_leaves([("tightBounds",)])
         valid = None if parsed is None else self._source.struct_valid()
         said = pa.nulls(self.num_rows, pa.bool_()) if parsed is None else parsed.cast(pa.bool_())
@@ -164,7 +164,7 @@ class FileStats:
         return True
 
     def leaf(self, leaf: StatLeaf) -> pa.Array:
-        """Any leaf, decoded; null where missing or unusable."""
+        """Any leaf, decoded; null if missing or unusable."""
         if leaf not in self._decoded:
             self.load([leaf])
         return self._decoded[leaf]
@@ -224,7 +224,7 @@ class FileStats:
         nan = pc.is_nan(values)
         if not pc.any(nan).as_py():
             return values
-        # NaN is the greatest number, so it is the smallest only where it is the only one.
+        # NaN is the greatest number, so it is the minimum only if all values are NaN.
         only_nan = pc.and_(pc.fill_null(pc.is_nan(self.bound(_field(leaf), "max")), FALSE), self.nan_recorded())
         return pc.if_else(pc.and_not(nan, only_nan), arrow_scalar(None, pa.float64()), values)
 
@@ -233,8 +233,8 @@ class FileStats:
         count = pc.sum(wrong).as_py() or 0
         if count:
             warnings.warn(
-                f"{count} of {len(kinds)} files have an unusable statistic at {'.'.join(leaf.path)}: it counts as "
-                "missing",
+                f"{count} of {len(kinds)} files have an unusable statistic at {'.'.join(leaf.path)}; it counts as "
+                "missing.",
                 StatisticsWarning,
                 stacklevel=2,
             )
@@ -263,7 +263,7 @@ class _Texts:
 
 
 def stats_of_texts(texts: pa.Array) -> FileStats:
-    """The statistics in JSON texts (string array), one a file; their writers are unknown."""
+    """Return the statistics in JSON texts (string array), one for each file; their writers are unknown."""
     return FileStats(len(texts), _Texts(texts))
 
 
@@ -329,7 +329,7 @@ def _decode_struct(values: pa.Array, leaf: StatLeaf) -> pa.Array:
 
 
 def _guard(values: pa.Array, leaf: StatLeaf) -> pa.Array:
-    """Counts below zero are no counts."""
+    """Negative counts are invalid and count as missing."""
     if leaf.side is not None:
         return values
     negative = pc.less(values, arrow_scalar(0, pa.int64()))
