@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 
-__all__ = ["instance", "mapping", "milliseconds", "non_negative", "path_or_uri", "storage_settings", "text", "texts"]
+__all__ = ["instance", "mapping", "milliseconds", "non_negative", "path", "storage_settings", "text", "texts"]
 
 T = TypeVar("T")
 
@@ -70,14 +70,14 @@ def non_negative(argument: str, value: object) -> int | None:
     return number
 
 
-def path_or_uri(table: object) -> str:
-    """Return the path or URI of a table as text."""
-    location = os.fspath(table) if isinstance(table, os.PathLike) else table
-    if not isinstance(location, str):
-        raise InvalidArgumentType.of("table", "a path or URI (str or os.PathLike)", table)
-    if "\0" in location:
-        raise InvalidArgument(f"table must not contain a null character: {location!r}.")
-    return location
+def path(argument: str, value: object) -> str:
+    """Return a path or URI as text."""
+    found = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(found, str):
+        raise InvalidArgumentType.of(argument, "a str or os.PathLike", value)
+    if "\0" in found:
+        raise InvalidArgument(f"{argument} must not contain a null character: {found!r}.")
+    return found
 
 
 def storage_settings(storage_options: object) -> Mapping[str, str] | None:

@@ -26,6 +26,7 @@ NOT_EXPORTED = {
     "Transaction": "importing deltaskip does not import the code that writes",
     "Node": "predicates are written as SQL or with deltaskip.col; the tree is for deltaskip.expr",
     "Lane": "the kernels' own",
+    "Program": "a predicate compiled for the modules of skipping",
     "Matrix": "the data of a plot",
     "Tree": "an alias of Branch, int and bool",
 }
@@ -156,12 +157,14 @@ class Odd:
 WRONG: tuple[Any, ...] = (Odd(), 5, 1.5, True, "no such thing", b"x", [1], {"a": 1}, -1, datetime(2026, 1, 1))
 
 METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
+    "DeltaTable.scan(where)": lambda t, x: t.scan(where=x).files(),
     "DeltaTable.scan(columns)": lambda t, x: t.scan(columns=x).files(),
     "DeltaTable.scan(columns=[x])": lambda t, x: t.scan(columns=[x]).files(),
     "DeltaTable.scan(limit)": lambda t, x: t.scan(limit=x).files(),
     "DeltaTable.scan(time_zone)": lambda t, x: t.scan(where="id = 1", time_zone=x).files(),
     "DeltaTable.scan(collation_version)": lambda t, x: t.scan(where="id = 1", collation_version=x).files(),
     "DeltaTable.history(limit)": lambda t, x: t.history(limit=x),
+    "DeltaTable.transaction(read)": lambda t, x: t.transaction(read=x),
     "DeltaTable.transaction(operation)": lambda t, x: t.transaction(operation=x),
     "DeltaTable.transaction(parameters)": lambda t, x: t.transaction(parameters=x),
     "DeltaTable.retire_collation_version(collation)": lambda t, x: t.retire_collation_version(x, "77.1"),
@@ -174,6 +177,8 @@ METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
     "Scan.files(columns=[x])": lambda t, x: t.scan().files(columns=[x]),
     "Scan.min(column)": lambda t, x: t.scan().min(x),
     "Scan.max(column)": lambda t, x: t.scan().max(x),
+    "Explain.save_plot(path)": lambda t, x: t.scan("id = 1").explain().save_plot(x),
+    "Transaction.read(where)": lambda t, x: begun(t).read(x),
     "Transaction.read_files(paths)": lambda t, x: begun(t).read_files(x),
     "Transaction.read_app(app_id)": lambda t, x: begun(t).read_app(x),
     "Transaction.add(file)": lambda t, x: begun(t).add(x),
@@ -189,8 +194,26 @@ METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
     "Transaction.set_app_version(version)": lambda t, x: begun(t).set_app_version("app", x),
     "Transaction.set_metrics(metrics)": lambda t, x: begun(t).set_metrics(x),
     "Transaction.leave_out(path)": lambda t, x: begun(t).leave_out(x),
+    "col(name)": lambda _, x: ds.col(x),
+    "lit(value)": lambda _, x: ds.lit(x),
+    "ColumnExpr.isin(values)": lambda _, x: ds.col("id").isin(x),
+    "ColumnExpr.between(lower)": lambda _, x: ds.col("id").between(x, 5),
+    "ColumnExpr.like(pattern)": lambda _, x: ds.col("name").like(x),
+    "ColumnExpr.ilike(pattern)": lambda _, x: ds.col("name").ilike(x),
+    "ColumnExpr.startswith(prefix)": lambda _, x: ds.col("name").startswith(x),
+    "ColumnExpr.cast(type)": lambda _, x: ds.col("name").cast(x),
     "ColumnExpr.collate(collation)": lambda _, x: ds.col("name").collate(x),
+    "ColumnExpr ==": lambda t, x: t.scan(ds.col("id") == x).files(),
+    "ColumnExpr <": lambda t, x: t.scan(ds.col("id") < x).files(),
+    "ColumnExpr &": lambda t, x: t.scan((ds.col("id") == 1) & x).files(),
     "collation(identifier)": lambda _, x: ds.collation(x),
+    "register_icu(path)": lambda _, x: ds.register_icu(x),
+    "Collation.sort_keys(values)": lambda _, x: ds.collation("icu.UNICODE_CI").sort_keys(x),
+    "Collation.min_max(values)": lambda _, x: ds.collation("icu.UNICODE_CI").min_max(x),
+    "Collation.compare(values)": lambda _, x: ds.collation("icu.UNICODE_CI").compare(x, x),
+    "Collation.key(value)": lambda _, x: ds.collation("icu.UNICODE_CI").key(x),
+    "CollationId.parse(text)": lambda _, x: ds.CollationId.parse(x),
+    "CollationId.named(text)": lambda _, x: ds.CollationId.named(x),
 }
 
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from deltaskip import arguments
 from deltaskip.collations.library_check import data_fault, fault, unicode_version
 from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
-from deltaskip.errors import CollationUnavailable, InvalidArgumentType
+from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.icu_library import IcuLibrary
 
 __all__ = ["IcuFiles", "find_icu_files", "icu_libraries", "icu_library", "refused_icu_files", "register_icu"]
@@ -68,9 +69,7 @@ def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
         CollationUnavailable: The path contains no ICU library, or none that passes the checks.
         InvalidArgumentType: `path` is not a path.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise InvalidArgumentType.of("path", "a str or os.PathLike", path)
-    text = os.fspath(path)
+    text = arguments.path("path", path)
     found = tuple(_files_at(text))
     libraries = [library for files in found if (library := _load(files)) is not None]
     if not libraries:

@@ -65,7 +65,7 @@ class DeltaTable:
         timestamp: datetime | str | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        storage, root = open_storage(arguments.path_or_uri(table), arguments.storage_settings(storage_options))
+        storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
         version = arguments.non_negative("version", version)
         if timestamp is not None:
             milliseconds = arguments.milliseconds(timestamp, root)

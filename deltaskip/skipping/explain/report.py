@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from deltaskip import arguments
 from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import StorageError
 from deltaskip.skipping.explain.plot import Matrix, write_plot
@@ -134,6 +135,7 @@ class Explain:
 
         Raises:
             InvalidArgument: The suffix is not `.png` or `.svg`.
+            InvalidArgumentType: `path` is not a path.
             StorageError: The file cannot be written.
         """
         legend = [
@@ -141,7 +143,7 @@ class Explain:
         ]
         legend.append(("the whole predicate", f"keeps {self.kept_files:,} of {self.total_files:,}"))
         try:
-            write_plot(Path(path), self.matrix, self.summary(), legend)
+            write_plot(Path(arguments.path("path", path)), self.matrix, self.summary(), legend)
         except OSError as error:
             raise StorageError(f"Cannot write the plot to {path}: {error.strerror or error}.") from error
 
