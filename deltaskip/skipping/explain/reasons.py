@@ -130,7 +130,9 @@ def reason_of(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
         _nan_hidden(facts),
     ]
     reason = joined(found)
-    return reason if reason or not facts.files or facts.dropped else _overlap(Program(leaf), facts)
+    if reason or not facts.files or facts.dropped or is_conclusion(leaf):
+        return reason
+    return _overlap(Program(leaf), facts)
 
 
 def _absent(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:

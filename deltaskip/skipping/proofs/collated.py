@@ -44,7 +44,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, ValuesPossible
 from deltaskip.skipping.proofs.preimage.like import prefix_of
-from deltaskip.skipping.proofs.proof import Proof, joined, some
+from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, joined, some
 from deltaskip.skipping.proofs.terms import all_of, any_of
 from deltaskip.stats.layout import Side, StatField
 
@@ -190,7 +190,8 @@ class _Subject:
         for text in texts[1:]:
             least = text if order.compare_values(text, least) < 0 else least
             greatest = text if order.compare_values(text, greatest) > 0 else greatest
-        return _both(self.compared(">=", least), self.compared("<=", greatest))
+        between = _both(self.compared(">=", least), self.compared("<=", greatest))
+        return Proof(between.term, between.reason or LEAST_AND_GREATEST)
 
     def none_of(self, values: Sequence[Any]) -> Proof:
         if len(values) > _MOST_VALUES:

@@ -37,9 +37,9 @@ from deltaskip.skipping.proofs.generated import Derived, derive, derived_columns
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
 from deltaskip.skipping.proofs.preimage.preimage import null_only_with
 from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, meet
-from deltaskip.skipping.proofs.proof import Proof, every, joined, some
+from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, every, joined, some
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
-from deltaskip.skipping.proofs.terms import all_of, any_of, within
+from deltaskip.skipping.proofs.terms import all_of, any_of, within, within_hull
 from deltaskip.skipping.proofs.unproved import UNSUPPORTED, columns_read, still_skipped, unproved
 from deltaskip.stats.layout import PARTITION_VALUES, StatField
 
@@ -179,6 +179,8 @@ class _Rewriter:
         term, domain = within(statistics, values), domain_of(column.type)
         if isinstance(term, Drop):
             return Proof(term, f"no value of type {simple_string(column.type)} can match")
+        if within_hull(statistics, values):
+            return Proof(term, LEAST_AND_GREATEST)
         if domain is None or values.spans != domain.all or values.cycles:
             return Proof(term)
         name = label(column)

@@ -40,7 +40,7 @@ from deltaskip.skipping.proofs.preimage.value_sets import (
 )
 from deltaskip.stats.layout import BoundKind, StatField
 
-__all__ = ["all_of", "any_of", "within"]
+__all__ = ["all_of", "any_of", "within", "within_hull"]
 
 _FEW = 8
 """Maximum number of spans with terms of their own; more spans are searched by bisection."""
@@ -53,6 +53,12 @@ def within(field: StatField, values: Values) -> Term:
     """Return a condition that holds for every file with a row whose value of `field` is in the set."""
     present = _present(field, values)
     return any_of([NullsPossible(field), present]) if values.null else present
+
+
+def within_hull(field: StatField, values: Values) -> bool:
+    """Return whether `within` compares only the least and the greatest of the values with the bounds."""
+    domain = domain_of(field.type)
+    return domain is not None and len(values.spans) > _MOST and not _is_searched(field, values.spans, domain)
 
 
 def all_of(terms: Sequence[Term]) -> Term:
@@ -90,17 +96,27 @@ def _present(field: StatField, values: Values) -> Term:
     return all_of(terms)
 
 
+def _is_searched(field: StatField, spans: Spans, domain: Domain) -> bool:
+    """Whether a kernel searches many of these spans."""
+    match field.kind:
+        case BoundKind.INT64:
+            return True
+        case BoundKind.DECIMAL:
+            return False
+        case _:
+            return _points_only(spans) or _points_only(complement(spans, domain))
+
+
 def _bounded(field: StatField, spans: Spans, domain: Domain) -> Term:
-    if len(spans) > _FEW and field.kind is not BoundKind.DECIMAL:
+    if len(spans) > _FEW and _is_searched(field, spans, domain):
         has_nan = field.kind is BoundKind.DOUBLE and spans[-1][1] > NAN
         if _points_only(spans):
             return AnyPoint(field, _points(field, spans), has_nan)
         outside = complement(spans, domain)
         if _points_only(outside):
             return NotOnly(field, _points(field, outside), has_nan)
-        if field.kind is BoundKind.INT64:
-            lows = np.array([low for low, _ in spans], dtype=np.int64)
-            return AnySpan(field, lows, np.array([stop - 1 for _, stop in spans], dtype=np.int64))
+        lows = np.array([low for low, _ in spans], dtype=np.int64)
+        return AnySpan(field, lows, np.array([stop - 1 for _, stop in spans], dtype=np.int64))
     if len(spans) > _MOST:
         return _span(field, spans[0][0], spans[-1][1], domain)
     return any_of([_span(field, low, stop, domain) for low, stop in spans])

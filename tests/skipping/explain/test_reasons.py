@@ -20,7 +20,7 @@ from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.types import BINARY, BYTE, DOUBLE, INTEGER, STRING, DataType, StructField, StructType
+from deltaskip.schema.types import BINARY, BYTE, DOUBLE, INTEGER, STRING, DataType, DecimalType, StructField, StructType
 from deltaskip.skipping.explain.report import LeafReport
 from deltaskip.skipping.program import (
     AllOf,
@@ -276,6 +276,12 @@ def inequality_under_collation(stated: Stated) -> bool:
     return not order.exact_keys and only_counts(stated.leaf)
 
 
+def only_ends(stated: Stated) -> bool:
+    """A range between the listed values is kept, although it contains none of them; one above all of them is not."""
+    found = {int(path) for path in skipped(stated, "ends")}
+    return found == {len(stated.case.files) - 1}
+
+
 def unsupported(stated: Stated) -> bool:
     node = bind(parse_sql(stated.case.where), StructType(stated.case.fields), ())
     return any(isinstance(part, Opaque) for part in walk(node))
@@ -296,6 +302,7 @@ CLAIMS: dict[str, Callable[[Stated], bool]] = {
     r"no rule bounds (?P<names>.+) by this expression": no_rule,
     r"only files where (?:(?P<null>.+?) is NULL in every row)?(?: or where )?(?:(?P<one>.+?) (?:has|each have) a "
     r"single value)? can be skipped": only_some_files,
+    r"only the least and the greatest of the predicate's values are compared with min and max": only_ends,
     r"it reads several columns \((?P<names>.+)\), and statistics bound each column separately": several_columns,
     r"(?P<name>\w+) is (?P<type>char\(\d+\)), which Spark compares padded with blanks, unlike its bounds": padded,
     r"no rule uses min and max of (?P<name>\w+), which is (?P<kind>\w+)": kind_without_bounds,
@@ -396,6 +403,11 @@ def other_cases() -> Iterator[Case]:
     yield from (Case(where, (c,), (COUNTS, COUNTS)) for where in ("coalesce(c, rand()) = 5", "c = my_own(3)"))
     yield Case("c = X'01'", (plain("c", BINARY),), (bounds(c=("a", "z")),))
     yield from (Case("c > 100", (x,), (bounds(c=(1.0, 3.0)),) * n, DELTA_RS) for n in (1, 2))
+    many = ", ".join(f"{i}.50" for i in range(100))
+    amount = plain("c", DecimalType(10, 2))
+    yield Case(f"c IN ({many})", (amount,), tuple(bounds(c=(f, f)) for f in (7.25, 8.75, 100.25)))
+    many = ", ".join(f"'a{i:03}x'" for i in range(100))
+    yield Case(f"c IN ({many})", (text(CI),), tuple(under(f"{CI}.77.1", f, f) for f in ("a007", "a008", "b")))
     yield Case("p >= 0", (c, plain("p", INTEGER)), some, partitions=("p",))
     yield Case("p + c > 0", (c, plain("p", INTEGER)), some, partitions=("p",))
 
@@ -432,7 +444,7 @@ def test_every_claim_about_a_string_column_is_true(field: StructField, tmp_path:
         check(case, tmp_path / f"{i}")
 
 
-@pytest.mark.parametrize("case", list(other_cases()), ids=lambda case: case.where)
+@pytest.mark.parametrize("case", list(other_cases()), ids=lambda case: case.where[:40])
 def test_every_claim_about_another_column_is_true(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
