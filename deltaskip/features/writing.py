@@ -16,7 +16,12 @@ from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import TableProperties, TableProperty
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    IDENTITY_PREFIX,
+    INVARIANTS_KEY,
     TIMESTAMP_NTZ,
+    TYPE_CHANGES_KEY,
     VARIANT,
     DataType,
     StructField,
@@ -195,11 +200,11 @@ _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     (TableProperties.checkpoint_protection_version, ("checkpointProtection",)),
 )
 _USING_KEYS: Mapping[str, tuple[str, ...]] = {
-    "delta.invariants": ("invariants", "columnInvariants"),
-    "delta.generationExpression": ("generatedColumns",),
-    "delta.identity.": ("identityColumns",),
-    "delta.typeChanges": _WIDENING,
-    "CURRENT_DEFAULT": ("allowColumnDefaults",),
+    INVARIANTS_KEY: ("invariants", "columnInvariants"),
+    GENERATION_KEY: ("generatedColumns",),
+    IDENTITY_PREFIX: ("identityColumns",),
+    TYPE_CHANGES_KEY: _WIDENING,
+    DEFAULT_KEY: ("allowColumnDefaults",),
     COLLATIONS_KEY: ("collations", "collations-preview"),
 }
 _USING_TYPES: Mapping[DataType, tuple[str, ...]] = {
@@ -207,10 +212,10 @@ _USING_TYPES: Mapping[DataType, tuple[str, ...]] = {
     VARIANT: ("variantType", "variantType-preview"),
 }
 _FIELD_KEY = {
-    "invariants": "delta.invariants",
-    "columnInvariants": "delta.invariants",
-    "generatedColumns": "delta.generationExpression",
-    "identityColumns": "delta.identity.",
+    "invariants": INVARIANTS_KEY,
+    "columnInvariants": INVARIANTS_KEY,
+    "generatedColumns": GENERATION_KEY,
+    "identityColumns": IDENTITY_PREFIX,
 }
 
 

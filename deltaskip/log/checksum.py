@@ -74,24 +74,24 @@ def file_differences(checksum: Checksum, num_files: int, size_bytes: int) -> Ite
         yield from _difference("tableSizeBytes", checksum.table_size_bytes, size_bytes)
 
 
-def _protocol_differences(said: Protocol, found: Protocol) -> Iterator[str]:
-    yield from _difference("minReaderVersion", said.min_reader_version, found.min_reader_version)
-    yield from _difference("minWriterVersion", said.min_writer_version, found.min_writer_version)
-    yield from _difference("readerFeatures", _sorted(said.reader_features), _sorted(found.reader_features))
-    yield from _difference("writerFeatures", _sorted(said.writer_features), _sorted(found.writer_features))
+def _protocol_differences(recorded: Protocol, found: Protocol) -> Iterator[str]:
+    yield from _difference("minReaderVersion", recorded.min_reader_version, found.min_reader_version)
+    yield from _difference("minWriterVersion", recorded.min_writer_version, found.min_writer_version)
+    yield from _difference("readerFeatures", _sorted(recorded.reader_features), _sorted(found.reader_features))
+    yield from _difference("writerFeatures", _sorted(recorded.writer_features), _sorted(found.writer_features))
 
 
-def _metadata_differences(said: Metadata, found: Metadata) -> Iterator[str]:
-    yield from _difference("metaData.id", said.id, found.id)
-    yield from _difference("partitionColumns", said.partition_columns, found.partition_columns)
-    yield from _difference("configuration", dict(said.configuration), dict(found.configuration))
-    if said.schema_string != found.schema_string:
-        yield from _difference("schemaString", _json(said.schema_string), _json(found.schema_string))
+def _metadata_differences(recorded: Metadata, found: Metadata) -> Iterator[str]:
+    yield from _difference("metaData.id", recorded.id, found.id)
+    yield from _difference("partitionColumns", recorded.partition_columns, found.partition_columns)
+    yield from _difference("configuration", dict(recorded.configuration), dict(found.configuration))
+    if recorded.schema_string != found.schema_string:
+        yield from _difference("schemaString", _json(recorded.schema_string), _json(found.schema_string))
 
 
-def _difference(name: str, said: object, found: object) -> Iterator[str]:
-    if said != found:
-        yield f"{name} is {_short(said)} in the checksum and {_short(found)} in the log"
+def _difference(name: str, recorded: object, found: object) -> Iterator[str]:
+    if recorded != found:
+        yield f"{name} is {_short(recorded)} in the checksum and {_short(found)} in the log"
 
 
 def _short(value: object) -> str:

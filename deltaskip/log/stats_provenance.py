@@ -85,7 +85,7 @@ def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
     ordinals = adds["commit"]
     known = pc.is_in(ordinals, value_set=_ordinals(infos, _is_known))
     fresh = pc.or_(
-        pc.and_(pc.fill_null(adds["data_change"], FALSE), pc.is_in(ordinals, value_set=_ordinals(infos, _brings_new))),
+        pc.and_(pc.fill_null(adds["data_change"], FALSE), pc.is_in(ordinals, value_set=_ordinals(infos, _adds_new))),
         pc.is_in(ordinals, value_set=_ordinals(infos, _rewrites)),
     )
     fresh = pc.and_(fresh, pc.is_null(adds["deletion_vector"]))
@@ -122,7 +122,7 @@ def _is_known(info: CommitInfo) -> bool:
     return info.engine_info is not None and _RECORDS_NAN.match(info.engine_info) is not None
 
 
-def _brings_new(info: CommitInfo) -> bool:
+def _adds_new(info: CommitInfo) -> bool:
     return _is_known(info) and info.operation is not None and info.operation not in _COPIES_STATISTICS
 
 

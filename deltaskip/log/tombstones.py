@@ -34,13 +34,13 @@ def tombstones(snapshot: Snapshot, newer_than_ms: int) -> Iterator[pa.StructArra
 
     Removes of the snapshot's checkpoint are streamed; those of newer commits are in memory.
     """
-    removed, spoken = _of_commits(snapshot, newer_than_ms)
+    removed, mentioned = _of_commits(snapshot, newer_than_ms)
     if snapshot.checkpoint is not None:
         for part in snapshot.checkpoint.remove_parts:
             for group in part.row_groups_with("remove"):
                 for removes in _of_group(part, group):
                     kept = _unexpired(removes, newer_than_ms)
-                    yield kept.filter(pc.invert(pc.is_in(_keys(kept), value_set=spoken)))
+                    yield kept.filter(pc.invert(pc.is_in(_keys(kept), value_set=mentioned)))
     if len(removed):
         yield removed
 

@@ -21,9 +21,13 @@ __all__ = [
     "BYTE",
     "COLLATIONS_KEY",
     "DATE",
+    "DEFAULT_KEY",
     "DOUBLE",
     "FLOAT",
+    "GENERATION_KEY",
+    "IDENTITY_PREFIX",
     "INTEGER",
+    "INVARIANTS_KEY",
     "LONG",
     "MAX_DECIMAL_PRECISION",
     "PRIMITIVES",
@@ -31,6 +35,7 @@ __all__ = [
     "STRING",
     "TIMESTAMP",
     "TIMESTAMP_NTZ",
+    "TYPE_CHANGES_KEY",
     "VARIANT",
     "VOID",
     "ArrayType",
@@ -48,6 +53,13 @@ __all__ = [
 
 MAX_DECIMAL_PRECISION = 38
 COLLATIONS_KEY = "__COLLATIONS"
+
+# Keys of a field's metadata; the last is the prefix of several.
+INVARIANTS_KEY = "delta.invariants"
+GENERATION_KEY = "delta.generationExpression"
+TYPE_CHANGES_KEY = "delta.typeChanges"
+DEFAULT_KEY = "CURRENT_DEFAULT"
+IDENTITY_PREFIX = "delta.identity."
 _COMMENT_KEY = "comment"
 _COMMENT_WIDTH = 60
 

@@ -15,7 +15,7 @@ from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.features import deletion_vectors
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
-from deltaskip.schema.types import StructType
+from deltaskip.schema.types import TYPE_CHANGES_KEY, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
@@ -136,7 +136,7 @@ def _check_readable(spark: SparkSession, table_root: str, schema: StructType, wh
             f"The table {table_root} has collated columns, which Spark {spark.version} compares by bytes; "
             "filter it with Spark 4.0 or newer."
         )
-    widened = [f.name for f in schema.fields if "delta.typeChanges" in f.metadata]
+    widened = [f.name for f in schema.fields if TYPE_CHANGES_KEY in f.metadata]
     if widened:
         raise UnsupportedFeature(
             f"The type of column {widened[0]!r} of {table_root} was widened, which the Parquet reader of Spark "

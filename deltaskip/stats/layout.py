@@ -18,6 +18,7 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    TYPE_CHANGES_KEY,
     DataType,
     DecimalType,
 )
@@ -129,7 +130,7 @@ NUM_RECORDS = StatLeaf("numRecords")
 
 def widened_types(metadata: Any) -> frozenset[str]:
     """Names of the narrower types that `delta.typeChanges` of a field's metadata lists."""
-    changes = metadata.get("delta.typeChanges") if metadata else None
+    changes = metadata.get(TYPE_CHANGES_KEY) if metadata else None
     if not isinstance(changes, list):
         return frozenset()
     return frozenset(str(change.get("fromType")) for change in changes if isinstance(change, dict))

@@ -18,14 +18,14 @@ from deltaskip.log import Snapshot
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.mapping import MappingMode, field_id, mapping_mode
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.types import nested_types
+from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, nested_types
 from deltaskip.stats.layout import widened_types
 
 __all__ = ["NewState", "check_metadata", "check_protocol", "check_uses", "file_dependence"]
 
-_RULE_KEYS = ("delta.invariants", "delta.generationExpression", "delta.identity.")
+_RULE_KEYS = (INVARIANTS_KEY, GENERATION_KEY, IDENTITY_PREFIX)
 # Writers change it whenever they assign identity values.
-_IDENTITY_MARK = "delta.identity.highWaterMark"
+_IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
 _NEEDS = {"rowTracking": "domainMetadata", "clustering": "domainMetadata"}
 
 

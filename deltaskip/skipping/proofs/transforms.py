@@ -24,6 +24,7 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import (
     DATE,
+    GENERATION_KEY,
     INTEGER,
     LONG,
     STRING,
@@ -40,7 +41,6 @@ from deltaskip.skipping.proofs.preimage.value_sets import ordinal_of, value_at
 
 __all__ = ["Derived", "Transform", "derived_columns", "direction", "expression_of", "reads_zone", "value_of"]
 
-EXPRESSION_KEY = "delta.generationExpression"
 PARTITIONING_KEY = "deltaskip.partitioning"
 
 _TRANSFORM = re.compile(
@@ -72,7 +72,7 @@ def derived_columns(
     schema: StructType, mode: MappingMode, partition_columns: Sequence[str], properties: Mapping[str, str]
 ) -> tuple[Derived, ...]:
     """Return the generated columns that have a single source; those with unsupported rules are left out."""
-    generated = {f.name: f.metadata[EXPRESSION_KEY] for f in schema.fields if EXPRESSION_KEY in (f.metadata or {})}
+    generated = {f.name: f.metadata[GENERATION_KEY] for f in schema.fields if GENERATION_KEY in (f.metadata or {})}
     declared = _declared(properties.get(PARTITIONING_KEY))
     if not generated and not declared:
         return ()
