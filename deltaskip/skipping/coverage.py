@@ -239,7 +239,7 @@ def clustering_columns(snapshot: Snapshot) -> list[str]:
         listed = json.loads(domain.configuration).get("clusteringColumns") or []
         paths = {tuple(path) for path in listed}
     except (ValueError, TypeError, AttributeError):
-        return []  # another writer's domain of that name says nothing here
+        return []  # a domain of that name with other contents
     return [
         display_name(column.logical)
         for column in leaves(snapshot.schema, snapshot.mapping_mode)

@@ -1,7 +1,7 @@
 """Minimum and maximum of a column from the log alone, if it proves them.
 
 A file's bound is *attained* if some matching row certainly has that value: the whole file matches, its statistics
-are tight (PROTOCOL, Per-file Statistics: a deletion vector makes them wide unless `tightBounds` says otherwise), and
+are tight (PROTOCOL, Per-file Statistics: a deletion vector makes them wide unless `tightBounds` is true),
 writers do not truncate or round bounds of the type, and both bounds exist. Every other bound is only an edge: no
 matching row has a value beyond it. The extreme is the outermost attained bound, if no edge is further out
 (docs/pages/soundness.md, traps 1, 2, 4, 5 and 8).

@@ -94,15 +94,15 @@ class TableCoverage:
     advice: tuple[Advice, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """For json.dumps."""
+        """Return the coverage as a dictionary for `json.dumps`."""
         return asdict(self)
 
 
 def overlap(mins: Sequence[pa.Array], maxs: Sequence[pa.Array]) -> tuple[float, int] | None:
-    """(average number of intervals that hold a point, distinct bounds), a point being any of the bounds.
+    """Average number of intervals that contain a bound, over all bounds, and the number of distinct bounds.
 
-    mins, maxs: bounds in the kernels' layouts, batch by batch, without nulls; None where there are none at all. Exact:
-    the intervals that hold p are those with min <= p less those with max < p, both counted in sorted bounds.
+    mins, maxs: bounds in the kernels' layouts, batch by batch, without nulls. None if there are no bounds. Exact: the
+    intervals that contain p are those with min <= p less those with max < p, both counted in sorted bounds.
     """
     files = sum(map(len, mins))
     if not files:
@@ -112,13 +112,13 @@ def overlap(mins: Sequence[pa.Array], maxs: Sequence[pa.Array]) -> tuple[float, 
     points = np.sort(points)
     begun = np.searchsorted(lows, points, side="right").sum(dtype=np.int64)
     ended = np.searchsorted(highs, points, side="left").sum(dtype=np.int64)
-    # NaN sorts last, and neither is it greater than what stands before it.
+    # NaN sorts last, and does not compare greater than the value before it.
     distinct = 1 + int((points[1:] > points[:-1]).sum()) + int(points[-1] != points[-1] and points[0] == points[0])
     return float(begun - ended) / len(points), distinct
 
 
 def value_overlap(files_of_value: Mapping[str, int]) -> tuple[float, int] | None:
-    """The same where each file holds one value: files_of_value counts the files of each."""
+    """As `overlap`, if each file contains one value. files_of_value: number of files with each value."""
     counts = np.array(list(files_of_value.values()), np.float64)
     return (float((counts * counts).sum() / counts.sum()), len(counts)) if len(counts) else None
 
