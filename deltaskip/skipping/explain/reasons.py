@@ -76,7 +76,7 @@ def used(leaf: Leaf, snapshot: Snapshot) -> tuple[str, ...]:
                     derived = name in generated and (term is not leaf.term or is_conclusion(leaf))
                     names[f"{'generated column' if derived else 'partition'} {name}"] = None
             case ConstantTerm():
-                names["constant file"] = None
+                names["single values"] = None
     return tuple(names)
 
 

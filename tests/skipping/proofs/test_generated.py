@@ -286,9 +286,13 @@ def _predicate(rng: random.Random, type_: DataType, values: list[Any], depth: in
     )
 
 
-def check(seed: int) -> None:
-    """A table of files with one row each, written in some zone; random predicates on the source."""
+def check(seed: int) -> tuple[int, int]:
+    """Scan files of one row, written in some zone, with random predicates on the source.
+
+    Returns the numbers of files without a match, and skipped.
+    """
     rng = random.Random(seed)
+    without = skipped = 0
     type_ = rng.choice(list(EXPRESSIONS))
     expression, zone = rng.choice(EXPRESSIONS[type_]), rng.choice(ZONES)
     bare = StructType((StructField("s", type_),))
@@ -312,10 +316,14 @@ def check(seed: int) -> None:
             bound = bind_expression(predicate, schema)
             assert getattr(bound, "type", BOOLEAN) == BOOLEAN
             wanted = {f"f{i}" for i, (value, _) in enumerate(rows) if evaluate(bound, {("s",): value}) is True}
-            missing = wanted - set(kept(table, predicate))
+            found = set(kept(table, predicate))
+            missing = wanted - found
             assert not missing, (
                 f"seed {seed}: {expression} in {zone}, {predicate} lost {[rows[int(m[1:])] for m in missing]}"
             )
+            without += len(rows) - len(wanted)
+            skipped += len(rows) - len(found)
+    return without, skipped
 
 
 def _partition_text(value: Any, type_: DataType) -> str | None:
@@ -328,6 +336,12 @@ def _partition_text(value: Any, type_: DataType) -> str | None:
 @given(st.integers(0, 1 << 48))
 def test_no_file_is_dropped_by_what_was_generated_in_any_zone(seed: int) -> None:
     check(seed)
+
+
+def test_many_files_without_a_match_are_skipped_by_what_was_generated() -> None:
+    without, skipped = map(sum, zip(*map(check, range(100)), strict=True))
+    # 1,722 of 2,635 when this was written.
+    assert skipped > 0.55 * without
 
 
 @pytest.mark.skipif(
