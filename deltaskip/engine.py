@@ -1,14 +1,19 @@
 """The engine that reads rows and runs jobs: an interface, and the lookup of the implementation that registered itself.
 
-An implementation is an entry point of the group `deltaskip.engines`. It is loaded when an operation first needs it, so
-that importing deltaskip and planning a scan import nothing of Spark.
+A subpackage of deltaskip registers its implementation as the constant `ENGINE` of a module named `engine`. It is loaded
+when an operation first needs it, so that importing deltaskip and planning a scan import nothing of Spark. The lookup
+reads no metadata of the installed package, so it also works for a package on the Python path or in a zip file.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "PlannedScan", "engine", "is_column"]
 
-_GROUP = "deltaskip.engines"
-_NAME = "spark"
 _COLUMN_PACKAGE = "pyspark"
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
 
@@ -103,7 +106,7 @@ def engine(act: str) -> Engine:
         act: What needs the engine, as the beginning of a sentence: "Reading /data/sales through Spark".
 
     Raises:
-        SparkUnavailable: PySpark is not installed, or this package was not installed with its entry points.
+        SparkUnavailable: PySpark is not installed, or this installation of deltaskip has no engine.
     """
     try:
         return _loaded()
@@ -112,8 +115,7 @@ def engine(act: str) -> Engine:
         raise SparkUnavailable(f"{act} needs {missing}, which is not installed. {_INSTALL}") from error
     except LookupError as error:
         raise SparkUnavailable(
-            f"{act} needs the Spark integration of deltaskip, which is not registered because the package is on the "
-            f"Python path without being installed. {_INSTALL}"
+            f"{act} needs the Spark integration of deltaskip, which this installation does not contain. {_INSTALL}"
         ) from error
 
 
@@ -124,11 +126,10 @@ def is_column(value: object) -> bool:
 
 @cache
 def _loaded() -> Engine:
-    # Only operations that need an engine pay for this import.
-    from importlib.metadata import entry_points
-
-    found = tuple(entry_points(group=_GROUP, name=_NAME))
-    if not found:
-        raise LookupError(f"no entry point {_NAME} in the group {_GROUP}")
-    made: Engine = found[0].load()()
-    return made
+    package = sys.modules[__package__]
+    for found in pkgutil.iter_modules(package.__path__):
+        inside = [f"{path}/{found.name}" for path in package.__path__]
+        if found.ispkg and PathFinder.find_spec("engine", inside) is not None:
+            made: Engine = importlib.import_module(f"{__package__}.{found.name}.engine").ENGINE
+            return made
+    raise LookupError("no subpackage registers an engine")

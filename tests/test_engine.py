@@ -1,13 +1,12 @@
-"""The engine is found by its entry point, when it is needed and not before."""
+"""The engine registers itself, and is found when it is needed and not before."""
 
 from __future__ import annotations
 
-import importlib.metadata
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -57,13 +56,25 @@ def test_without_pyspark_one_sentence_says_how_to_get_it(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("unloaded")
-def test_without_installed_metadata_the_error_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    def entry_points(**_chosen: str) -> tuple[Any, ...]:
-        return ()
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
-    with pytest.raises(ds.SparkUnavailable, match=r"^This needs .* not registered .* pip install 'deltaskip\[spark\]'"):
+def test_without_an_engine_the_error_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ds, "__path__", [])
+    with pytest.raises(ds.SparkUnavailable, match=r"^This needs .* does not contain.* pip install 'deltaskip\[spark"):
         engine("This")
+
+
+def test_a_package_that_is_only_on_the_python_path_has_its_engine(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    code = "from deltaskip.engine import engine; print(type(engine('This')).__name__)"
+    # -S and an empty folder: no metadata of an installed package is found.
+    paths = [str(Path(ds.__file__).parents[1]), *(path for path in sys.path if path.endswith("site-packages"))]
+    (tmp_path / "deltaskip-0.0.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: deltaskip\nVersion: 0.0\n"
+    (tmp_path / "deltaskip-0.0.dist-info" / "METADATA").write_text(metadata)
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", code], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *paths])},
+    )
+    assert (ran.returncode, ran.stdout) == (0, "SparkEngine\n"), ran.stderr
 
 
 @pytest.mark.parametrize("value", ["id = 1", ds.col("id") == 1, 1, None], ids=repr)

@@ -1,4 +1,4 @@
-"""Spark as the engine, registered in pyproject.toml as the entry point `spark` of the group `deltaskip.engines`."""
+"""Spark as the engine: the constant ENGINE of this module is what `deltaskip.engine` finds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deltaskip.spark.local import local_session
 from deltaskip.spark.read import scan_to_dataframe
 from deltaskip.stats.file_facts import StatisticsRequest
 
-__all__ = ["SparkEngine"]
+__all__ = ["ENGINE", "SparkEngine"]
 
 
 class SparkEngine(Engine):
@@ -56,3 +56,6 @@ class SparkEngine(Engine):
     def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
         """See deltaskip.spark.local.local_session."""
         return local_session(scratch)
+
+
+ENGINE = SparkEngine()
