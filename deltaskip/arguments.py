@@ -75,9 +75,12 @@ def path(argument: str, value: object) -> str:
     found = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(found, str):
         raise InvalidArgumentType.of(argument, "a str or os.PathLike", value)
-    if "\0" in found:
-        raise InvalidArgument(f"{argument} must not contain a null character: {found!r}.")
-    return found
+    try:
+        if b"\0" not in os.fsencode(found):
+            return found
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{argument} must not contain an unpaired surrogate: {found!r}.") from error
+    raise InvalidArgument(f"{argument} must not contain a null character: {found!r}.")
 
 
 def storage_settings(storage_options: object) -> Mapping[str, str] | None:

@@ -154,7 +154,9 @@ class Odd:
     """A value that no function accepts."""
 
 
-WRONG: tuple[Any, ...] = (Odd(), 5, 1.5, True, "no such thing", b"x", [1], {"a": 1}, -1, datetime(2026, 1, 1))
+WRONG: tuple[Any, ...] = (
+    Odd(), None, 5, 1.5, True, "no such thing", "\ud800", b"x", [1], {"a": 1}, -1, 10**30, datetime(2026, 1, 1),
+)
 
 METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
     "DeltaTable.scan(where)": lambda t, x: t.scan(where=x).files(),
@@ -169,12 +171,14 @@ METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
     "DeltaTable.transaction(parameters)": lambda t, x: t.transaction(parameters=x),
     "DeltaTable.retire_collation_version(collation)": lambda t, x: t.retire_collation_version(x, "77.1"),
     "DeltaTable.retire_collation_version(version)": lambda t, x: t.retire_collation_version("icu.UNICODE_CI", x),
+    "DeltaTable.recompute_stats(spark)": lambda t, x: t.recompute_stats(x),
     "DeltaTable.recompute_stats(columns)": lambda t, x: t.recompute_stats(None, columns=x),
     "DeltaTable.recompute_stats(collations)": lambda t, x: t.recompute_stats(None, collations=x),
     "DeltaTable.recompute_stats(collation_versions)": lambda t, x: t.recompute_stats(None, collation_versions=x),
     "DeltaTable.recompute_stats(mode)": lambda t, x: t.recompute_stats(None, mode=x),
     "Scan.files(columns)": lambda t, x: t.scan().files(columns=x),
     "Scan.files(columns=[x])": lambda t, x: t.scan().files(columns=[x]),
+    "Scan.to_spark(spark)": lambda t, x: t.scan().to_spark(x),
     "Scan.min(column)": lambda t, x: t.scan().min(x),
     "Scan.max(column)": lambda t, x: t.scan().max(x),
     "Explain.save_plot(path)": lambda t, x: t.scan("id = 1").explain().save_plot(x),
@@ -224,7 +228,7 @@ def begun(table: ds.DeltaTable) -> Transaction:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__ + repr(value)[:8].strip("<"))
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: type(value).__name__ + ascii(value)[:8].strip("<"))
 def test_wrong_arguments_raise_only_deltaskip_errors(folder: Path, name: str, value: Any) -> None:
     try:
         METHODS[name](ds.DeltaTable(folder), value)

@@ -13,6 +13,7 @@ from deltaskip.skipping.batches import Batch, Pruning, candidates
 __all__ = ["estimated_rows", "exact_count", "fewest_files", "live_rows", "proved_rows"]
 
 _ZERO = arrow_scalar(0, pa.int64())
+_MAX_ROWS = 2**63 - 1
 
 
 def live_rows(batch: Batch, indices: pa.Array | None) -> pa.Array:
@@ -39,7 +40,7 @@ def fewest_files(rows: pa.Array, limit: int) -> pa.Array | None:
     if limit == 0:
         return arrow_array([], pa.int64())
     order = pc.array_sort_indices(rows, order="descending")
-    reached = pc.greater_equal(pc.cumulative_sum(rows.take(order)), arrow_scalar(limit, pa.int64()))
+    reached = pc.greater_equal(pc.cumulative_sum(rows.take(order)), arrow_scalar(min(limit, _MAX_ROWS), pa.int64()))
     enough = pc.index(reached, TRUE).as_py()
     if enough < 0:
         return None

@@ -84,7 +84,13 @@ class Scan:
         self.collation_version = arguments.text("collation_version", collation_version)
         self._collations = Collations(collation_version)
         self._partition_truth = PartitionTruth(time_zone, self._collations.order)
-        self.program: Program = self._rewritten(self._predicate)
+        try:
+            self.program: Program = self._rewritten(self._predicate)
+        except UnicodeEncodeError as error:
+            raise PredicateError(
+                "A string of the predicate contains an unpaired surrogate and cannot be encoded as UTF-8 "
+                f"(table {snapshot.table_root}, version {snapshot.version})."
+            ) from error
 
     def __repr__(self) -> str:
         members = [f"{name}={value!r}" for name, value in self._given().items()]

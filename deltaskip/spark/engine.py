@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from deltaskip import arguments
 from deltaskip.engine import Engine, PlannedScan
 from deltaskip.expr import Node
 from deltaskip.log import Snapshot
@@ -31,7 +33,7 @@ class SparkEngine(Engine):
 
     def scan_to_dataframe(self, session: SparkSession, scan: PlannedScan) -> DataFrame:
         """See deltaskip.spark.read.scan_to_dataframe."""
-        return scan_to_dataframe(session, scan)
+        return scan_to_dataframe(_checked(session), scan)
 
     def column_to_node(self, column: Column) -> Node:
         """See deltaskip.spark.from_column.column_to_node."""
@@ -51,11 +53,19 @@ class SparkEngine(Engine):
         # Reading a table does not need what a job does.
         from deltaskip.spark.recompute.job import recompute_statistics
 
-        return recompute_statistics(session, snapshot, files, request, merge=merge, job_files=job_files)
+        return recompute_statistics(_checked(session), snapshot, files, request, merge=merge, job_files=job_files)
 
     def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
         """See deltaskip.spark.local.local_session."""
         return local_session(scratch)
+
+
+def _checked(session: object) -> SparkSession:
+    """The session, if it is a classic or a Connect one."""
+    # The class of Connect sessions is imported only where it is installed, and both have this method.
+    if not callable(getattr(session, "createDataFrame", None)):
+        arguments.instance("spark", session, SparkSession, "a SparkSession")
+    return cast(SparkSession, session)
 
 
 ENGINE = SparkEngine()
