@@ -161,16 +161,14 @@ class _Rewriter:
                 return Proof(Keep(), UNSUPPORTED), True
         collated = collated_proof(node, self.columns.stat_field, self.collations)
         if collated is not None:
-            return (self._unproved(node, collated) if isinstance(collated.term, Keep) else collated), False
+            keeps = isinstance(collated.term, Keep)
+            return unproved(node, self.columns, collated.reason) if keeps else collated, False
         binary = in_binary_order(node)
         found = found if binary is None else self._usable(leaf_values(binary, self.time_zone))
         if found is not None:
             return self._bounded(node, *found), found[1].exact
         unfolded = self._unfolded(node)
         return (unproved(node, self.columns), False) if unfolded is None else (unfolded, False)
-
-    def _unproved(self, node: Node, given_up: Proof) -> Proof:
-        return unproved(node, self.columns, given_up.reason)
 
     def _bounded(self, node: Node, column: FieldRef, values: Values) -> Proof:
         """The set of values of one column as a condition on its statistics."""
