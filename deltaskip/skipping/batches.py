@@ -20,7 +20,7 @@ from deltaskip.skipping.partition_values import PartitionColumn, map_values
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.row_groups import row_groups_to_read
 from deltaskip.stats.batch import FileStats
-from deltaskip.stats.cache_keys import CacheKey, LoggedColumnKey, PartitionCodesKey, PartitionColumnKey, StatisticKey
+from deltaskip.stats.cache_keys import LoggedColumnKey, PartitionCodesKey, PartitionColumnKey
 
 __all__ = ["Batch", "Pruning", "candidates", "each_candidate"]
 
@@ -85,11 +85,12 @@ class Batch:
 
     def is_cached(self, program: Program) -> bool:
         """Whether what `program` evaluates was read before."""
-        keys: list[CacheKey] = [StatisticKey(self.scope, leaf) for leaf in program.stat_leaves]
-        keys += [PartitionCodesKey(self.scope, column.physical[0]) for column in program.partition_columns]
-        if not keys and isinstance(self.adds, CheckpointAdds):
-            keys.append(LoggedColumnKey(self.scope, "path"))
-        return all(self.cache.get(key) is not None for key in keys)
+        leaves, columns = program.stat_leaves, program.partition_columns
+        if not leaves and not columns:
+            return isinstance(self.adds, CommitAdds) or self.cache.get(LoggedColumnKey(self.scope, "path")) is not None
+        return self.statistics.are_cached(leaves) and all(
+            self.cache.get(PartitionCodesKey(self.scope, column.physical[0])) is not None for column in columns
+        )
 
     def prepare(self, program: Program) -> None:
         """Read what `program` evaluates, in as few reads as possible."""

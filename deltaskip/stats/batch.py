@@ -98,6 +98,10 @@ class FileStats:
         self._nan_recorded: pa.BooleanArray | None = None
         self._decoded: dict[StatLeaf, pa.Array] = {}
 
+    def are_cached(self, leaves: Iterable[StatLeaf]) -> bool:
+        """Whether `leaves` were decoded before, by this or an earlier scan."""
+        return all(map(self._known, leaves))
+
     def load(self, leaves: Iterable[StatLeaf]) -> None:
         """Decode `leaves`; those in JSON text in one pass over each text."""
         wanted = [leaf for leaf in dict.fromkeys(leaves) if not self._known(leaf)]
