@@ -50,17 +50,17 @@ class PartitionTruth:
 
     time_zone: str | None
     order: Order | None = None
-    _keep: dict[PartitionTerm, bytearray] = field(default_factory=dict)
+    _outcomes: dict[PartitionTerm, bytearray] = field(default_factory=dict)
     _tuples: dict[tuple[PartitionTerm, tuple[int, ...]], bool] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def lane(self, term: PartitionTerm, columns: Columns) -> Lane:
+    def keep(self, term: PartitionTerm, columns: Columns) -> Lane:
         """Keep mask of `term` over the files of a batch."""
         found = [columns(column) for column in term.columns]
         with self._lock:
-            return self._lane(term, found)
+            return self._mask(term, found)
 
-    def _lane(self, term: PartitionTerm, found: list[tuple[PartitionColumn, pa.Array]]) -> Lane:
+    def _mask(self, term: PartitionTerm, found: list[tuple[PartitionColumn, pa.Array]]) -> Lane:
         if len(found) == 1:
             [(column, codes)] = found
             return take_lane(codes, self._of_codes(term, column), True)
@@ -74,7 +74,7 @@ class PartitionTruth:
         return take_lane(combined, bytes(keep), True)
 
     def _of_codes(self, term: PartitionTerm, column: PartitionColumn) -> bytes:
-        keep = self._keep.setdefault(term, bytearray())
+        keep = self._outcomes.setdefault(term, bytearray())
         start, end = len(keep), len(column.texts)
         if start < end:
             plain = self._plain(term, column, start)

@@ -264,7 +264,7 @@ class Scan:
         batch.prepare(program)
 
         def partitions(term: PartitionTerm) -> Lane:
-            return self._partition_truth.lane(term, lambda column: batch.partition(column.physical[0], column.type))
+            return self._partition_truth.keep(term, lambda column: batch.partition(column.physical[0], column.type))
 
         return evaluate(program.root, batch.statistics, partitions)
 
