@@ -235,7 +235,30 @@ class TableProperties:
             if name.startswith(CONSTRAINT_PREFIX)
         }
 
+    def well_formed(self) -> TableProperties:
+        """Return these properties without the malformed ones, which then have their defaults.
+
+        Use it for the old properties of a table whose properties are replaced: a malformed one must not prevent its
+        own correction.
+        """
+        kept = {name: text for name, text in self.configuration.items() if not _is_malformed(name, text)}
+        return TableProperties(kept, self.table)
+
     def uses(self, definition: TableProperty[Any]) -> bool:
         """Whether the table sets the property to another value than its default. Raises SchemaError."""
         text = self.configuration.get(definition.name)
         return text is not None and definition.parse(text, self.table) != definition.default
+
+
+_DEFINITIONS: Mapping[str, TableProperty[Any]] = {
+    value.name: value for value in vars(TableProperties).values() if isinstance(value, TableProperty)
+}
+
+
+def _is_malformed(name: str, text: str) -> bool:
+    try:
+        if name in _DEFINITIONS:
+            _DEFINITIONS[name].parse(text)
+    except SchemaError:
+        return True
+    return False

@@ -154,7 +154,7 @@ def _with_enablement(intent: Intent, latest: Snapshot, version: int, timestamp: 
     metadata = intent.metadata
     if metadata is None:
         return None
-    if latest.table_properties.in_commit_timestamps:
+    if latest.table_properties.well_formed().in_commit_timestamps:
         since = {name: latest.properties[name] for name in (_ICT_VERSION, _ICT_TIMESTAMP) if name in latest.properties}
     else:
         since = {_ICT_VERSION: str(version), _ICT_TIMESTAMP: str(timestamp)}
@@ -167,7 +167,7 @@ def _previous_timestamp(latest: Snapshot) -> int | None:
     Raises CorruptLog if in-commit timestamps are enabled but that commit has none.
     """
     own = latest.segment.own_commit
-    if not latest.table_properties.in_commit_timestamps:
+    if not latest.table_properties.well_formed().in_commit_timestamps:
         return None if own is None else own.file.modified_ms
     timestamp = latest.in_commit_timestamp
     if timestamp is None:
@@ -215,7 +215,7 @@ def _check_state(intent: Intent, change: Change) -> NewState:
     if intent.protocol is None and intent.metadata is None:
         check_writable(base.protocol, base.table_properties, base.schema, where, change)
         return NewState(base, protocol, metadata, base.schema)
-    check_writable(base.protocol, base.table_properties, base.schema, where, Change())
+    check_writable(base.protocol, base.table_properties.well_formed(), base.schema, where, Change())
     check_protocol(base, protocol)
     schema = parse_schema(metadata.schema_string) if metadata.schema_string else StructType(())
     state = NewState(base, protocol, metadata, schema)
@@ -236,7 +236,7 @@ def _check_files_of(intent: Intent, state: NewState) -> bool:
             f"The metaData of a commit to {base.root} {dependence}, which files of version {base.version} may violate: "
             f"remove them in the same transaction, or make the change with Spark."
         )
-    enables = state.properties.row_tracking and not base.table_properties.row_tracking
+    enables = state.properties.row_tracking and not base.table_properties.well_formed().row_tracking
     if enables:
         mode = state.mode
         names = [name for field in state.schema.fields for name in (field.name, physical_name(field, mode))]

@@ -87,7 +87,7 @@ def check_protocol(base: Snapshot, protocol: Protocol) -> None:
 def check_uses(state: NewState) -> None:
     """Raise InvalidCommit if the metadata starts to use a feature that the protocol does not have."""
     base = state.base
-    before = uses_of(base.table_properties, base.schema)
+    before = uses_of(base.table_properties.well_formed(), base.schema)
     for names, what in uses_of(state.properties, state.schema).items():
         if names not in before and not any(has_feature(state.protocol, name) for name in names):
             _refuse(state, f"uses {what}, which needs the table feature {names[0]}; also set a protocol that lists it")
@@ -174,7 +174,8 @@ def _check_mapping(state: NewState) -> None:
                 _refuse(state, f"has the column id {number} twice")
             names.add(name)
             ids.add(number)
-    highest, before = state.properties.max_column_id, state.base.table_properties.max_column_id or 0
+    highest = state.properties.max_column_id
+    before = state.base.table_properties.well_formed().max_column_id or 0
     if highest is None or highest < max(ids, default=0) or highest < before:
         name = TableProperties.max_column_id.name
         _refuse(state, f"must set {name} to at least the highest column id and at least its previous value")

@@ -84,3 +84,24 @@ def test_a_metadata_action_with_a_malformed_property_is_refused(tmp_path: Path) 
     with pytest.raises(SchemaError, match=rf"{FEED} of .* is 'on'; set it to true or false"):
         txn.commit()
     assert actions(tmp_path, 0, "metaData")[0]["configuration"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "feature"),
+    [
+        (FEED, "changeDataFeed"),
+        (VECTORS, "deletionVectors"),
+        (ICT, "inCommitTimestamp"),
+        ("delta.appendOnly", "appendOnly"),
+        ("delta.checkpointPolicy", "v2Checkpoint"),
+        ("delta.enableIcebergCompatV2", "icebergCompatV2"),
+    ],
+)
+def test_a_transaction_can_correct_a_malformed_property(tmp_path: Path, name: str, feature: str) -> None:
+    table = make_table(tmp_path, {name: "on"}, [feature])
+    corrected = {name: "classic" if "Policy" in name else "true" if name == ICT else "FALSE"}
+    txn = table.transaction()
+    txn.set_metadata(replace(table.metadata, configuration=corrected))
+    assert txn.commit() == 1
+    assert corrected.items() <= table.refresh().properties.items()
+    assert append(table, file("a")) == 2

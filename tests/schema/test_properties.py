@@ -159,3 +159,9 @@ def test_a_property_is_named_in_one_place() -> None:
         if f'"{name}"' in path.read_text(encoding="utf-8")
     ]
     assert found == []
+
+
+def test_well_formed_properties_lack_only_the_malformed_ones() -> None:
+    kept = {"delta.appendOnly": "true", "delta.unknown": "?", "mine": "maybe"}
+    properties = TableProperties.from_configuration({**kept, "delta.enableRowTracking": "maybe"})
+    assert properties.well_formed().configuration == kept
