@@ -1,4 +1,4 @@
-"""Arrow's C data interface, checked views over arrays that come in, and growable buffers for arrays that go out."""
+"""Arrow's C data interface: checked views of input arrays, and growable buffers for output arrays."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
@@ -78,7 +78,7 @@ cdef class BinaryView:
 
 
 cdef class ByteBuffer:
-    """Growable bytes with one owner: append without the GIL, then hand out through the buffer protocol."""
+    """Growable bytes with one owner: append without the GIL, then export through the buffer protocol."""
     cdef uint8_t* data
     cdef int64_t size
     cdef int64_t capacity
@@ -92,7 +92,7 @@ cdef class ByteBuffer:
 
 
 cdef inline bint is_valid(const uint8_t* validity, int64_t position) noexcept nogil:
-    """Bit `position` of a validity bitmap; of an array without nulls the bitmap is NULL and every item valid."""
+    """Bit `position` of a validity bitmap. The bitmap of an array without nulls is NULL, and all items are valid."""
     return validity == NULL or (validity[position >> 3] >> (position & 7)) & 1
 
 

@@ -1,6 +1,6 @@
-"""Arrow's C data interface: arrays in through `__arrow_c_array__`, buffers out through the buffer protocol.
+"""Arrow's C data interface: imports arrays through `__arrow_c_array__`, and exports buffers by the buffer protocol.
 
-Every length, offset and type is checked here once, so kernels behind a view may trust it.
+Every length, offset and type is checked here once, so kernels rely on the views.
 """
 
 import pyarrow as pa
@@ -34,23 +34,23 @@ cdef class BinaryView:
 
 
 cdef ArrowArray* _import(object array, list capsules) except NULL:
-    """Import the array: `capsules` receives its two owners and then its format."""
+    """Import the array, and append its two capsules and its format to `capsules`."""
     if not hasattr(array, "__arrow_c_array__"):
-        raise TypeError(f"an Arrow array is wanted, not {type(array).__name__}")
+        raise TypeError(f"Expected an Arrow array, not {type(array).__name__}.")
     schema_capsule, array_capsule = array.__arrow_c_array__()
     cdef ArrowSchema* schema = <ArrowSchema*>PyCapsule_GetPointer(schema_capsule, "arrow_schema")
     cdef ArrowArray* c_array = <ArrowArray*>PyCapsule_GetPointer(array_capsule, "arrow_array")
     if schema.dictionary != NULL:
-        raise TypeError("a dictionary array must be decoded before it comes to this kernel")
+        raise TypeError("Expected a plain Arrow array, not a dictionary array: decode it first.")
     if c_array.length < 0 or c_array.offset < 0:
-        raise ValueError("the Arrow array has a negative length or offset")
+        raise ValueError("The Arrow array has a negative length or offset.")
     capsules.append(schema_capsule)
     capsules.append(array_capsule)
     capsules.append(<bytes>schema.format)
     return c_array
 
 
-# Bytes of an item by Arrow's C format; booleans are bits. Decimals, timestamps and durations name parameters behind theirs.
+# Bytes of an item by Arrow's C format; booleans are bits. Formats with parameters are recognized by their prefix.
 _WIDTHS = {
     b"b": 0,
     b"c": 1, b"C": 1,
@@ -97,7 +97,7 @@ cdef PrimitiveView primitive_view(object array):
     view.offset = c_array.offset
     view.validity = <const uint8_t*>c_array.buffers[0] if c_array.null_count != 0 else NULL
     if c_array.buffers[1] == NULL and c_array.length > 0:
-        raise ValueError("the Arrow array has no values buffer")
+        raise ValueError("The Arrow array has no values buffer.")
     view.values = <const uint8_t*>c_array.buffers[1]
     if view.values != NULL:
         view.values += c_array.offset * width
@@ -117,7 +117,7 @@ ctypedef fused offset_t:
 
 
 cdef bint _ordered(const offset_t* offsets, int64_t n) noexcept nogil:
-    """Whether offsets[0:n + 1] are not negative and never fall; without a branch an item, so that it vectorises."""
+    """Whether offsets[0:n + 1] are not negative and never decrease; no branch per item, so the loop vectorizes."""
     cdef int64_t i
     cdef offset_t fallen = 0
     for i in range(n):
@@ -134,7 +134,7 @@ cdef BinaryView binary_view(object array):
     cdef int64_t i, previous
     cdef bint ordered = True
     if fmt not in (b"u", b"z", b"U", b"Z"):
-        raise TypeError(f"a string or binary Arrow array is wanted, not format {fmt.decode()!r}")
+        raise TypeError(f"Expected a string or binary Arrow array, not format {fmt.decode()!r}.")
     view.owner = capsules
     view.format = fmt
     view.length = c_array.length
@@ -145,7 +145,7 @@ cdef BinaryView binary_view(object array):
     if c_array.length == 0:
         return view
     if c_array.buffers[1] == NULL:
-        raise ValueError("the Arrow array has no offsets buffer")
+        raise ValueError("The Arrow array has no offsets buffer.")
     if fmt == b"u" or fmt == b"z":
         view.offsets32 = <const int32_t*>c_array.buffers[1] + c_array.offset
     else:
@@ -158,9 +158,9 @@ cdef BinaryView binary_view(object array):
             ordered = _ordered(view.offsets64, view.length)
         previous = view.start(view.length)
     if not ordered:
-        raise ValueError("the Arrow array's offsets are not in order")
+        raise ValueError("The offsets of the Arrow array are not in order.")
     if previous > view.start(0) and view.data == NULL:
-        raise ValueError("the Arrow array has no data buffer")
+        raise ValueError("The Arrow array has no data buffer.")
     return view
 
 
@@ -209,7 +209,7 @@ cdef class ByteBuffer:
         self.exports -= 1
 
     cdef int reserve(self, int64_t extra) noexcept nogil:
-        """Room for `extra` more bytes: 0, or -1 when memory is out or the buffer is already handed out."""
+        """Reserve `extra` more bytes. Return 0, or -1 if memory is exhausted or the buffer is exported."""
         cdef int64_t wanted = self.size + extra
         cdef int64_t grown
         cdef uint8_t* data

@@ -1,5 +1,5 @@
-"""What 16 or 64 bytes of JSON hold, as masks: SSE2 where the compiler has it, 64-bit words elsewhere; and the copies and
-comparisons of short byte strings that go with them. Functions read the bytes they are named for and no more."""
+"""Masks of the special bytes in 16 or 64 bytes of JSON, by SSE2 if the compiler has it and 64-bit words otherwise, and
+copies and comparisons of short byte strings. Functions read the number of bytes in their name and no more."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

@@ -1,6 +1,6 @@
-"""The order of unsigned bytes, in which a prefix is below what it begins; every function here is inline.
+"""The order of unsigned bytes, in which a prefix is below the longer text; every function here is inline.
 
-Most values differ in their first eight bytes, which compare as one number; the machine is little endian.
+Most values differ in their first eight bytes, which compare as one number. The machine is little endian.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -37,7 +37,7 @@ cdef inline int order_of_bytes(const uint8_t* a, int64_t a_size, const uint8_t* 
 
 
 cdef inline int kept_orders(str op, uint8_t* kept) except -1:
-    """Fill kept[0], [1] and [2] with the bytes of a value below, equal to and above the literal of `value op literal`."""
+    """Fill kept[0], [1] and [2] with the result of `value op literal` for a value below, equal to and above it."""
     check_operator(op)
     kept[0] = op in ("lt", "le", "ne")
     kept[1] = op in ("le", "ge", "eq")

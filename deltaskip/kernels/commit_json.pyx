@@ -1,4 +1,4 @@
-"""Newline-delimited JSON commits straight to Arrow columns."""
+"""Newline-delimited JSON commits to Arrow columns."""
 
 import pyarrow as pa
 
@@ -62,7 +62,7 @@ class ParsedCommits:
 def parse_commits(data, starts, columns=None, *, int64_t chunk_bytes=1 << 30):
     schema = _schema(columns)
     if not 0 < chunk_bytes <= MAX_LINE_BYTES:
-        raise ValueError("chunk_bytes is not between 1 and 2**30")
+        raise ValueError("chunk_bytes must be between 1 and 2**30.")
     cdef Py_buffer view
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
@@ -72,22 +72,22 @@ def parse_commits(data, starts, columns=None, *, int64_t chunk_bytes=1 << 30):
 
 
 cdef object _schema(object columns):
-    """The part of FILES_SCHEMA that the table will have."""
+    """Return the part of FILES_SCHEMA that the table will have."""
     if columns is None:
         return FILES_SCHEMA
     asked = set(columns)
     unknown = asked.difference(FILES_SCHEMA.names)
     if unknown:
-        raise ValueError(f"file actions have no column {min(unknown)!r}")
+        raise ValueError(f"File actions have no column {min(unknown)!r}.")
     return pa.schema([field for field in FILES_SCHEMA if field.name in asked or field.name in _ALWAYS])
 
 
 cdef list _bounds(object starts, int64_t size):
-    """The starts and then the size, checked to ascend from 0."""
+    """Return the starts and then the size, checked to ascend from 0."""
     bounds = [int(start) for start in starts]
     bounds.append(size)
     if bounds[0] != 0 or any(bounds[i] > bounds[i + 1] for i in range(len(bounds) - 1)):
-        raise ValueError("starts do not ascend from 0 to the size of the data")
+        raise ValueError("starts must ascend from 0 to the size of the data.")
     return bounds
 
 

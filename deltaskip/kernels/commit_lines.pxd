@@ -1,4 +1,4 @@
-"""The walk over the lines of commits."""
+"""The parser of the lines of commits."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -13,17 +13,17 @@ cdef enum:
 
 @cython.final
 cdef class CommitLines:
-    """Walks the lines of one commit after another."""
+    """Parses the lines of one commit after another."""
     cdef Cursor cursor
     cdef FileRows rows
     cdef ByteBuffer others      # Other by Other
     cdef ByteBuffer scratch     # the last escaped key
     cdef const uint8_t* chunk   # where the rows' text began
     cdef uint32_t wanted        # bit by field
-    cdef int[18] after          # by field and UNKNOWN: which field followed it last time
+    cdef int[18] after          # by field and UNKNOWN: the field that followed it last time
     cdef int32_t commit
     cdef int64_t line
-    cdef int fault_field        # the field at fault, or UNKNOWN where the JSON itself is
+    cdef int fault_field        # the wrong field, or UNKNOWN if the JSON itself is wrong
     cdef bint is_remove
     cdef void open(self, const uint8_t* begin, const uint8_t* end, int32_t commit) noexcept nogil
     cdef int run(self, int64_t chunk_bytes) noexcept nogil

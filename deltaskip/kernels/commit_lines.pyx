@@ -1,6 +1,6 @@
-"""The walk over the lines of commits.
+"""The parser of the lines of commits.
 
-A line is walked once. What it says of a file goes to one row of `FileRows`; of another action only its place is noted.
+A line is parsed in one pass. A file action becomes one row of `FileRows`; of any other action only the place is kept.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -42,7 +42,7 @@ cdef enum:
     ACTION_FIELDS = (1 << UNKNOWN) - 1 & ~DELETION_VECTOR_FIELDS
 
 
-# An action that is not of a file, by its places in the data; `name` has no quotes and may have escapes.
+# The places in the data of an action that is not about a file; `name` has no quotes and may have escapes.
 cdef struct Other:
     int32_t commit
     int64_t line
@@ -81,7 +81,7 @@ cdef class CommitLines:
         return f"{'remove' if self.is_remove else 'add'}.{name} {fault}"
 
     cdef list found(self, const uint8_t* data):
-        """The other actions; of a key that stands twice in a line the last one, and none that are null."""
+        """Return the other actions that are not null; of a key that occurs twice in a line, the last one."""
         cdef const Other* other = <const Other*>self.others.data
         cdef Text text
         cdef int64_t i, begin, end
@@ -102,7 +102,7 @@ cdef class CommitLines:
         return list(actions.values())
 
     cdef int run(self, int64_t chunk_bytes) noexcept nogil:
-        """Read lines up to the end of the commit, or of the chunk: 0, SYNTAX, or -1 when memory is out."""
+        """Parse lines up to the end of the commit or of the chunk. Return 0, SYNTAX, or -1 if memory is exhausted."""
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* begin
         cdef int code
@@ -130,8 +130,8 @@ cdef class CommitLines:
                 return SYNTAX
 
     cdef int read_line(self, int64_t old_adds, int64_t old_removes) noexcept nogil:
-        """Read one object. The first `old_adds` members named add and `old_removes` named remove are passed over: an
-        earlier reading of the line has checked them and found that later ones overrule them."""
+        """Read one object. The first `old_adds` members named add and `old_removes` named remove are skipped: an
+        earlier pass over the line has checked them and found that later ones override them."""
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* begin = c.at
         cdef int64_t first_row = self.rows.length
@@ -143,7 +143,7 @@ cdef class CommitLines:
         cdef Other other
         cdef int code
         c.depth = 1
-        if expect(c, 0x7B, b"the line is no JSON object") != 0:
+        if expect(c, 0x7B, b"the line is not a JSON object") != 0:
             return SYNTAX
         if skip_space(c) == 0x7D:
             c.at += 1
@@ -189,14 +189,14 @@ cdef class CommitLines:
         return self.read_line(adds - 1 if adds > 0 else 0, removes - 1 if removes > 0 else 0)
 
     cdef int read_file(self, bint is_remove) noexcept nogil:
-        """Read the value of add or remove into a row of its own; null makes no row."""
+        """Read the value of add or remove into a new row; null makes no row."""
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* begin = c.at
         cdef int code
         self.is_remove = is_remove
         if c.at < c.end and c.at[0] == 0x6E:
             return skip_word(c, b"null", 4)
-        if expect(c, 0x7B, b"the action is no JSON object") != 0:
+        if expect(c, 0x7B, b"the action is not a JSON object") != 0:
             return SYNTAX
         self.rows.start(self.commit, is_remove)
         code = self.read_members(ACTION_FIELDS)
@@ -207,7 +207,7 @@ cdef class CommitLines:
         return self.rows.finish()
 
     cdef int read_members(self, uint32_t among) noexcept nogil:
-        """Read an object whose opening bracket has been passed, and of it those of the fields `among` that are wanted."""
+        """Read the wanted fields among `among` of an object whose opening bracket has been read."""
         cdef Cursor* c = &self.cursor
         cdef Text key
         cdef int field = UNKNOWN
@@ -259,7 +259,7 @@ cdef class CommitLines:
             code = self.read_long(field, ch)
         elif field == DELETION_VECTOR:
             if ch != 0x7B:
-                return self.mistyped(field, begin, b"is no JSON object")
+                return self.mistyped(field, begin, b"is not a JSON object")
             c.at += 1
             code = self.read_members(DELETION_VECTOR_FIELDS)
         elif field == DATA_CHANGE:
@@ -310,7 +310,7 @@ cdef class CommitLines:
         cdef uint8_t ch
         cdef int code
         if expect(c, 0x7B, NULL) != 0:
-            return self.mistyped(field, c.at, b"is no JSON object")
+            return self.mistyped(field, c.at, b"is not a JSON object")
         if skip_space(c) == 0x7D:
             c.at += 1
             return 0
@@ -325,7 +325,7 @@ cdef class CommitLines:
                 c.at += 1
                 code = scan_string(c, &value)
             elif ch == 0x7B or ch == 0x5B:
-                return self.mistyped(field, c.at, b"holds a value that is no string")
+                return self.mistyped(field, c.at, b"contains a value that is not a string")
             else:
                 code = skip_value(c)
                 value.size = c.at - value.data
@@ -341,14 +341,14 @@ cdef class CommitLines:
         return (<TextMap>self.rows.maps[field - FIRST_MAP]).settle(first)
 
     cdef int mistyped(self, int field, const uint8_t* at, const char* fault) noexcept nogil:
-        """Stop at a value that is JSON and yet not what the field wants (or at the end of the text)."""
+        """Stop at valid JSON of the wrong type for the field, or at the end of the text."""
         if at < self.cursor.end and at[0] != 0x0A:
             self.fault_field = field
         return fail(&self.cursor, at, fault)
 
 
 cdef inline int field_of(const Text* key, uint32_t among) noexcept nogil:
-    """The one of the fields `among` that has this JSON name, or UNKNOWN."""
+    """The field among `among` with this JSON name, or UNKNOWN."""
     cdef int field
     for field in range(<int>UNKNOWN):
         if among >> field & 1 and is_word(key.data, key.size, KEYS[field].text + 1, KEYS[field].size - 3):

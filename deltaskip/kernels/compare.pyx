@@ -1,8 +1,8 @@
-"""Comparisons of statistics with a literal or with each other: Arrow columns in, keep lanes out.
+"""Comparison of statistics with a literal or with each other: Arrow columns in, keep masks out.
 
-A row is kept where the comparison is true or a statistic is missing (null). Loops are branch-free so that they
-vectorise; missing values are a second, word-wise pass that runs only where the array has a validity bitmap.
-Six operators are three loops (less, less or equal, equal) and their complement.
+A row is kept if the comparison is true or a statistic is missing (null). Loops are branch-free, so they vectorize.
+Missing values are a second, word-wise pass, which runs only if the array has a validity bitmap. The six operators are
+three loops (less, less or equal, equal) and their complements.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -29,11 +29,11 @@ cdef struct Comparison:
     uint8_t flip
 
 def compare_int64(object values, str op not None, object literal):
-    """The lane of `value op literal` over whole numbers.
+    """Return the keep mask of `value op literal` for whole numbers.
 
-    values: int8, int16, int32, int64, date32, timestamp (its raw number, whatever the unit) or boolean (0 and 1).
-    literal: any int; beyond the values' range the answer is the same for every value.
-    Raises TypeError on another format, ValueError on another operator.
+    values: int8, int16, int32, int64, date32, timestamp (the raw number in any unit) or boolean (0 and 1).
+    literal: Any int. Outside the values' range, the result is the same for every value.
+    Raises TypeError for another format and ValueError for another operator.
     """
     cdef PrimitiveView view = primitive_view(values)
     cdef int width = integer_width(view)
@@ -62,10 +62,10 @@ def compare_int64(object values, str op not None, object literal):
 
 
 def compare_double(object values, str op not None, double literal):
-    """The lane of `value op literal` over float32 (widened) or float64, in Spark's order.
+    """Return the keep mask of `value op literal` for float32 (widened) or float64, in Spark's order.
 
-    NaN equals itself and is above everything else; -0.0 = 0.0.
-    Raises TypeError on another format, ValueError on another operator.
+    NaN equals itself and is above all other values; -0.0 = 0.0.
+    Raises TypeError for another format and ValueError for another operator.
     """
     cdef PrimitiveView view = primitive_view(values)
     cdef Comparison how = _comparison(op)
@@ -91,10 +91,10 @@ def compare_double(object values, str op not None, double literal):
 
 
 def compare_decimal128(object values, str op not None, object literal):
-    """The lane of `value op literal` over decimal128; `literal` is unscaled, at the values' own scale.
+    """Return the keep mask of `value op literal` for decimal128.
 
-    literal: any int; beyond 128 bits the answer is the same for every value.
-    Raises TypeError on another format, ValueError on another operator.
+    literal: Any int, unscaled at the values' scale. Outside 128 bits, the result is the same for every value.
+    Raises TypeError for another format and ValueError for another operator.
     """
     cdef PrimitiveView view = primitive_view(values)
     cdef Comparison how = _comparison(op)
@@ -113,9 +113,10 @@ def compare_decimal128(object values, str op not None, object literal):
 
 
 def compare_columns_int64(object left, object right, str op not None):
-    """The lane of `left op right` row by row; both of one format that compare_int64 takes, booleans excepted.
+    """Return the keep mask of `left op right` row by row, of one format that compare_int64 accepts except booleans.
 
-    Kept where either side is null. Raises TypeError on other or unlike formats, ValueError on unlike lengths.
+    Rows with a null on either side are kept. Raises TypeError for other or different formats, and ValueError for
+    different lengths.
     """
     cdef PrimitiveView a = primitive_view(left)
     cdef PrimitiveView b = primitive_view(right)
@@ -153,9 +154,9 @@ cdef Comparison _comparison(str op) except *:
 
 
 cdef bint _beyond(object literal, object bits) except *:
-    """Whether the int has no two's complement of so many bits."""
+    """Whether the int does not fit in a two's complement number of `bits` bits."""
     if not isinstance(literal, int):
-        raise TypeError(f"the literal must be an int, not {type(literal).__name__}")
+        raise TypeError(f"The literal must be an int, not {type(literal).__name__}.")
     return (literal if literal >= 0 else ~literal).bit_length() >= bits
 
 
@@ -184,7 +185,7 @@ cdef wide_void _compare_integers(
 
 
 cdef wide_void _compare_reals(const real_t* v, int64_t n, double literal, Comparison how, uint8_t* keep) noexcept nogil:
-    """A literal that is NaN comes as NOT_NAN or ALWAYS; every other one leaves NaN to IEEE: neither below nor equal."""
+    """A NaN literal arrives as NOT_NAN or ALWAYS. For all others IEEE decides: NaN is neither below nor equal."""
     cdef int64_t i
     cdef uint8_t flip = how.flip
     if how.loop == LESS:

@@ -1,7 +1,7 @@
-"""Comparisons of binary and string statistics: unsigned bytes, where a prefix is below what it begins.
+"""Comparison of binary and string statistics by unsigned bytes, in which a prefix is below the longer value.
 
-Most values are told apart by their first eight bytes, compared as one number without a branch on the outcome;
-only where those are equal are all bytes compared.
+Most values differ in their first eight bytes, which compare as one number without a branch on the result. All bytes
+are compared only if these are equal.
 """
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
@@ -21,9 +21,9 @@ cdef struct Strings:
 
 
 def compare_binary(object values, str op not None, bytes literal not None):
-    """The lane of `value op literal` over strings or binary: unsigned bytes, a prefix is below what it begins.
+    """Return the keep mask of `value op literal` for strings or binary, in the order of unsigned bytes.
 
-    Raises TypeError on another format, ValueError on another operator.
+    Raises TypeError for another format and ValueError for another operator.
     """
     cdef BinaryView view = binary_view(values)
     cdef uint8_t[3] kept
@@ -39,12 +39,12 @@ def compare_binary(object values, str op not None, bytes literal not None):
 
 
 def max_may_reach(object values, bytes literal not None, int64_t cut_from, bint strict=False):
-    """The lane of upper bounds that let some value be >= `literal` (> with `strict`), when writers may have cut bounds.
+    """Return the keep mask of upper bounds, possibly truncated, that allow a value >= `literal` (> with `strict`).
 
-    A bound of `cut_from` bytes or more may be only the beginning of the true maximum, so it is kept wherever the
-    literal begins with it. `cut_from` must be the fewest bytes at which any writer cuts: a limit counted in code
-    points or UTF-16 units is reached with at least as many bytes; a cut moved back to a character's start, with fewer.
-    Raises TypeError on another format.
+    A bound of `cut_from` bytes or more may be only a prefix of the true maximum, so it is kept if the literal begins
+    with it. `cut_from` must be the fewest bytes at which any writer truncates: a limit counted in code points or UTF-16
+    units is reached with at least as many bytes; a cut moved back to a character's start, with fewer.
+    Raises TypeError for another format.
     """
     cdef BinaryView view = binary_view(values)
     cdef Lane lane = new_lane(view.length)
@@ -61,11 +61,11 @@ def max_may_reach(object values, bytes literal not None, int64_t cut_from, bint 
 
 
 def in_range_binary(object mins, object maxs, object points, object cut_from=None):
-    """The lane of rows with some point p, min <= p <= max, in the order of compare_binary.
+    """Return the keep mask of rows with a point p, min <= p <= max, in the order of compare_binary.
 
-    mins, maxs, points: string or binary, any offsets; points ascending, without nulls. A null bound bounds nothing on
-    its side. With `cut_from` a max of so many bytes or more is met by every point that begins with it (see
-    max_may_reach). Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
+    mins, maxs, points: String or binary, any offsets; points ascending, without nulls. A null bound is no limit on its
+    side. With `cut_from`, a max of that many bytes or more also admits every point that begins with it (see
+    max_may_reach). Raises TypeError for other formats, and ValueError for different lengths or points out of order.
     """
     cdef BinaryView low = binary_view(mins)
     cdef BinaryView high = binary_view(maxs)
@@ -83,7 +83,7 @@ def in_range_binary(object mins, object maxs, object points, object cut_from=Non
             code = _strings_in_range(low, high, p, view.length, cut, lane.keep)
     check(code)
     if not ordered:
-        raise ValueError("the points are not ascending")
+        raise ValueError("The points must be ascending.")
     return lane
 
 

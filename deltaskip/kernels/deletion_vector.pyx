@@ -1,8 +1,8 @@
-"""Sets of row indexes as Roaring bitmaps: serialised bytes in, sorted int64 columns out, and back.
+"""Decoding of deletion vectors: serialized Roaring bitmaps in, sorted int64 columns of row indexes out.
 
-The bytes are untrusted: they pass through one checked cursor, and a bitmap that breaks the format in any way is refused
-with the reason. Formats: RoaringFormatSpec (32-bit bitmaps, cookies 12346 and 12347) inside the 64-bit portable
-extension, or inside the older native one, each behind its magic number.
+The bytes are untrusted: they are read through one checked cursor, and a bitmap that violates the format is refused with
+the reason. Formats: RoaringFormatSpec (32-bit bitmaps, cookies 12346 and 12347) inside the 64-bit portable extension,
+or inside the older native one, each after its magic number.
 """
 
 import pyarrow as pa
@@ -14,7 +14,9 @@ from libc.string cimport memcpy, memset
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, PrimitiveView, check
 from deltaskip.kernels.byte_order cimport byteswap32
 from deltaskip.kernels.lane cimport Lane, new_lane
-from deltaskip.kernels.roaring_encode cimport ARRAY_LIMIT, BITMAP_BYTES, NO_RUNS, OFFSETS_FROM, PORTABLE, WITH_RUNS, row_indexes
+from deltaskip.kernels.roaring_encode cimport (
+    ARRAY_LIMIT, BITMAP_BYTES, NO_RUNS, OFFSETS_FROM, PORTABLE, WITH_RUNS, row_indexes
+)
 
 __all__ = ["decode", "live_rows"]
 
@@ -48,16 +50,16 @@ cdef enum Fault:
 REASONS = {
     SHORT: "it ends before its last container does",
     MAGIC: "its magic number is neither 1681511377 nor 1681511376",
-    BUCKETS: "it counts more buckets than its bytes can hold",
+    BUCKETS: "it declares more buckets than its bytes can contain",
     KEYS: "a bucket's key is negative or not above the one before it",
     COOKIE: "a bitmap begins with neither cookie 12346 nor 12347",
-    CONTAINERS: "a bitmap counts more containers than there can be, or their keys do not ascend",
+    CONTAINERS: "a bitmap declares too many containers, or their keys do not ascend",
     ORDER: "the values of an array container do not ascend",
-    COUNT: "a container does not hold as many values as its header says",
+    COUNT: "the number of values in a container differs from its header",
     RUNS: "the runs of a container overlap, do not ascend or pass its end",
     OFFSETS: "an offset or size in a header is not where a container begins or a bitmap ends",
-    LEFTOVER: "bytes are left over behind the last container",
-    CARDINALITY: "it holds another number of rows than its descriptor says",
+    LEFTOVER: "there are bytes after the last container",
+    CARDINALITY: "its number of rows differs from the cardinality in its descriptor",
 }
 
 cdef struct Cursor:
@@ -66,11 +68,11 @@ cdef struct Cursor:
 
 
 def decode(object data, int64_t expected_cardinality):
-    """The row indexes of a serialised deletion vector, ascending, as int64.
+    """Return the row indexes of a serialized deletion vector, ascending, as int64.
 
-    data: anything with bytes: magic number and bitmap, nothing else. Raises ValueError with the reason when the bytes
-    break the format or hold other than `expected_cardinality` indexes; memory grows only with the indexes really there.
-    # PROTOCOL, Deletion Vector Format. Its own inline example is native with a big-endian header: that is read too.
+    data: Buffer of the magic number and the bitmap, and nothing else. Raises ValueError with the reason if the bytes
+    violate the format or do not contain `expected_cardinality` indexes. Memory grows only with the indexes present.
+    # PROTOCOL, Deletion Vector Format. Its own inline example is native with a big-endian header, which is read too.
     """
     cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
     cdef Py_buffer view
@@ -91,14 +93,14 @@ def decode(object data, int64_t expected_cardinality):
 
 
 def live_rows(object indexes, int64_t start, int64_t length):
-    """The lane of rows `start` to `start + length` of a file: 1 for a row that lives, 0 for one in `indexes`.
+    """Return the keep mask of rows `start` to `start + length` of a file: 0 for the rows in `indexes`, else 1.
 
-    indexes: ascending int64 as `decode` gives them. Raises ValueError for a negative start or length or for nulls.
+    indexes: Ascending int64, as `decode` returns them. Raises ValueError for a negative start or length, or for nulls.
     """
     cdef PrimitiveView view = row_indexes(indexes)
     cdef const int64_t* values = <const int64_t*>view.values
     if start < 0 or length < 0 or start > INT64_MAX - length:
-        raise ValueError(f"there are no rows {start} to {start} + {length}")
+        raise ValueError(f"The range of rows {start} to {start} + {length} is invalid.")
     cdef Lane lane = new_lane(length)
     cdef int64_t i, left, right, middle
     with nogil:

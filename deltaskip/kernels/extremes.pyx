@@ -1,6 +1,6 @@
-"""Least and greatest value of an Arrow array, as Spark orders them; nulls do not count.
+"""Minimum and maximum of an Arrow array in Spark's order, without nulls.
 
-Stretches without nulls go through loops that the compiler vectorises; an array with nulls is cut into such stretches.
+Runs without nulls go through loops that the compiler vectorizes; an array with nulls is split into such runs.
 """
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t, uintptr_t
@@ -22,9 +22,9 @@ cdef struct RealExtremes:
 
 
 def integer_extremes(object values):
-    """(least, greatest) of int8 to int64, date32 or timestamps as integers; None where every value is null.
+    """Return (min, max) of int8 to int64, date32 or timestamps as integers, or None if every value is null.
 
-    Raises TypeError on another format.
+    Raises TypeError for another format.
     """
     cdef PrimitiveView view = primitive_view(values)
     cdef int width = integer_width(view)
@@ -45,10 +45,10 @@ def integer_extremes(object values):
 
 
 def float_extremes(object values):
-    """(least, greatest) of float or double; None where every value is null.
+    """Return (min, max) of float or double, or None if every value is null.
 
-    NaN is the greatest value, the least only where there is no other. -0.0 equals 0.0, and the first of them is given.
-    Raises TypeError on another format.
+    NaN is the greatest value, and the min only if there is no other. -0.0 equals 0.0, and the first one is returned.
+    Raises TypeError for another format.
     """
     cdef PrimitiveView view = primitive_view(values)
     cdef RealExtremes found = RealExtremes(0, 0, False)
@@ -68,9 +68,9 @@ def float_extremes(object values):
 
 
 def decimal_extremes(object values):
-    """(least, greatest) of decimal128 as unscaled integers; None where every value is null.
+    """Return (min, max) of decimal128 as unscaled integers, or None if every value is null.
 
-    Raises TypeError on another format.
+    Raises TypeError for another format.
     """
     cdef PrimitiveView view = primitive_view(values)
     cdef Decimal128 least, greatest
@@ -84,9 +84,9 @@ def decimal_extremes(object values):
 
 
 def binary_extremes(object values):
-    """Positions of the first least and the first greatest string or binary value, by unsigned bytes; None without any.
+    """Return the positions of the first min and the first max of strings or binary, by unsigned bytes.
 
-    Raises TypeError on another format.
+    None if every value is null. Raises TypeError for another format.
     """
     cdef BinaryView view = binary_view(values)
     cdef int64_t least = -1, greatest = -1
@@ -96,9 +96,9 @@ def binary_extremes(object values):
 
 
 def used_entries(object codes, int64_t entries):
-    """The lane of the `entries` of a dictionary that some of the codes name; null codes name none.
+    """Return the mask of the `entries` of a dictionary that the codes refer to. Null codes refer to none.
 
-    codes: int8 to int64. Raises TypeError on another format, ValueError on a code outside the dictionary.
+    codes: int8 to int64. Raises TypeError for another format, and ValueError for a code outside the dictionary.
     """
     cdef PrimitiveView view = primitive_view(codes)
     cdef int width = integer_width(view)
@@ -117,7 +117,7 @@ def used_entries(object codes, int64_t entries):
         else:
             inside = _mark(<const int64_t*>view.values, view, entries, lane.keep)
     if not inside:
-        raise ValueError(f"a code lies outside the dictionary of {entries} entries")
+        raise ValueError(f"A code is outside the dictionary of {entries} entries.")
     return lane
 
 
@@ -154,9 +154,9 @@ cdef int _integers(const integer_t* v, PrimitiveView view, int64_t* found) noexc
 
 
 cdef int _integer_stretch(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
-    """Vectors that lie across two lines of the cache cost half as much again: long stretches begin at a line's start.
+    """Vectors that cross a cache line cost half as much again, so long runs are aligned to lines.
 
-    Of 64-bit integers the comparisons cost more than the memory, wherever they lie.
+    For 64-bit integers the comparisons cost more than the memory, aligned or not.
     """
     cdef int64_t head, whole
     if integer_t is not int64_t:
@@ -174,7 +174,7 @@ cdef int _integer_stretch(const integer_t* v, int64_t n, int64_t* found) noexcep
 
 
 cdef wide_void _lanes(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
-    """The same of a multiple of 64 values: 64 lanes for the compiler to fold."""
+    """Extremes of a multiple of 64 values, in 64 accumulators that the compiler vectorizes."""
     cdef integer_t[64] least
     cdef integer_t[64] greatest
     cdef int64_t i, k
@@ -192,7 +192,7 @@ cdef wide_void _lanes(const integer_t* v, int64_t n, int64_t* found) noexcept no
 
 
 cdef wide_void _quarters(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
-    """The quarters side by side, so that no comparison waits for the one before it."""
+    """Extremes of the four quarters in parallel, so no comparison waits for the previous one."""
     cdef integer_t least = v[0], greatest = v[0]
     cdef integer_t least1 = v[0], least2 = v[0], least3 = v[0]
     cdef integer_t greatest1 = v[0], greatest2 = v[0], greatest3 = v[0]
@@ -242,7 +242,7 @@ cdef int _reals(const real_t* v, PrimitiveView view, RealExtremes* found) noexce
 
 
 cdef wide_void _real_stretch(const real_t* v, int64_t n, RealExtremes* found) noexcept nogil:
-    """A comparison with NaN is false, so that NaN leaves both extremes alone; eight lanes for the compiler to fold."""
+    """A comparison with NaN is false, so NaN changes neither extreme; eight accumulators vectorize."""
     cdef real_t[8] least
     cdef real_t[8] greatest
     cdef int64_t i, k, whole = n - n % 8
@@ -294,7 +294,7 @@ cdef bint _decimals(
 
 
 cdef int _strings(BinaryView view, int64_t* least, int64_t* greatest) noexcept nogil:
-    """Most values are told from both extremes by their first eight bytes."""
+    """Most values differ from both extremes in their first eight bytes."""
     cdef int64_t i, start, size, low_start = 0, low_size = 0, high_start = 0, high_size = 0
     cdef uint64_t word, low = 0, high = 0
     cdef uint8_t nothing = 0

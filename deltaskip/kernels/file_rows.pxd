@@ -1,4 +1,4 @@
-"""File actions under construction: one `Row` each, strings beside them, turned into Arrow columns at the end."""
+"""File actions under construction, exported as Arrow columns at the end."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
@@ -33,7 +33,7 @@ cdef enum:
     FIRST_MAP = 13
     MAPS = 2
     LANED = 15          # fields below this one have a lane
-    IS_REMOVE = 18      # bits of a row's flags beside those that say which fields are there
+    IS_REMOVE = 18      # further bits of a row's flags
     DATA_CHANGE_TRUE = 19
 
 
@@ -53,10 +53,10 @@ cdef class TextMap:
 
 
 cdef class FileRows:
-    """Finished rows in lanes, and one row being filled. A lane is what Arrow wants: int32 ends that begin with a 0 for
-    strings and maps, int64 values for longs; it begins to be kept with the first row that has the field."""
+    """Finished rows in lanes, and one row being filled. A lane has Arrow's layout: int32 ends that begin with a 0 for
+    strings and maps, int64 values for longs. It starts with the first row that has the field."""
     cdef ByteBuffer commits         # int32
-    cdef ByteBuffer flags           # uint32: bit f says that Field f is there and not null
+    cdef ByteBuffer flags           # uint32: bit f is set if Field f is present and not null
     cdef list owners                # of the pointers below
     cdef void* lanes[LANED]         # ByteBuffer; sizes are set when the rows are handed out
     cdef void* strings[STRINGS]     # ByteBuffer

@@ -1,4 +1,4 @@
-"""File actions under construction: what commit_json reads, and how it becomes Arrow columns."""
+"""File actions under construction: rows filled by the parser of commits, exported as Arrow columns."""
 
 import pyarrow as pa
 
@@ -9,8 +9,8 @@ from deltaskip.kernels.arrow cimport ByteBuffer, check, zeros
 from deltaskip.kernels.json_cursor cimport Text, append_text, first_bit
 
 cdef enum:
-    SMALL_MAP = 64              # up to here comparing every pair of keys is cheaper than a dict
-    RESERVED_BYTES = 1 << 26    # reserving is free where the system hands out pages on first touch; copying is not
+    SMALL_MAP = 64              # up to this size, comparing every pair of keys is cheaper than a dict
+    RESERVED_BYTES = 1 << 26    # reserving is free where the system allocates pages on first touch; copying is not
 
 FIELD_OF_COLUMN = {
     "path": PATH,
@@ -60,7 +60,7 @@ cdef class TextMap:
         check(self.value_ends.append_int32(0))
 
     cdef void cut(self, int32_t entries) noexcept nogil:
-        """Forget every entry from `entries` on."""
+        """Remove every entry from `entries` on."""
         if entries == self.entries:
             return
         self.entries = entries
@@ -80,7 +80,7 @@ cdef class TextMap:
         return self.value_there.append_byte(value != NULL)
 
     cdef int settle(self, int32_t first) noexcept nogil:
-        """End the map that began at entry `first`: of a key that is there twice the last value stays."""
+        """End the map that began at entry `first`. Of a key that occurs twice the last value stays."""
         cdef const int32_t* ends = <const int32_t*>self.key_ends.data
         cdef int32_t i, k, size
         cdef bint repeated = self.entries - first > SMALL_MAP
@@ -163,7 +163,7 @@ cdef class FileRows:
         return (<int32_t*>(<ByteBuffer>self.lanes[field]).data)[self.length] if self.kept >> field & 1 else 0
 
     cdef void clear(self, int field) noexcept nogil:
-        """Make the field null in the row being filled, forgetting what an earlier key of the same name brought."""
+        """Set the field of the row being filled to null, which removes the value of an earlier key of its name."""
         self.row_flags &= ~(<uint32_t>1 << field)
         if field < STRINGS:
             (<ByteBuffer>self.strings[field]).size = self.end_before(field)
@@ -235,7 +235,7 @@ cdef class FileRows:
 
 
 cdef FileRows file_rows(int64_t text_bytes):
-    """No rows yet, and room for those of so much JSON."""
+    """Return an object without rows, with memory for the rows of `text_bytes` of JSON."""
     cdef FileRows rows = FileRows()
     cdef int64_t room = min(text_bytes, <int64_t>RESERVED_BYTES) + 128
     check((<ByteBuffer>rows.strings[<int>PATH]).reserve(room))
@@ -244,7 +244,7 @@ cdef FileRows file_rows(int64_t text_bytes):
 
 
 cdef object to_batch(FileRows rows, object schema):
-    """The finished rows as a record batch of `schema`; they must not be touched afterwards."""
+    """Return the finished rows as a record batch of `schema`. They must not change afterwards."""
     columns = [_column(rows, field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

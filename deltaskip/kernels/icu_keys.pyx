@@ -22,10 +22,10 @@ cdef int64_t SOME = 1024
 
 
 def sort_keys(IcuCollator collator not None, object array, bint rtrim=False):
-    """A large_binary array of ICU's sort keys, final zero included; nulls stay null.
+    """Return ICU's sort keys as large_binary, with the final zero; nulls stay null.
 
     Their unsigned byte order is the collation. Bytes that are not UTF-8 count as U+FFFD, one for each maximal part.
-    rtrim: trailing U+0020 do not count. Raises TypeError on another format, ValueError on a string of 1 GiB or more.
+    rtrim: Ignore trailing U+0020. Raises TypeError for another format, and ValueError for a string of 1 GiB or more.
     """
     cdef BinaryView view = binary_view(array)
     cdef Texts texts = texts_of(view, rtrim)
@@ -41,7 +41,7 @@ def sort_keys(IcuCollator collator not None, object array, bint rtrim=False):
 
 
 def sort_key(IcuCollator collator not None, bytes text not None, bint rtrim=False):
-    """The sort key of one text, as in sort_keys."""
+    """Return the sort key of one text, as in sort_keys."""
     cdef ByteBuffer ends = ByteBuffer.__new__(ByteBuffer)
     cdef ByteBuffer keys = ByteBuffer.__new__(ByteBuffer)
     cdef int64_t[2] offsets

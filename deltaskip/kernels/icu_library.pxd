@@ -1,4 +1,4 @@
-"""ICU's C functions by pointer, out of one library of one version, and a collator of it that nothing changes."""
+"""ICU's C functions by pointer, from one library of one version, and an immutable collator of it."""
 
 from libc.stdint cimport int8_t, int32_t, uint8_t, uint16_t
 
@@ -61,7 +61,7 @@ cdef class IcuLibrary:
 
 
 cdef class IcuCollator:
-    """A UCollator that nothing changes once it is open, so that any number of threads may compare with it at once.
+    """An immutable UCollator, which any number of threads may use at once.
 
     ranks[c]: where the ASCII character c stands among all of them by its primary weight, from 1; equal weights share a
     rank. 0 for what is not ASCII, and for every character whose weight depends on what follows it or is not one.

@@ -1,8 +1,8 @@
-"""Strings in an ICU collation's order: comparison with a literal, least and greatest.
+"""Strings in the order of an ICU collation: comparison with a literal, minimum and maximum.
 
 Two strings of which the first characters that differ in primary weight are ASCII, with nothing but ASCII up to them and
 one character past them, are ordered by those two weights (IcuCollator.ranks): no accent, contraction or expansion can
-reach them. Long columns are compared with a literal by first characters besides. Everything else ICU itself compares.
+affect them. Long columns are also compared with a literal by first characters. ICU compares everything else.
 """
 
 import pyarrow as pa
@@ -35,10 +35,10 @@ cdef extern from *:
 
 
 def compare(IcuCollator collator not None, object array, bytes literal not None, bint rtrim=False):
-    """An int8 array: -1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null.
+    """Return int8: -1, 0 or 1 as each value is below, equal to or above `literal`; nulls stay null.
 
-    Bytes that are not UTF-8 and `rtrim` as in icu_keys.sort_keys. Raises TypeError on another format, ValueError on a string of
-    1 GiB or more.
+    Bytes that are not UTF-8 and `rtrim` as in icu_keys.sort_keys. Raises TypeError for another format, and
+    ValueError for a string of 1 GiB or more.
     """
     cdef BinaryView view = binary_view(array)
     cdef Texts texts = texts_of(view, rtrim)
@@ -56,10 +56,10 @@ def compare(IcuCollator collator not None, object array, bytes literal not None,
 
 
 def min_max(IcuCollator collator not None, object array, bint rtrim=False):
-    """The positions of the first least and the first greatest value, or None where every value is null.
+    """Return the positions of the first min and the first max, or None if every value is null.
 
-    Bytes that are not UTF-8 and `rtrim` as in icu_keys.sort_keys. Raises TypeError on another format, ValueError on a string of
-    1 GiB or more.
+    Bytes that are not UTF-8 and `rtrim` as in icu_keys.sort_keys. Raises TypeError for another format, and
+    ValueError for a string of 1 GiB or more.
     """
     cdef BinaryView view = binary_view(array)
     cdef Texts texts = texts_of(view, rtrim)
@@ -72,7 +72,7 @@ def min_max(IcuCollator collator not None, object array, bint rtrim=False):
 
 
 def compare_texts(IcuCollator collator not None, bytes left not None, bytes right not None, bint rtrim=False):
-    """-1, 0 or 1 as `left` is below, equal to or above `right`; raises ValueError on a string of 1 GiB or more."""
+    """Return -1, 0 or 1 as `left` is below, equal to or above `right`. Raises ValueError for strings over 1 GiB."""
     cdef Text a = text_of(left, rtrim)
     cdef Text b = text_of(right, rtrim)
     cdef int order = 0, code

@@ -1,4 +1,4 @@
-"""Strings on their way through ICU: a column's layout, and one text of it."""
+"""Strings as input of ICU: the layout of a column, and one text of it."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

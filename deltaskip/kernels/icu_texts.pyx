@@ -1,4 +1,4 @@
-"""Strings on their way through ICU: a column's layout, and one text of it."""
+"""Strings as input of ICU: the layout of a column, and one text of it."""
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport uint8_t
@@ -8,9 +8,9 @@ from deltaskip.kernels.arrow cimport BinaryView, check, validity_buffer
 
 cdef int check_icu(int code) except -1:
     if code == TOO_LONG:
-        raise ValueError("a string has 1 GiB or more, which is too long for ICU")
+        raise ValueError("A string has 1 GiB or more, which is too long for ICU.")
     if code == ICU_FAILED:
-        raise MemoryError("ICU could not compare two strings")
+        raise MemoryError("ICU could not compare two strings.")
     return check(code)
 
 

@@ -1,6 +1,6 @@
-"""Lists of literals against bounds: the lane of rows whose range holds some point.
+"""Lists of literals against bounds: the keep mask of rows whose range contains a point.
 
-Points are sorted, so that one binary search a row decides: only the first point at or above min can be the witness, as
+Points are sorted, so one binary search per row decides: only the first point at or above min can be the witness, as
 any later one within max implies it.
 """
 
@@ -15,10 +15,11 @@ from deltaskip.kernels.lane cimport (
 
 
 def in_range_int64(object mins, object maxs, object points):
-    """The lane of rows with some point p, min <= p <= max; a null min or max bounds nothing on its side.
+    """Return the keep mask of rows with a point p, min <= p <= max. A null min or max is no limit on its side.
 
-    mins, maxs: one format that compare_int64 takes, booleans excepted. points: int64, ascending, without nulls; without
-    points no row is kept. Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
+    mins, maxs: One format that compare_int64 accepts except booleans. points: int64, ascending, without nulls; without
+    points no row is kept. Raises TypeError for other formats, and ValueError for different lengths or points out of
+    order.
     """
     cdef PrimitiveView low = primitive_view(mins)
     cdef PrimitiveView high = primitive_view(maxs)
@@ -43,21 +44,22 @@ def in_range_int64(object mins, object maxs, object points):
         else:
             _integers_in_range[int64_t](low, high, <int64_t>0, p, view.length, lane.keep)
     if not ordered:
-        raise ValueError("the points are not ascending")
+        raise ValueError("The points must be ascending.")
     return lane
 
 
 def in_range_double(object mins, object maxs, object points):
-    """The lane of rows with some point p, min <= p <= max, in Spark's order of doubles (see compare_double).
+    """Return the keep mask of rows with a point p, min <= p <= max, in Spark's order of doubles (see compare_double).
 
-    mins, maxs: both float32 or both float64. points: float64, ascending in that order, without nulls. A null bound
-    bounds nothing on its side. Raises TypeError on formats, ValueError on unlike lengths and on points out of order.
+    mins, maxs: Both float32 or both float64. points: float64, ascending in that order, without nulls. A null bound is
+    no limit on its side. Raises TypeError for other formats, and ValueError for different lengths or points out of
+    order.
     """
     cdef PrimitiveView low = primitive_view(mins)
     cdef PrimitiveView high = primitive_view(maxs)
     cdef PrimitiveView view = primitive_view(points)
     if low.format not in (b"f", b"g") or low.format != high.format:
-        raise wrong_format("float32 or float64, the same twice", low.format + b" and " + high.format)
+        raise wrong_format("float32 or float64 of one format", low.format + b" and " + high.format)
     if view.format != b"g":
         raise wrong_format("float64 points", view.format)
     same_length(low.length, high.length)
@@ -80,12 +82,12 @@ def in_range_double(object mins, object maxs, object points):
             _reals_in_range[double](low, high, <double>0, keys, view.length, lane.keep)
         free(keys)
     if not ordered:
-        raise ValueError("the points are not ascending")
+        raise ValueError("The points must be ascending.")
     return lane
 
 
 cdef inline int64_t _order_key(double value) noexcept nogil:
-    """A number that orders as Spark orders doubles: zeros alike, NaN above everything and equal to itself."""
+    """A number in Spark's order of doubles: zeros are equal, NaN is above all others and equal to itself."""
     cdef int64_t key
     if value != value:
         return INT64_MAX
@@ -135,7 +137,7 @@ cdef void _integers_in_range(
 cdef void _reals_in_range(
     PrimitiveView mins, PrimitiveView maxs, real_t width, const int64_t* keys, int64_t size, uint8_t* keep
 ) noexcept nogil:
-    """`width` only chooses the type of the bounds; points and bounds meet as order keys."""
+    """`width` only chooses the type of the bounds. Points and bounds compare as order keys."""
     cdef const real_t* low = <const real_t*>mins.values
     cdef const real_t* high = <const real_t*>maxs.values
     cdef int64_t i

@@ -1,7 +1,7 @@
-"""One checked cursor over JSON text (RFC 8259) that nobody has vouched for; every function here is inline.
+"""The one checked cursor over untrusted JSON text (RFC 8259); every function here is inline.
 
-A function that can fail answers 0 or SYNTAX and leaves the reason in `fault` with `at` on the byte at fault; nothing ever
-reads at or past `end`. Text outside strings is ASCII by the grammar, so UTF-8 is checked string by string.
+A function that can fail returns 0 or SYNTAX, with the reason in `fault` and `at` on the wrong byte. No function reads
+at or past `end`. Text outside strings is ASCII by the grammar, so UTF-8 is checked string by string.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -36,16 +36,16 @@ cdef struct Text:
 
 
 cdef inline int fail(Cursor* c, const uint8_t* at, const char* fault) noexcept nogil:
-    """Stop at `at`; the end of the text outranks every other reason."""
+    """Stop at `at`. At the end of the text, the reason is that it is truncated."""
     c.at = at
     c.fault = fault
     if at == c.end or (c.one_line and at[0] == 0x0A):
-        c.fault = b"the text is cut"
+        c.fault = b"the text is truncated"
     return SYNTAX
 
 
 cdef inline uint8_t skip_space(Cursor* c) noexcept nogil:
-    """The first byte that is no white space; 0 at the end of the text."""
+    """Return the first byte that is not white space; 0 at the end of the text."""
     if c.at < c.end and c.at[0] > 0x20:
         return c.at[0]
     return skip_some_space(c)
@@ -116,7 +116,7 @@ cdef inline int check_escape(Cursor* c, const uint8_t* p) noexcept nogil:
         return 2
     if p[1] == 0x75 and hex_unit(p + 2, c.end) >= 0:
         return 6
-    fail(c, c.end if p[1] == 0x75 and c.end - p < 6 else p, b"a string holds an unknown escape")
+    fail(c, c.end if p[1] == 0x75 and c.end - p < 6 else p, b"a string contains an unknown escape")
     return -1
 
 
@@ -176,7 +176,7 @@ cdef inline const uint8_t* scan_escapes(Cursor* c, const uint8_t* p, bint* wide)
             q = p + first_bit(stop)
             if q[0] == 0x22:
                 return q
-            fail(c, q, b"a string holds a control character")
+            fail(c, q, b"a string contains a control character")
             return NULL
         p += 64 - <int>carry
         if carry != 0:
@@ -214,7 +214,7 @@ cdef inline int scan_string(Cursor* c, Text* text) noexcept nogil:
         if p[0] == 0x22:
             break
         if p[0] != 0x5C:
-            return fail(c, p, b"a string holds a control character")
+            return fail(c, p, b"a string contains a control character")
         length = check_escape(c, p)
         if length < 0:
             return SYNTAX
@@ -351,7 +351,7 @@ cdef inline int copy_string(Cursor* c, ByteBuffer buffer) noexcept nogil:
             if check_escape(c, p) < 0 or undo_escape(&p, c.end, &out) != 0:
                 return SYNTAX
         elif p[0] < 0x20:
-            return fail(c, p, b"a string holds a control character")
+            return fail(c, p, b"a string contains a control character")
         else:
             wide |= p[0] >= 0x80
             out[0] = p[0]
@@ -395,7 +395,7 @@ cdef inline int skip_word(Cursor* c, const char* word, int size) noexcept nogil:
     cdef int k
     for k in range(size):
         if c.end - c.at <= k or c.at[k] != <uint8_t>word[k]:
-            return fail(c, c.at + k, b"a value is no JSON")
+            return fail(c, c.at + k, b"a value is not JSON")
     c.at += size
     return 0
 
@@ -453,7 +453,7 @@ cdef inline int skip_scalar(Cursor* c, uint8_t ch) noexcept nogil:
         return skip_word(c, b"false", 5)
     if ch == 0x6E:
         return skip_word(c, b"null", 4)
-    return fail(c, c.at, b"a value is no JSON")
+    return fail(c, c.at, b"a value is not JSON")
 
 
 cdef inline int skip_value(Cursor* c) noexcept nogil:
@@ -510,8 +510,8 @@ cdef inline int skip_container(Cursor* c) noexcept nogil:
 
 
 cdef inline int skip_brackets(Cursor* c, const uint8_t* readable) noexcept nogil:
-    """Pass the object or array at `at` up to its closing bracket, 64 bytes at a time: strings, the count of brackets and
-    the end of the text are heeded, what stands between is not looked at. The memory can be read up to `readable`."""
+    """Skip the object or array at `at` up to its closing bracket, 64 bytes at a time. Checked are strings, the count of
+    brackets and the end of the text, and nothing else. The memory can be read up to `readable`."""
     cdef const uint8_t* p = c.at
     cdef uint8_t rest[64]
     cdef Masks m

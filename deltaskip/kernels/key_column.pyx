@@ -1,6 +1,6 @@
-"""Sort keys that many literals are compared with: a word of each beside them, so that most compare as one number.
+"""Sort keys prepared for comparison with many literals: one word per key, so most compare as one number.
 
-The word is the eight bytes behind the beginning that all keys share. Only where words are equal are all bytes compared.
+The word is the eight bytes after the prefix that all keys share. All bytes are compared only if the words are equal.
 """
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
@@ -43,11 +43,11 @@ cdef class KeyColumn:
 
     @property
     def nbytes(self):
-        """Bytes that the keys and their words take."""
+        """Size of the keys and their words in bytes."""
         return self.array.nbytes + 8 * self.view.length
 
     def keep(self, str op not None, bytes key not None, bint prefix=False):
-        """The lane of `value op key`; a null is kept. Raises ValueError for another operator."""
+        """Return the keep mask of `value op key`. Nulls are kept. Raises ValueError for another operator."""
         cdef Lane lane
         cdef uint8_t[3] by_order
         cdef const uint8_t* text
@@ -70,7 +70,7 @@ cdef int64_t _first_valid(BinaryView view) noexcept nogil:
 
 
 cdef int64_t _shared(BinaryView view) noexcept nogil:
-    """How many bytes every key begins with alike; 0 where every key is null."""
+    """Length of the prefix that all keys share; 0 if every key is null."""
     cdef int64_t i, size, at = _first_valid(view)
     cdef const uint8_t* first
     cdef const uint8_t* other

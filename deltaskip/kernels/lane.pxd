@@ -1,4 +1,4 @@
-"""The keep lane, one byte a row: 1 keep, 0 drop; and the checks of columns that make one."""
+"""The keep mask, one byte per row (1 keep, 0 skip), and the checks of its input columns."""
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
@@ -13,8 +13,8 @@ cdef extern from *:
     #define DS_WIDE void
     #endif
     """
-    # A function returning this is compiled twice where the compiler can, and the loader takes the one that fits the
-    # machine: baseline x86-64 cannot compare 64-bit integers in vectors, which makes such loops four times slower.
+    # Where the compiler can, a function with this return type is compiled twice, and the loader selects the version for
+    # the machine: baseline x86-64 cannot compare 64-bit integers in vectors, which makes such loops four times slower.
     ctypedef void wide_void "DS_WIDE"
 
 
@@ -31,7 +31,7 @@ ctypedef fused real_t:
 
 
 cdef class Lane:
-    """Owns `n` bytes. Any byte but 0 keeps, so a stray value can only keep too much."""
+    """Owner of `n` bytes. Every byte except 0 keeps its row, so a stray value can only keep too much."""
     cdef uint8_t* keep
     cdef int64_t n
 

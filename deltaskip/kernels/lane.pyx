@@ -1,7 +1,7 @@
-"""Keep lanes: one byte a row, so that loops over them vectorise and combine without bit arithmetic.
+"""Keep masks with one byte per row, so loops over them vectorize and combine without bit arithmetic.
 
-A lane owns its bytes. A byte of 1 keeps the row and 0 drops it; every function here reads any other byte as keep.
-Bits are spread and gathered eight at a time in one little-endian word.
+A Lane owns its bytes. 1 keeps the row and 0 skips it; every function here reads any other byte as keep. Bits are
+spread and gathered eight at a time in one little-endian word.
 """
 
 import pyarrow as pa
@@ -21,21 +21,21 @@ cdef uint64_t GATHER = 0x0102040810204080ULL
 
 
 def constant_lane(int64_t n, bint keep):
-    """A lane of `n` equal bytes. Raises ValueError when `n` is negative."""
+    """Return a mask of `n` equal bytes. Raises ValueError if `n` is negative."""
     cdef Lane lane = new_lane(n)
     memset(lane.keep, keep, n)
     return lane
 
 
 def take_lane(object codes, object keep_per_code, bint keep_null):
-    """The lane `keep_per_code[code]` for every int32 code; a null code gives `keep_null`.
+    """Return the mask `keep_per_code[code]` of int32 codes; a null code gives `keep_null`.
 
-    codes: int32 Arrow array, the indices of a dictionary array. keep_per_code: anything with bytes, one a code.
-    Raises TypeError on another format, ValueError when a code that is not null has no byte.
+    codes: int32 Arrow array, the indices of a dictionary array. keep_per_code: Buffer with one byte per code.
+    Raises TypeError for another format, and ValueError if a code that is not null has no byte.
     """
     cdef PrimitiveView view = primitive_view(codes)
     if view.format != b"i":
-        raise TypeError(f"int32 codes are wanted, not format {view.format.decode()!r}")
+        raise TypeError(f"Expected int32 codes, not Arrow format {view.format.decode()!r}.")
     cdef Lane lane = new_lane(view.length)
     cdef Py_buffer table
     cdef bint inside
@@ -46,19 +46,19 @@ def take_lane(object codes, object keep_per_code, bint keep_null):
     finally:
         PyBuffer_Release(&table)
     if not inside:
-        raise ValueError(f"a code lies outside the {table.len} bytes of keep_per_code")
+        raise ValueError(f"A code is outside the {table.len} bytes of keep_per_code.")
     return lane
 
 
 def and_lanes(Lane a not None, Lane b not None):
-    """Keep in `a`, in place, what both lanes keep. Raises ValueError when their lengths differ."""
+    """Keep in `a`, in place, the rows that both masks keep. Raises ValueError if the lengths differ."""
     same_length(a.n, b.n)
     with nogil:
         _and(a.keep, b.keep, a.n)
 
 
 def or_lanes(Lane a not None, Lane b not None):
-    """Keep in `a`, in place, what either lane keeps. Raises ValueError when their lengths differ."""
+    """Keep in `a`, in place, the rows that either mask keeps. Raises ValueError if the lengths differ."""
     same_length(a.n, b.n)
     with nogil:
         _or(a.keep, b.keep, a.n)
@@ -70,7 +70,7 @@ cdef class Lane:
         self.n = 0
 
     def __init__(self):
-        raise TypeError("lanes come from kernels, or from constant_lane")
+        raise TypeError("A Lane cannot be created directly; use constant_lane or a kernel.")
 
     def __dealloc__(self):
         free(self.keep)
@@ -82,14 +82,14 @@ cdef class Lane:
         PyBuffer_FillInfo(buffer, self, self.keep, self.n, 0, flags)
 
     def count(self):
-        """How many rows are kept."""
+        """Return the number of kept rows."""
         cdef int64_t total
         with nogil:
             total = _count(self.keep, self.n)
         return total
 
     def indices(self):
-        """The kept rows' numbers, ascending, as int64."""
+        """Return the numbers of the kept rows, ascending, as int64."""
         cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
         cdef int64_t total
         cdef int code
@@ -104,7 +104,7 @@ cdef class Lane:
         return pa.Array.from_buffers(pa.int64(), total, [None, pa.py_buffer(out)])
 
     def to_arrow(self):
-        """The lane as a boolean array without nulls; a copy."""
+        """Return a copy as a boolean array without nulls."""
         cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
         cdef int code
         with nogil:
@@ -117,9 +117,9 @@ cdef class Lane:
 
 
 cdef Lane new_lane(int64_t n):
-    """A lane of `n` bytes that are not set yet."""
+    """Return a mask of `n` uninitialized bytes."""
     if n < 0:
-        raise ValueError(f"a lane cannot have {n} rows")
+        raise ValueError(f"The number of rows must not be negative: {n}.")
     cdef Lane lane = Lane.__new__(Lane)
     lane.keep = <uint8_t*>malloc(n if n > 0 else 1)
     if lane.keep == NULL:
@@ -140,7 +140,7 @@ cdef void expand_bits(const uint8_t* bitmap, int64_t offset, int64_t n, uint8_t*
 
 
 cdef void keep_missing(const uint8_t* validity, int64_t offset, int64_t n, uint8_t* keep) noexcept nogil:
-    """keep[i] = 1 where bit `offset + i` of the validity bitmap is 0; a NULL bitmap misses nothing."""
+    """keep[i] = 1 where bit `offset + i` of the validity bitmap is 0; a NULL bitmap has no missing values."""
     cdef int64_t i, whole = n - n % 8
     cdef uint64_t word, kept
     if validity == NULL:
@@ -155,7 +155,7 @@ cdef void keep_missing(const uint8_t* validity, int64_t offset, int64_t n, uint8
 
 
 cdef int integer_width(PrimitiveView view) except -1:
-    """Number of bytes of a value, 0 for booleans. Raises TypeError for a format that is not a whole number or a boolean."""
+    """Number of bytes of a value, 0 for booleans. Raises TypeError for a format that compare_int64 does not accept."""
     if view.format in (b"c", b"s", b"i", b"l", b"tdD", b"b") or view.format.startswith(b"ts"):
         return <int>view.width
     raise wrong_format("a signed integer, date32, timestamp or boolean", view.format)
@@ -164,14 +164,14 @@ cdef int integer_width(PrimitiveView view) except -1:
 cdef int pair_width(PrimitiveView a, PrimitiveView b) except -1:
     cdef int width = integer_width(a)
     if width == 0 or a.format != b.format:
-        raise wrong_format("integers, date32 or timestamps, the same twice", a.format + b" and " + b.format)
+        raise wrong_format("integers, date32 or timestamps of one format", a.format + b" and " + b.format)
     same_length(a.length, b.length)
     return width
 
 
 cdef int same_length(int64_t a, int64_t b) except -1:
     if a != b:
-        raise ValueError(f"the columns have {a} and {b} rows")
+        raise ValueError(f"The columns differ in length: {a} and {b} rows.")
     return 0
 
 
@@ -180,16 +180,16 @@ cdef int no_nulls(const uint8_t* validity, int64_t offset, int64_t n) except -1:
     if validity != NULL:
         for i in range(offset, offset + n):
             if not is_valid(validity, i):
-                raise ValueError("a point is null")
+                raise ValueError("The points must not be null.")
     return 0
 
 
 cdef object wrong_format(str wanted, bytes given):
-    return TypeError(f"{wanted} wanted, not Arrow format {given.decode()!r}")
+    return TypeError(f"Expected {wanted}, not Arrow format {given.decode()!r}.")
 
 
 cdef inline uint64_t _spread(const uint8_t* bitmap, int64_t position) noexcept nogil:
-    """Eight bits from `position` on, one in each byte of the word; reads no byte past the last of the eight."""
+    """Eight bits from `position` on, one in each byte of the word. Reads no byte past the eighth bit."""
     cdef int64_t byte = position >> 3
     cdef int shift = position & 7
     cdef uint64_t bits = bitmap[byte] >> shift
@@ -214,7 +214,7 @@ cdef wide_void _or(uint8_t* a, const uint8_t* b, int64_t n) noexcept nogil:
 cdef int64_t _count(const uint8_t* keep, int64_t n) noexcept nogil:
     cdef int64_t i, stop, start = 0, total = 0
     cdef uint8_t block
-    # A byte counts to 255, and byte-wide sums vectorise.
+    # A byte counts to 255, and byte-wide sums vectorize.
     while start < n:
         stop = start + 255 if n - start > 255 else n
         block = 0
@@ -246,7 +246,7 @@ cdef void _pack(const uint8_t* keep, int64_t n, uint8_t* bitmap) noexcept nogil:
 
 
 cdef bint _take(PrimitiveView view, const uint8_t* table, int64_t size, bint keep_null, uint8_t* keep) noexcept nogil:
-    """Whether every code that is not null has a byte of its own in the table."""
+    """Whether every code that is not null has a byte in the table."""
     cdef const int32_t* codes = <const int32_t*>view.values
     cdef int64_t i
     for i in range(view.length):

@@ -1,4 +1,4 @@
-"""One leaf's values, an item a text, on their way to an Arrow column."""
+"""The values of one leaf, one per text, under construction as an Arrow column."""
 
 from libc.stdint cimport int64_t
 
@@ -23,7 +23,7 @@ cdef enum Wanted:
 
 
 cdef class LeafColumn:
-    """`doubts` are the rows of numbers whose double Arrow must find; their texts are in `text`."""
+    """`doubts` are the rows of numbers whose double Arrow must compute; their texts are in `text`."""
     cdef ByteBuffer kinds       # uint8
     cdef ByteBuffer there       # bitmap
     cdef ByteBuffer values      # int64, double, or int64 ends of texts that begin with a 0

@@ -1,4 +1,4 @@
-"""One leaf's values, an item a text, on their way to an Arrow column."""
+"""The values of one leaf, one per text, under construction as an Arrow column."""
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ cdef class LeafColumn:
         self.doubt_ends = zeros(8)
 
     cdef int put(self, int64_t row, Wanted wanted, Kind kind, Text* text) noexcept nogil:
-        """Set one item: 0, or -1 when memory is out."""
+        """Set one item. Return 0, or -1 if memory is exhausted."""
         cdef bint there = wanted == TEXTS and IS_STRING <= kind <= IS_BOOLEAN
         self.kinds.data[row] = kind
         if wanted == TEXTS:
@@ -53,7 +53,7 @@ cdef class LeafColumn:
         return pa.Array.from_buffers(type, self.rows, [there, pa.py_buffer(self.values)]), kinds
 
     cdef int settle_doubts(self) except -1:
-        """Let Arrow find the double nearest to each text, and Python where one is too big or too small for Arrow."""
+        """Have Arrow compute the double nearest to each text, or Python if one is out of range for Arrow."""
         cdef int64_t i
         cdef int64_t n = self.doubts.size // 8
         cdef PrimitiveView doubles

@@ -3,7 +3,7 @@ import pyarrow as pa
 from deltaskip.kernels.lane import ArrowArrayExportable
 
 class LowercaseTable:
-    """Code point → lower case where they differ; A to Z and U+0130 are lowered whatever the table says."""
+    """Code point → lower case where they differ; A to Z and U+0130 are always lowered."""
 
     def __init__(self, lower: dict[int, int]) -> None: ...
 

@@ -1,8 +1,8 @@
-"""Strings in the order of their lower case: keys, comparison with a literal, the least and the greatest.
+"""Strings in the order of their lower case: keys, comparison with a literal, minimum and maximum.
 
 Each code point is lowered by itself through a table, U+0130 to two (`i`, U+0307); each maximal invalid part of UTF-8 is
 U+FFFD first. Keys order by unsigned bytes, which is the order of code points. Without a table bytes stay as they are.
-With `trim` the U+0020 at the end do not count.
+With `trim`, trailing U+0020 are ignored.
 """
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
@@ -27,7 +27,7 @@ cdef enum:
 cdef class LowercaseTable:
     """Code point → lower case where they differ, in two stages: pages of 256 differences.
 
-    A to Z and U+0130 are lowered whatever the table says. Raises ValueError for what is no code point.
+    A to Z and U+0130 are always lowered. Raises ValueError for a number that is not a code point.
     """
     # Page 0 holds no differences; memory of a new object is zero.
     cdef uint16_t[PAGES] page_of
@@ -43,7 +43,7 @@ cdef class LowercaseTable:
         cdef uint8_t[4] encoded
         touched = sorted({c >> 8 for c in lower})
         if touched and not 0 <= min(touched) <= max(touched) < PAGES:
-            raise ValueError("a code point is not below 0x110000")
+            raise ValueError("A code point must be below 0x110000.")
         self.pages = <int32_t*>calloc(256 * (len(touched) + 1), sizeof(int32_t))
         if self.pages == NULL:
             raise MemoryError
@@ -52,7 +52,7 @@ cdef class LowercaseTable:
             used += 1
         for code_point, lowered in lower.items():
             if not 0 <= lowered < 0x110000 or 0xD800 <= lowered < 0xE000:
-                raise ValueError("a lower case is no code point that UTF-8 can hold")
+                raise ValueError("A lower case must be a code point that UTF-8 can encode.")
             self.pages[256 * self.page_of[code_point >> 8] + (code_point & 0xFF)] = lowered - code_point
         for code_point in range(0x80, PAIRS):
             lowered = code_point + self.pages[256 * self.page_of[code_point >> 8] + (code_point & 0xFF)]
@@ -75,9 +75,9 @@ cdef struct Strings:
 
 
 def lower_keys(object values, LowercaseTable table, bint trim=False):
-    """The key of each value as large_binary; nulls stay null.
+    """Return the key of each value as large_binary; nulls stay null.
 
-    values: string or binary, any offsets. Raises TypeError on another format.
+    values: string or binary, any offsets. Raises TypeError for another format.
     """
     cdef BinaryView view = binary_view(values)
     cdef Folding folding = _folding(table, trim)
@@ -92,9 +92,9 @@ def lower_keys(object values, LowercaseTable table, bint trim=False):
 
 
 def compare_lower(object values, bytes literal not None, LowercaseTable table, bint trim=False):
-    """-1, 0 or 1 as the key of each value is below, equal to or above that of `literal`, as int8; nulls stay null.
+    """Return int8: -1, 0 or 1 as the key of each value is below, equal to or above that of `literal`; nulls stay null.
 
-    values: string or binary, any offsets. Raises TypeError on another format.
+    values: string or binary, any offsets. Raises TypeError for another format.
     """
     cdef BinaryView view = binary_view(values)
     cdef Folding folding = _folding(table, trim)
@@ -115,9 +115,9 @@ def compare_lower(object values, bytes literal not None, LowercaseTable table, b
 
 
 def extremes_lower(object values, LowercaseTable table, bint trim=False):
-    """The positions of a value with the least and of one with the greatest key; None where every value is null.
+    """Return the positions of a value with the least and one with the greatest key; None if all values are null.
 
-    values: string or binary, any offsets. Raises TypeError on another format.
+    values: string or binary, any offsets. Raises TypeError for another format.
     """
     cdef BinaryView view = binary_view(values)
     cdef Folding folding = _folding(table, trim)
@@ -130,7 +130,7 @@ def extremes_lower(object values, LowercaseTable table, bint trim=False):
 
 
 def lower_key(bytes value not None, LowercaseTable table, bint trim=False):
-    """The key of one value."""
+    """Return the key of one value."""
     cdef Folding folding = _folding(table, trim)
     cdef Key key = Key(NULL, 0, 0, 0)
     try:

@@ -1,4 +1,4 @@
-"""Paths of the log, many at once: whether they need any decoding, and a root before each of them."""
+"""Columns of paths of the log: whether they need decoding, and prefixing with the table root."""
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ PLAIN[ord(".")] = 3
 
 
 def all_plain(object paths):
-    """Whether every path is relative and its own decoded, encoded and normalised form. Nulls are not plain.
+    """Whether every path is relative and equal to its decoded, encoded and normalized form. Nulls are not plain.
 
     paths: string or large_string Arrow array. A path is plain that has only letters, digits and "-_=./", is not empty,
     and none of whose segments is empty or begins with a dot.
@@ -39,9 +39,9 @@ def all_plain(object paths):
 
 
 def prefixed(bytes prefix, object values):
-    """String array of `prefix` followed by each value; null where the value is null. prefix: UTF-8.
+    """Return a string array of `prefix` followed by each value; nulls stay null. prefix: UTF-8.
 
-    Raises ValueError where the texts come to 2 GiB, more than one string array holds.
+    Raises ValueError if the texts exceed 2 GiB, the limit of a string array.
     """
     cdef BinaryView view = binary_view(values)
     cdef ByteBuffer data = ByteBuffer.__new__(ByteBuffer)
@@ -51,7 +51,7 @@ def prefixed(bytes prefix, object values):
     cdef int64_t total = view.end(view.length - 1) - view.start(0) if view.length else 0
     cdef int code
     if total + head_size * view.length > INT32_MAX:
-        raise ValueError("the prefixed texts come to more than one string array holds")
+        raise ValueError("The prefixed texts exceed 2 GiB, the limit of a string array.")
     with nogil:
         code = data.reserve(total + head_size * view.length)
         if code == 0:

@@ -1,6 +1,6 @@
-"""Sorted row indexes out as a serialised Roaring bitmap: RoaringFormatSpec in its 64-bit portable extension.
+"""Encoding of sorted row indexes as a serialized Roaring bitmap: RoaringFormatSpec in its 64-bit portable extension.
 
-Each block of 65536 rows becomes a sorted array, a bitmap or runs, whichever takes the fewest bytes.
+Each block of 65536 rows becomes a sorted array, a bitmap or runs, whichever has the fewest bytes.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -18,9 +18,9 @@ cdef struct Container:
 
 
 def encode(object indexes):
-    """The portable serialised form of row indexes, magic number included; of each container's forms the smallest.
+    """Serialize row indexes in the portable form with its magic number, each container in its smallest form.
 
-    indexes: int64 Arrow array, strictly ascending, not negative, without nulls; else ValueError or TypeError.
+    indexes: int64 Arrow array, strictly ascending, not negative, without nulls. Raises ValueError or TypeError else.
     """
     cdef PrimitiveView view = row_indexes(indexes)
     cdef ByteBuffer out = ByteBuffer.__new__(ByteBuffer)
@@ -34,12 +34,12 @@ def encode(object indexes):
             code = _encode(values, view.length, containers, out)
     check(code)
     if not ascending:
-        raise ValueError("row indexes must be strictly ascending and not negative")
+        raise ValueError("Row indexes must be strictly ascending and not negative.")
     return PyBytes_FromStringAndSize(<char*>out.data, out.size)
 
 
 cdef PrimitiveView row_indexes(object indexes):
-    """View int64 row indexes without nulls; their order is the caller's to check."""
+    """View int64 row indexes without nulls. The caller checks their order."""
     cdef PrimitiveView view = primitive_view(indexes)
     if view.format != b"l":
         raise wrong_format("int64 row indexes", view.format)

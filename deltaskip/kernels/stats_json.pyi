@@ -12,28 +12,28 @@ NESTED: int
 INVALID: int
 
 class Leaf(NamedTuple):
-    """One path's values, an item a text."""
+    """The values at one path, one per text."""
 
     text: pa.Array
-    """large_string: strings unescaped, numbers as they are written, "true", "false"; null for every other kind."""
+    """large_string: strings unescaped, numbers as written, "true", "false"; null for every other kind."""
     kind: pa.Array
     """uint8: 0 missing, 1 JSON null, 2 string, 3 number, 4 boolean, 5 object or array, 6 the whole text is not JSON."""
 
 def extract_leaves(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[Leaf]:
-    """The values at `paths` (keys from the root through objects only) of each JSON text, in the order of `paths`.
+    """Return the values at `paths` (keys from the root through objects only) of each JSON text, in their order.
 
     stats: string, large_string, binary or large_binary Array (not chunked). A null text has kind 0 everywhere.
     A key of a path that occurs twice in its object makes every leaf at or below it missing (kind 0).
-    Bare NaN, Infinity and -Infinity are numbers. Values that no path leads to are only skipped: brackets, strings and
-    the end of the text are checked there, numbers and literals are not.
+    Bare NaN, Infinity and -Infinity are numbers. Values outside the paths are skipped: brackets, strings and the
+    end of the text are checked there, numbers and literals are not.
 
     Raises TypeError for an array of another type, ValueError for an empty path.
     """
 
 def extract_int64(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[tuple[pa.Array, pa.Array]]:
-    """As extract_leaves, but (int64 values, uint8 kinds): a value stands where the number is integral and in range
+    """As extract_leaves, but (int64 values, uint8 kinds): a value if the number is integral and in range
     (12, 12.0, 1.2e1), else null."""
 
 def extract_double(stats: pa.Array, paths: Sequence[tuple[str, ...]]) -> list[tuple[pa.Array, pa.Array]]:
     """As extract_leaves, but (double values, uint8 kinds): the double nearest to the number, infinite beyond the range;
-    NaN and infinities where they stand bare; else null."""
+    NaN and infinities if written without quotes; else null."""

@@ -1,7 +1,7 @@
-"""Leaves of JSON texts straight to Arrow columns.
+"""Leaves of JSON texts to Arrow columns.
 
-The wanted paths make a tree of keys. A text is walked along that tree once; what no path leads to is skipped. What a leaf
-holds is only noted on its node until the text has proved to be whole, then it goes to the leaf's column.
+The wanted paths form a tree of keys. A text is parsed along that tree in one pass, and all other members are skipped.
+The value of a leaf stays on its node until the whole text is known to be valid, and then goes to the leaf's column.
 """
 
 from collections import namedtuple
@@ -129,13 +129,13 @@ cdef class KeyTree:
         return number
 
     cdef int add(self, tuple path, int64_t rows) except -2:
-        """The leaf of this path."""
+        """Add the path if it is new, and return its leaf."""
         cdef int number = 0
         cdef int child
         cdef bytes key
         cdef void* column
         if not 0 < len(path) <= MAX_DEPTH:
-            raise ValueError(f"a path has 1 to {MAX_DEPTH} keys, not {len(path)}")
+            raise ValueError(f"A path must have 1 to {MAX_DEPTH} keys, not {len(path)}.")
         for part in path:
             key = part.encode()
             child = self.child_of(self.node(number), <const uint8_t*><const char*>key, len(key))
@@ -157,7 +157,7 @@ cdef class KeyTree:
         return child
 
     cdef int read(self, BinaryView texts) noexcept nogil:
-        """Fill every column: 0, or -1 when memory is out."""
+        """Fill every column. Return 0, or -1 if memory is exhausted."""
         cdef int64_t row
         cdef int code
         self.cursor.one_line = False

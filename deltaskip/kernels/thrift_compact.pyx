@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, in which Parquet footers are written: a struct as a dict by field id.
+"""Decoding of Thrift's compact protocol, the encoding of Parquet footers: a struct becomes a dict by field id.
 
 # Apache Thrift, Thrift compact protocol encoding
 """
@@ -26,14 +26,14 @@ cdef int DEEPEST = 64
 
 
 cdef class _Cursor:
-    """The one place that reads from the bytes; nothing is read behind their end."""
+    """The only reader of the bytes. It never reads past their end."""
     cdef bytes owner
     cdef const uint8_t* at
     cdef const uint8_t* end
 
     cdef uint8_t byte(self) except? 255:
         if self.at == self.end:
-            raise ValueError("the Thrift struct ends before its end")
+            raise ValueError("the Thrift struct is truncated")
         self.at += 1
         return self.at[-1]
 
@@ -48,7 +48,7 @@ cdef class _Cursor:
                 return value
             shift += 7
             if shift > 63:
-                raise ValueError("a Thrift number is longer than 64 bits")
+                raise ValueError("a Thrift number has more than 64 bits")
 
     cdef int64_t zigzag(self) except? -1:
         cdef uint64_t value = self.varint()
@@ -58,15 +58,15 @@ cdef class _Cursor:
         """A number of things that follow, each of `least_bytes` or more."""
         cdef uint64_t value = self.varint()
         if value > <uint64_t>(self.end - self.at) // <uint64_t>least_bytes:
-            raise ValueError("a Thrift size reaches behind the end of the data")
+            raise ValueError("a Thrift size exceeds the data")
         return <int64_t>value
 
 
 def read_struct(bytes data not None):
-    """The struct that `data` begins with, what follows it left alone.
+    """Return the struct at the start of `data`, and ignore the bytes after it.
 
-    Field id → bool, int, float, bytes, list, dict (maps; a struct is a dict by field id again). Raises ValueError where
-    the bytes are no such struct.
+    Field id → bool, int, float, bytes, list, dict (maps; a struct is a dict by field id again). Raises ValueError if
+    the bytes are not such a struct.
     """
     cdef _Cursor cursor = _Cursor.__new__(_Cursor)
     cursor.owner = data
@@ -80,7 +80,7 @@ cdef dict _struct(_Cursor cursor, int depth):
     cdef int64_t field = 0
     cdef uint8_t header, kind
     if depth > DEEPEST:
-        raise ValueError("the Thrift struct is nested too deep")
+        raise ValueError("the Thrift struct is nested too deeply")
     while True:
         header = cursor.byte()
         if header == STOP:
@@ -115,13 +115,13 @@ cdef object _value(_Cursor cursor, uint8_t kind, int depth):
         return size - 256 if size > 127 else size
     if kind == DOUBLE:
         if cursor.end - cursor.at < 8:
-            raise ValueError("the Thrift struct ends before its end")
+            raise ValueError("the Thrift struct is truncated")
         memcpy(&number, cursor.at, 8)
         cursor.at += 8
         return number
     if kind == MAP:
         return _map(cursor, depth + 1)
-    raise ValueError(f"there is no Thrift type {kind}")
+    raise ValueError(f"unknown Thrift type {kind}")
 
 
 cdef list _list(_Cursor cursor, int depth):
@@ -129,7 +129,7 @@ cdef list _list(_Cursor cursor, int depth):
     cdef int64_t size = header >> 4
     cdef list values = []
     if depth > DEEPEST:
-        raise ValueError("the Thrift struct is nested too deep")
+        raise ValueError("the Thrift struct is nested too deeply")
     if size == 15:
         size = cursor.size(1)
     for _ in range(size):
@@ -142,12 +142,12 @@ cdef dict _map(_Cursor cursor, int depth):
     cdef dict values = {}
     cdef uint8_t kinds
     if depth > DEEPEST:
-        raise ValueError("the Thrift struct is nested too deep")
+        raise ValueError("the Thrift struct is nested too deeply")
     if size == 0:
         return values
     kinds = cursor.byte()
     if kinds >> 4 >= LIST:
-        raise ValueError("a Thrift map has keys that are no values")
+        raise ValueError("a Thrift map has keys that are not plain values")
     for _ in range(size):
         key = _value(cursor, kinds >> 4, depth)
         values[key] = _value(cursor, kinds & 0x0F, depth)

@@ -1,4 +1,4 @@
-"""UTF-8 that nobody has vouched for, one code point at a time; every function here is inline."""
+"""Untrusted UTF-8, one code point at a time; every function here is inline."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

@@ -143,7 +143,7 @@ WHOLE = b"\x01" + entry([5, 9])
         (WHOLE[:-5] + b"\xff" + WHOLE[-4:], {}, "CRC-32"),
         (WHOLE[:-1] + bytes([WHOLE[-1] ^ 1]), {}, "CRC-32"),
         (WHOLE, {"size_in_bytes": 37}, "in the file and 37 in the log"),
-        (WHOLE, {"cardinality": 3}, "another number of rows"),
+        (WHOLE, {"cardinality": 3}, "number of rows differs from the cardinality"),
         (WHOLE, {"cardinality": 2**63}, "too large"),
         (WHOLE, {"offset": 2}, "its size is"),
         (WHOLE, {"offset": 500}, "before its size"),

@@ -142,7 +142,7 @@ def test_a_commit_that_is_cut_anywhere_within_a_line_is_refused(end: int) -> Non
     if end in whole_lines:
         assert parse_commits(SAMPLE[:end], [0]).files.num_rows == 0
         return
-    with pytest.raises(CommitSyntaxError, match=r"cut|object") as caught:
+    with pytest.raises(CommitSyntaxError, match=r"truncated|object") as caught:
         parse_commits(SAMPLE[:end], [0])
     assert caught.value.offset <= end
 
@@ -163,9 +163,9 @@ def test_a_cut_commit_does_not_go_on_in_the_next_one(cut_at: int) -> None:
         ({"path": "a", "size": 2**63}, "add.size is not a 64-bit integer"),
         ({"path": "a", "dataChange": "true"}, "add.dataChange is not a boolean"),
         ({"path": "a", "stats": [1]}, "add.stats is not a string"),
-        ({"path": "a", "partitionValues": []}, "add.partitionValues is no JSON object"),
-        ({"path": "a", "tags": {"a": {}}}, "add.tags holds a value that is no string"),
-        ({"path": "a", "deletionVector": "u"}, "add.deletionVector is no JSON object"),
+        ({"path": "a", "partitionValues": []}, "add.partitionValues is not a JSON object"),
+        ({"path": "a", "tags": {"a": {}}}, "add.tags contains a value that is not a string"),
+        ({"path": "a", "deletionVector": "u"}, "add.deletionVector is not a JSON object"),
         ({"path": "a", "deletionVector": {"offset": 2**31}}, "add.deletionVector.offset is not a 32-bit integer"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_constant_lane_is_all_one_byte(keep: bool) -> None:
 
 
 def test_a_lane_has_no_negative_length_and_no_constructor() -> None:
-    with pytest.raises(ValueError, match="-1 rows"):
+    with pytest.raises(ValueError, match="number of rows must not be negative: -1"):
         constant_lane(-1, True)
     with pytest.raises(TypeError):
         Lane()

@@ -50,5 +50,5 @@ def test_nesting_has_an_end() -> None:
 
 
 def test_a_size_behind_the_end_is_refused() -> None:
-    with pytest.raises(ValueError, match="behind the end"):
+    with pytest.raises(ValueError, match="exceeds the data"):
         read_struct(b"\x18\xff\xff\xff\xff\x0f")
