@@ -91,8 +91,6 @@ class CheckpointAdds(AddColumns):
     """The adds of one row group of a Parquet checkpoint, or of one of its parts or sidecars."""
 
     def __init__(self, snapshot: Snapshot, part: CheckpointPart, group: int) -> None:
-        self._part = part
-        self._group = group
         self._adds = snapshot.add_group(part, group)
         self._struct_valid: pa.BooleanArray | None = None
         super().__init__(snapshot, GroupScope(part.path, group), len(self._adds))
@@ -164,11 +162,12 @@ class CheckpointAdds(AddColumns):
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
         """Leaves that the footer proves to be constant are not read."""
+        part = self._adds.part
         found: dict[tuple[str, ...], pa.Array | None] = dict.fromkeys(paths)
-        present = [path for path in paths if ("add", "stats_parsed", *path) in self._part.leaves]
+        present = [path for path in paths if ("add", "stats_parsed", *path) in part.leaves]
         read = []
         for path in present:
-            constant = self._part.constant(("add", "stats_parsed", *path), self._group)
+            constant = part.constant(("add", "stats_parsed", *path), self._adds.group)
             if constant is None:
                 read.append(path)
             else:
@@ -194,7 +193,7 @@ class CheckpointAdds(AddColumns):
 
     def json(self) -> pa.Array | None:
         """The log's own text only: what is left is read from the struct."""
-        if not self._part.has("add.stats"):
+        if not self._adds.part.has("add.stats"):
             return None
         return pc.struct_field(self._adds.structs(["add.stats"]), "stats")
 

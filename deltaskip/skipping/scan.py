@@ -206,9 +206,20 @@ class Scan:
         return self._extreme(column, "min")
 
     def max(self, column: str) -> Any:
-        """Return the greatest value of a column in the matching rows from the log alone; see `min`.
+        """Return the greatest value of a column in the matching rows from the log alone.
 
         NaN is greater than any other number, as in Spark.
+
+        Args:
+            column: Name as in SQL; `a.b` is the field `b` of the struct `a`.
+
+        Returns:
+            As `min`.
+
+        Raises:
+            NotProvable: The statistics of the files do not determine the value, or the scan has a limit.
+            PredicateError: There is no such column.
+            InvalidArgumentType: `column` is not a str.
         """
         return self._extreme(column, "max")
 
