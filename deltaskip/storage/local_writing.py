@@ -163,4 +163,13 @@ def _naming(path: str) -> Iterator[None]:
     except OSError as error:
         raise StorageError(f"Cannot write {path}: {error.strerror or error}.") from error
     except ValueError as error:
+        if _is_file_name(path):
+            raise  # an error of the block that writes the file, not of its name
         raise StorageError(f"Cannot write {path!r}: {error}.") from error
+
+
+def _is_file_name(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
