@@ -1,4 +1,4 @@
-"""One frozen dataclass an action, its JSON and Arrow forms, and what its paths and partition values mean."""
+"""The actions of the log: a frozen dataclass for each, its JSON and Arrow forms, its paths and partition values."""
 
 from deltaskip.actions.file_fields import (
     ADD_FIELDS,

@@ -1,4 +1,4 @@
-"""Actions about data files: add, remove, cdc, and the deletion vectors that they carry.
+"""Actions on data files: add, remove and cdc, and their deletion vectors.
 
 # PROTOCOL, Add File and Remove File, Add CDC File, Deletion Vectors
 """
@@ -29,10 +29,10 @@ _STORAGE_TYPES = ("u", "i", "p")
 
 @dataclass(frozen=True, slots=True)
 class DeletionVectorDescriptor:
-    """Where a deletion vector is kept and how many rows it deletes.
+    """Location of a deletion vector and the number of rows that it deletes.
 
-    `storage_type` is u (file named by a UUID relative to the table), p (absolute path) or i (inline). `offset` None
-    means that the log has none; a reader then starts at byte 0.
+    `storage_type` is u (file named by a UUID relative to the table), p (absolute path) or i (inline). An `offset` of
+    None means that the log has none, and readers start at byte 0.
     """
 
     storage_type: str
@@ -43,7 +43,7 @@ class DeletionVectorDescriptor:
 
     @property
     def unique_id(self) -> str:
-        """Tells deletion vectors of one data file apart; half of the key of a logical file.
+        """Identifier of the vector among those of one data file; with the path, the key of a logical file.
 
         # PROTOCOL, Deletion Vectors, derived fields: storageType + pathOrInlineDv, then @offset if there is one.
         """
@@ -52,7 +52,7 @@ class DeletionVectorDescriptor:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The descriptor in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the descriptor. Raises ValueError naming a member that is missing or wrong."""
         values = _read(_DELETION_VECTOR, json)
         if values["storage_type"] not in _STORAGE_TYPES:
             raise ValueError(f"deletionVector.storageType is not u, i or p: {values['storage_type']!r}")
@@ -63,7 +63,7 @@ class DeletionVectorDescriptor:
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
-        """The descriptor as the log writes it."""
+        """Return the descriptor as JSON of the log."""
         return _written(DELETION_VECTOR_FIELDS, self)
 
 
@@ -71,8 +71,8 @@ class DeletionVectorDescriptor:
 class AddFile:
     """A logical file that is in the table.
 
-    `path` is as logged (percent-encoded), `partition_values` raw strings by physical name, `stats` JSON text, times
-    milliseconds since the epoch.
+    `path` is as logged (percent-encoded), `partition_values` are raw strings by physical name, `stats` is JSON text,
+    and times are milliseconds since the epoch.
     """
 
     path: str
@@ -89,11 +89,11 @@ class AddFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
         return cls(**_read_file(_ADD, json))
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the log writes it."""
+        """Return the action as JSON of the log."""
         return _written(ADD_FIELDS, self)
 
 
@@ -115,17 +115,17 @@ class RemoveFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
         return cls(**_read_file(_REMOVE, json))
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the log writes it."""
+        """Return the action as JSON of the log."""
         return _written(REMOVE_FIELDS, self)
 
 
 @dataclass(frozen=True, slots=True)
 class AddCdcFile:
-    """A file of row-level changes of one version."""
+    """A file with row-level changes of one version (change data feed)."""
 
     path: str
     partition_values: Mapping[str, str | None]
@@ -135,11 +135,11 @@ class AddCdcFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
         return cls(**_read_file(_CDC, json))
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the log writes it."""
+        """Return the action as JSON of the log."""
         return _written(CDC_FIELDS, self)
 
 

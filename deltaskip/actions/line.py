@@ -1,4 +1,4 @@
-"""One line of a commit: which action it holds, and back."""
+"""Conversion between a line of a commit and its action."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ ACTION_NAMES = frozenset(_TYPES)
 
 
 def parse_action(line: Mapping[str, Any]) -> Action | None:
-    """The action of one parsed line (or checkpoint row), None where the line holds only actions that are unknown here.
+    """Return the action of one parsed line (or checkpoint row), or None if the line has only unknown actions.
 
     # PROTOCOL, Protocol Evolution: "Clients must ignore such unrecognized fields"
-    Raises ValueError for a known action that is damaged, and for a line with two of them.
+    Raises ValueError for a known action that is damaged, and for a line with two known actions.
     """
     found = [name for name in line if name in _TYPES and line[name] is not None]
     if not found:
         return None
     if len(found) > 1:
-        raise ValueError(f"one line holds several actions: {', '.join(sorted(found))}")
+        raise ValueError(f"one line contains several actions: {', '.join(sorted(found))}")
     members = line[found[0]]
     if not isinstance(members, Mapping):
         raise ValueError(f"{found[0]} is not an object")
@@ -68,5 +68,5 @@ def parse_action(line: Mapping[str, Any]) -> Action | None:
 
 
 def to_line(action: Action) -> str:
-    """The JSON text of `action` as a line of a commit, without the line end."""
+    """Return the JSON text of the action as a line of a commit, without the line end."""
     return json.dumps({_NAMES[type(action)]: action.to_json()}, ensure_ascii=False, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""Typed access to the members of an action's JSON object, with errors that name the member."""
+"""Typed access to the members of an action's JSON object. Errors name the member."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ T = TypeVar("T")
 
 
 def string(action: str, members: Mapping[str, Any], name: str) -> str:
-    """The required string member; raises ValueError where it is missing, null or something else."""
+    """Return the required string member. Raises ValueError if it is missing, null or of another type."""
     return _required(action, name, optional_string(action, members, name))
 
 
 def integer(action: str, members: Mapping[str, Any], name: str) -> int:
-    """The required integer member; raises ValueError where it is missing, null or something else."""
+    """Return the required integer member. Raises ValueError if it is missing, null or of another type."""
     return _required(action, name, optional_integer(action, members, name))
 
 
 def boolean(action: str, members: Mapping[str, Any], name: str) -> bool:
-    """The required boolean member; raises ValueError where it is missing, null or something else."""
+    """Return the required boolean member. Raises ValueError if it is missing, null or of another type."""
     return _required(action, name, optional_boolean(action, members, name))
 
 
 def string_map(action: str, members: Mapping[str, Any], name: str) -> dict[str, str | None]:
-    """The required map of strings; raises ValueError where it is missing, null or something else."""
+    """Return the required map of strings. Raises ValueError if it is missing, null or of another type."""
     return _required(action, name, optional_string_map(action, members, name))
 
 
 def string_list(action: str, members: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """The required list of strings; raises ValueError where it is missing, null or something else."""
+    """Return the required list of strings. Raises ValueError if it is missing, null or of another type."""
     return _required(action, name, optional_string_list(action, members, name))
 
 
 def optional_string(action: str, members: Mapping[str, Any], name: str) -> str | None:
-    """The string member, None where missing or null; raises ValueError for another JSON type."""
+    """Return the string member, or None if it is missing or null. Raises ValueError for another JSON type."""
     value = members.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -57,17 +57,17 @@ def optional_string(action: str, members: Mapping[str, Any], name: str) -> str |
 
 
 def optional_integer(action: str, members: Mapping[str, Any], name: str) -> int | None:
-    """The integer member, None where missing or null; raises ValueError for another JSON type or beyond 64 bits."""
+    """Return the integer member, or None if it is missing or null. Raises ValueError for a value outside int64."""
     return _integer(action, members, name, 64)
 
 
 def optional_int32(action: str, members: Mapping[str, Any], name: str) -> int | None:
-    """The integer member, None where missing or null; raises ValueError for another JSON type or beyond 32 bits."""
+    """Return the integer member, or None if it is missing or null. Raises ValueError for a value outside int32."""
     return _integer(action, members, name, 32)
 
 
 def optional_boolean(action: str, members: Mapping[str, Any], name: str) -> bool | None:
-    """The boolean member, None where missing or null; raises ValueError for another JSON type."""
+    """Return the boolean member, or None if it is missing or null. Raises ValueError for another JSON type."""
     value = members.get(name)
     if value is None or isinstance(value, bool):
         return value
@@ -75,10 +75,9 @@ def optional_boolean(action: str, members: Mapping[str, Any], name: str) -> bool
 
 
 def optional_string_map(action: str, members: Mapping[str, Any], name: str) -> dict[str, str | None] | None:
-    """The map of strings (values may be null), None where missing or null.
+    """Return the map of strings (values may be null), or None if it is missing or null.
 
-    A list of pairs, which is what Arrow makes of a checkpoint's map, is accepted too. Raises ValueError for anything
-    else.
+    A list of pairs, Arrow's form of a map in a checkpoint, is accepted, too. Raises ValueError for any other value.
     """
     value = members.get(name)
     if value is None:
@@ -95,7 +94,7 @@ def optional_string_map(action: str, members: Mapping[str, Any], name: str) -> d
 
 
 def optional_string_list(action: str, members: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
-    """The list of strings, None where missing or null; raises ValueError for anything else."""
+    """Return the list of strings, or None if it is missing or null. Raises ValueError for any other value."""
     value = members.get(name)
     if value is None:
         return None
@@ -105,7 +104,7 @@ def optional_string_list(action: str, members: Mapping[str, Any], name: str) -> 
 
 
 def present(members: Mapping[str, Any]) -> dict[str, Any]:
-    """`members` without those that are None: absent and null mean the same in the log."""
+    """Return the members that are not None: in the log, absent and null have the same meaning."""
     return {name: value for name, value in members.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Partition values: the strings of the log as typed values, and back.
+"""Partition values: conversion between the strings of the log and typed values.
 
 # PROTOCOL, Partition Value Serialization
 Text is read as delta-spark reads it, which is Spark's cast without ANSI (blanks around it, a plus sign, `1`/`yes` for
@@ -80,12 +80,12 @@ _EXACT = Context(prec=4096, rounding=ROUND_HALF_UP, Emax=10**9, Emin=-(10**9))
 
 
 class PartitionValueError(ValueError):
-    """A partition value whose text does not fit its column's type; the caller adds the table, file and column."""
+    """A partition value is not valid for the type of its column. The caller adds the table, file and column."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimestampRange:
-    """Every instant that a zone-less timestamp can mean, in microseconds since the epoch, both ends included."""
+    """All possible instants of a timestamp without zone, in microseconds since the epoch, both ends included."""
 
     low: int
     high: int
@@ -95,12 +95,12 @@ Value = bool | int | float | Decimal | str | bytes | TimestampRange | None
 
 
 def parse_partition_value(text: str | None, data_type: DataType, time_zone: str | None = "UTC") -> Value:
-    """The value that `text` stands for: int days for date, int microseconds for timestamps, widened floats.
+    """Parse a partition value: int days for date, int microseconds for timestamps, widened floats.
 
     None is null, and so is "" for every type but string, for which the protocol says null and delta-spark reads "":
     this returns "", and skipping must allow for both. Binary is the text's UTF-8, as delta-spark reads it; other
     writers escape bytes differently, so binary values must not prune. A timestamp without a zone is local time in
-    `time_zone`, or, where that is None because nobody knows the writer's, a TimestampRange of 18 hours either way.
+    `time_zone`; if that is None, since the writer's zone is unknown, it is a TimestampRange of 18 hours either way.
     Raises PartitionValueError for other text and for types that cannot partition a table.
     """
     if text is None:
@@ -117,9 +117,9 @@ def parse_partition_value(text: str | None, data_type: DataType, time_zone: str 
 def partition_column(
     values: pa.Array | pa.ChunkedArray, data_type: DataType, time_zone: str | None = "UTC"
 ) -> pa.Array:
-    """parse_partition_value of a whole string array, each distinct text once, as an array of arrow_type(data_type).
+    """Apply parse_partition_value to a string array, once per distinct text, as an array of arrow_type(data_type).
 
-    Where `time_zone` is None, a timestamp column comes as struct<low: timestamp, high: timestamp>. Raises as
+    If `time_zone` is None, a timestamp column becomes struct<low: timestamp, high: timestamp>. Raises as
     parse_partition_value does.
     """
     values = one_chunk(values)
@@ -135,10 +135,10 @@ def partition_column(
 
 
 def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
-    """The text that stands for `value` in the log; null and the empty string, which is no partition value, are None.
+    """Return the text of a partition value in the log, or None for null and the empty string, which is not a value.
 
     # PROTOCOL (today), Partition Value Serialization: timestamps as ISO-8601 in UTC.
-    Raises PartitionValueError for a value that does not fit the type or that the format cannot hold.
+    Raises PartitionValueError for a value that is not valid for the type or that the format cannot represent.
     """
     if value is None or value == "":
         return None
@@ -162,7 +162,7 @@ def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
         case _, int() if data_type == TIMESTAMP_NTZ:
             return format_timestamp(value, " ", 6).removesuffix(".000000")
         case _:
-            raise PartitionValueError(f"{value!r} is no partition value of type {simple_string(data_type)}")
+            raise PartitionValueError(f"{value!r} is not a partition value of type {simple_string(data_type)}")
 
 
 def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value]:
@@ -180,7 +180,7 @@ def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value
         return lambda text: _timestamp(text, time_zone)
     if data_type == TIMESTAMP_NTZ:
         return _local_timestamp
-    raise PartitionValueError(f"{simple_string(data_type)} is not a type that a table can be partitioned by")
+    raise PartitionValueError(f"{simple_string(data_type)} is not a valid type of a partition column")
 
 
 def _integer(text: str, data_type: DataType) -> int:
@@ -217,7 +217,7 @@ def _hexadecimal(number: str, text: str, data_type: DataType) -> float:
 
 
 def _nearest_float32(value: float, number: str) -> float:
-    """`number` rounded once to a float; rounding through the double could round a tie the wrong way."""
+    """Round the number once to a float. Rounding by way of the double could round a tie the wrong way."""
     if math.isinf(value) or _DECIMAL.fullmatch(number) is None:
         return to_float(value)
     return nearest_float(Decimal(number))

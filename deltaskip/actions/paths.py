@@ -1,9 +1,9 @@
-"""Paths of the log: decoded exactly once, made comparable, made absolute.
+"""Paths of the log: decoding (exactly once), canonical form and absolute form.
 
 # PROTOCOL, Add File: "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get
 # the data file path."
-Writers are not all that careful: text that no URI may hold (a space, a colon in the first segment, a lone percent
-sign) stands for itself.
+Writers do not always encode paths: text that is invalid in a URI (a space, a colon in the first segment, a lone percent
+sign) is literal.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _LOCAL_AUTHORITIES = ("", "localhost")
 
 # RFC 3986, pchar and "/".
 _PATH_SAFE = "/!$&'()*+,;=:@~"
-# A path without these is its own decoded and canonical form.
+# A path without these equals its decoded and canonical form.
 _ODD = r"%|//|:|^/|(^|/)\.\.?(/|$)"
 
 
 def decode_path(raw: str) -> str:
-    """`raw`, a path as logged, percent-decoded once. Raises ValueError where its octets are not UTF-8."""
+    """Percent-decode a logged path once. Raises ValueError if its octets are not UTF-8."""
     if "%" not in raw:
         return raw
     try:
@@ -53,16 +53,16 @@ def decode_path(raw: str) -> str:
 
 
 def canonical_path(raw: str) -> str:
-    """The key under which actions on one data file meet, whatever their spelling. Not a path to open.
+    """Return the key of the data file, which is equal for all spellings of its path. It is not a path to open.
 
-    As delta-spark: `.` and `..` and repeated slashes are resolved, and `/x`, `file:/x` and `file:///x` are one; other
-    schemes keep scheme and authority. Beyond delta-spark, which compares undecoded text: `%41` and `A` are one, since
-    the protocol says that the decoded path names the file. Raises ValueError as decode_path does.
+    As in delta-spark, `.`, `..` and repeated slashes are resolved, and `/x`, `file:/x` and `file:///x` are equal; other
+    schemes keep scheme and authority. Unlike delta-spark, which compares undecoded text, `%41` and `A` are equal, since
+    by the protocol the decoded path names the file. Raises ValueError as decode_path does.
     """
     scheme, authority, path = _split(raw)
     path = _normalized(decode_path(path))
     if scheme is None and not path.startswith("/"):
-        # A decoded colon must not turn a relative path into another one's absolute key.
+        # A decoded colon must not turn a relative path into the absolute key of another path.
         return f"./{path}" if _URI.match(path) else path
     if scheme is None or _is_local(scheme, authority):
         return f"file:{path}"
@@ -70,10 +70,10 @@ def canonical_path(raw: str) -> str:
 
 
 def absolute_uri(table_root_uri: str, raw: str) -> str:
-    """The data file's absolute URI, percent-encoded as RFC 3986 asks; local files are `file:///…`.
+    """Return the data file's absolute URI, percent-encoded by RFC 3986; local files are `file:///…`.
 
-    `table_root_uri` is a URI or an absolute local path, which is taken literally. A path that starts with a slash lies
-    on the table's file system. Raises ValueError as decode_path does, and for a relative root.
+    `table_root_uri` is a URI or an absolute local path, which is literal. A path that starts with a slash is on the
+    table's file system. Raises ValueError as decode_path does, and for a relative root.
     """
     scheme, authority, path = _located(table_root_uri, raw)
     encoded = quote(path, safe=_PATH_SAFE)
@@ -81,28 +81,28 @@ def absolute_uri(table_root_uri: str, raw: str) -> str:
 
 
 def hadoop_path(table_root_uri: str, raw: str) -> str:
-    """The data file's path as Spark's reader takes it: decoded, local files without a scheme.
+    """Return the data file's path for Spark's reader: decoded, local files without a scheme.
 
-    Hadoop's Path(String) decodes nothing, so neither may anything be encoded. Raises ValueError as decode_path does.
+    Hadoop's Path(String) does not decode, so nothing may be encoded. Raises ValueError as decode_path does.
     """
     scheme, authority, path = _located(table_root_uri, raw)
     return path if _is_local(scheme, authority) else f"{scheme}://{authority}{path}"
 
 
 def decode_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """decode_path of each of a string array's values."""
+    """Apply decode_path to each value of a string array."""
     raw = one_chunk(raw)
     return raw if all_plain(raw) else _changed(raw, pc.match_substring(raw, "%"), decode_path)
 
 
 def canonical_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """canonical_path of each of a string array's values."""
+    """Apply canonical_path to each value of a string array."""
     raw = one_chunk(raw)
     return raw if all_plain(raw) else _changed(raw, pc.match_substring_regex(raw, _ODD), canonical_path)
 
 
 def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """absolute_uri of each of a string array's values."""
+    """Apply absolute_uri to each value of a string array."""
     raw = one_chunk(raw)
     if all_plain(raw):
         return prefixed(absolute_uri(table_root_uri, "x")[:-1].encode(), raw)
@@ -115,7 +115,7 @@ def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Ar
 
 
 def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """hadoop_path of each of a string array's values."""
+    """Apply hadoop_path to each value of a string array."""
     raw = one_chunk(raw)
     if all_plain(raw):
         return prefixed(hadoop_path(table_root_uri, "x")[:-1].encode(), raw)
@@ -123,12 +123,12 @@ def hadoop_paths(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Arr
 
 
 def may_hold_globs(table_root_uri: str, raw: pa.Array) -> bool:
-    """Whether some hadoop_path may hold a character of Hadoop's glob patterns; raw: the paths as logged."""
+    """Whether a hadoop_path of the logged paths `raw` may contain a character of Hadoop's glob patterns."""
     return _GLOB.search(hadoop_path(table_root_uri, "x")) is not None or not all_plain(one_chunk(raw))
 
 
 def escape_globs(path: str) -> str:
-    """A hadoop_path as `spark.read.parquet` takes it: the characters of Hadoop's glob patterns stand for themselves."""
+    """Escape the characters of Hadoop's glob patterns in a hadoop_path, for `spark.read.parquet`."""
     return _GLOB.sub(r"\\\g<0>", path)
 
 
@@ -159,7 +159,7 @@ def _is_local(scheme: str, authority: str) -> bool:
 
 
 def _normalized(path: str) -> str:
-    """`path` without empty, `.` and resolvable `..` segments, as java.net.URI.normalize leaves it."""
+    """Remove empty, `.` and resolvable `..` segments, as java.net.URI.normalize does."""
     if "//" not in path and "/." not in path and not path.startswith("."):
         return path
     kept: list[str] = []

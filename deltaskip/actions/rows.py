@@ -1,4 +1,4 @@
-"""Rows of FILE_SCHEMA as actions, and the action that ends a file."""
+"""Actions from rows of FILE_SCHEMA, and actions derived from an add action."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged an
 
 
 def add_files(adds: pa.Table) -> Iterator[AddFile]:
-    """The add action of each row of a table with every column of FILE_SCHEMA, in their order."""
+    """Yield the add action of each row of a table with all columns of FILE_SCHEMA, in order."""
     for batch in adds.select(FILE_SCHEMA.names).to_batches(max_chunksize=4096):
         for row in batch.to_pylist():
             dv = row.pop("deletion_vector")
@@ -31,7 +31,7 @@ def add_files(adds: pa.Table) -> Iterator[AddFile]:
 
 
 def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -> RemoveFile:
-    """The tombstone of a live file, with all that its add says of it. deletion_timestamp: ms since the epoch."""
+    """Return the tombstone of an active file, with all fields of its add. deletion_timestamp: ms since the epoch."""
     shared = {name: getattr(add, name) for name in _SHARED}
     return RemoveFile(
         **shared, data_change=data_change, deletion_timestamp=deletion_timestamp, extended_file_metadata=True
@@ -39,5 +39,5 @@ def remove_of(add: AddFile, deletion_timestamp: int, data_change: bool = True) -
 
 
 def unchanged(add: AddFile, stats: str | None) -> AddFile:
-    """The same logical file with other statistics: an add that changes no data."""
+    """Return an add of the same logical file with other statistics, which changes no data."""
     return replace(add, stats=stats, data_change=False)

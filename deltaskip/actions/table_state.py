@@ -1,4 +1,4 @@
-"""Actions about the table rather than its files.
+"""Actions on the table: protocol, metadata, transactions, domains, and the rows of checkpoints.
 
 # PROTOCOL, Actions
 """
@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a client must implement. Feature lists are None where the log has none, which is not the empty list."""
+    """Versions and features that a client must support. A missing list of features is None, not an empty list."""
 
     min_reader_version: int
     min_writer_version: int
@@ -35,7 +35,7 @@ class Protocol:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
         return cls(
             min_reader_version=m.integer("protocol", json, "minReaderVersion"),
             min_writer_version=m.integer("protocol", json, "minWriterVersion"),
@@ -44,7 +44,7 @@ class Protocol:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the log writes it."""
+        """Return the action as JSON of the log."""
         return m.present(
             {
                 "minReaderVersion": self.min_reader_version,
@@ -57,21 +57,21 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The encoding of the table's data files; always parquet today."""
+    """The format of the table's data files; always parquet."""
 
     provider: str = "parquet"
     options: Mapping[str, str | None] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The format in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the format. Raises ValueError naming a member that is missing or wrong."""
         return cls(
             provider=m.string("metaData.format", json, "provider"),
             options=m.optional_string_map("metaData.format", json, "options") or {},
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The format as the log writes it."""
+        """Return the format as JSON of the log."""
         return {"provider": self.provider, "options": dict(self.options)}
 
 
@@ -79,7 +79,7 @@ class Format:
 class Metadata:
     """The table's schema, partitioning and properties.
 
-    `schema_string` is None where the log has none: delta-spark writes and reads such tables, which have no columns.
+    `schema_string` is None if the log has none: delta-spark writes and reads such tables, which have no columns.
     """
 
     id: str
@@ -93,7 +93,7 @@ class Metadata:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
         encoding = json.get("format")
         if not isinstance(encoding, Mapping):
             raise ValueError("metaData.format is missing or not an object")
@@ -110,7 +110,7 @@ class Metadata:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the log writes it."""
+        """Return the action as JSON of the log."""
         return m.present(
             {
                 "id": self.id,
@@ -127,7 +127,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Txn:
-    """How far an application has got with writing to the table."""
+    """The version of an application that the table contains (transaction identifier)."""
 
     app_id: str
     version: int
@@ -135,7 +135,7 @@ class Txn:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
         return cls(
             app_id=m.string("txn", json, "appId"),
             version=m.integer("txn", json, "version"),
@@ -143,13 +143,13 @@ class Txn:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the log writes it."""
+        """Return the action as JSON of the log."""
         return m.present({"appId": self.app_id, "version": self.version, "lastUpdated": self.last_updated})
 
 
 @dataclass(frozen=True, slots=True)
 class DomainMetadata:
-    """Configuration of one metadata domain, as text; `removed` makes it a tombstone."""
+    """Configuration of a metadata domain, as text. `removed` makes it a tombstone."""
 
     domain: str
     configuration: str
@@ -157,9 +157,9 @@ class DomainMetadata:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong.
+        """Parse the action. Raises ValueError naming a member that is missing or wrong.
 
-        The configuration is a string in today's protocol and a map in its draft; the map becomes its JSON text.
+        The configuration is a string in the protocol and a map in its draft; a map becomes its JSON text.
         """
         configuration = json.get("configuration")
         if isinstance(configuration, Mapping):
@@ -171,13 +171,13 @@ class DomainMetadata:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the log writes it."""
+        """Return the action as JSON of the log."""
         return {"domain": self.domain, "configuration": self.configuration, "removed": self.removed}
 
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """Provenance of a commit: any JSON object; the properties read the members that have a meaning here.
+    """Provenance of a commit: any JSON object. The properties read known members.
 
     # PROTOCOL, Commit Provenance Information: "Implementations are free to store any valid JSON-formatted data"
     """
@@ -186,65 +186,65 @@ class CommitInfo:
 
     @property
     def timestamp(self) -> int | None:
-        """When the writer committed, in milliseconds since the epoch, by its own clock."""
+        """Time of the commit by the writer's clock, in milliseconds since the epoch."""
         return _integer_or_none(self.members.get("timestamp"))
 
     @property
     def in_commit_timestamp(self) -> int | None:
-        """The commit's time in milliseconds since the epoch where the table keeps in-commit timestamps."""
+        """In-commit timestamp in milliseconds since the epoch, if the table has them enabled."""
         return _integer_or_none(self.members.get("inCommitTimestamp"))
 
     @property
     def operation(self) -> str | None:
-        """What the writer called its operation."""
+        """Name of the operation, such as WRITE."""
         value = self.members.get("operation")
         return value if isinstance(value, str) else None
 
     @property
     def engine_info(self) -> str | None:
-        """What wrote the commit."""
+        """Name and version of the writer."""
         value = self.members.get("engineInfo")
         return value if isinstance(value, str) else None
 
     @property
     def txn_id(self) -> str | None:
-        """The unique id of the commit."""
+        """Unique id of the commit."""
         value = self.members.get("txnId")
         return value if isinstance(value, str) else None
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`, every member kept."""
+        """Parse the action, and keep every member."""
         return cls(dict(json))
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the log writes it, nulls left out."""
+        """Return the action as JSON of the log, without nulls."""
         return m.present(self.members)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointMetadata:
-    """First row of a V2 checkpoint: the version that it holds."""
+    """Metadata of a V2 checkpoint: its version."""
 
     version: int
     tags: Mapping[str, str | None] | None = None
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
         return cls(
             version=m.integer("checkpointMetadata", json, "version"),
             tags=m.optional_string_map("checkpointMetadata", json, "tags"),
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the checkpoint writes it."""
+        """Return the action as JSON of the checkpoint."""
         return m.present({"version": self.version, "tags": None if self.tags is None else dict(self.tags)})
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """A file under _delta_log/_sidecars that holds file actions of a V2 checkpoint."""
+    """A file under _delta_log/_sidecars with file actions of a V2 checkpoint."""
 
     path: str
     size_in_bytes: int
@@ -253,7 +253,7 @@ class Sidecar:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """The action in `json`; raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
         return cls(
             path=m.string("sidecar", json, "path"),
             size_in_bytes=m.integer("sidecar", json, "sizeInBytes"),
@@ -262,7 +262,7 @@ class Sidecar:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The action as the checkpoint writes it."""
+        """Return the action as JSON of the checkpoint."""
         return m.present(
             {
                 "path": self.path,
