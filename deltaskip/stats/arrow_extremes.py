@@ -34,9 +34,9 @@ _READ_AS = {
 
 
 def kernel_array(array: pa.Array) -> pa.Array:
-    """The same values in a layout that the kernels know, where there is one.
+    """Return the values in a layout that the kernels accept, if there is one.
 
-    Files that pyarrow wrote name the Arrow types that their columns had, and reading brings those back.
+    Files that pyarrow wrote record the Arrow types of their columns, and reading restores these types.
     """
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
@@ -50,9 +50,9 @@ def kernel_array(array: pa.Array) -> pa.Array:
 
 
 def array_extremes(array: pa.Array, type_: DataType) -> Extremes:
-    """The extremes of a kernel_array as bounds of `type_`; unknown where its values cannot be read as that type.
+    """Return the extremes of a kernel_array as bounds of `type_`; unknown if its values cannot be read as that type.
 
-    NaN is the greatest number. Of strings only those that a row has count, also where the array is a dictionary.
+    NaN is the greatest number. Of a dictionary only the strings that occur in a row count.
     """
     if array.null_count == len(array):
         return NO_VALUES
@@ -68,7 +68,7 @@ def array_extremes(array: pa.Array, type_: DataType) -> Extremes:
 
 
 def collated_extremes(array: pa.Array, order: Collation) -> Extremes:
-    """The extremes of strings in `order`, as str; unknown where Spark may order one of them in another way.
+    """Return the extremes of strings in `order`, as str; unknown if Spark may order one of them differently.
 
     array: string, large_string, or a dictionary of them.
     """
@@ -82,7 +82,7 @@ def collated_extremes(array: pa.Array, order: Collation) -> Extremes:
 
 
 def plain_strings(array: pa.Array) -> pa.Array:
-    """The array itself; of a dictionary those entries that a row names, each once."""
+    """Return the array itself, or the distinct entries of a dictionary that occur in a row."""
     if not isinstance(array, pa.DictionaryArray):
         return array
     used = used_entries(array.indices, len(array.dictionary)).to_arrow()

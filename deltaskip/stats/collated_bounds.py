@@ -1,4 +1,4 @@
-"""Bounds under a collation, as a batch of files has them, and comparisons with them.
+"""Collated bounds of a batch of files, and comparisons with them.
 
 # COLLATIONS RFC, Per-file Statistics: statsWithCollation, keyed by the collation's identifier with its version
 """
@@ -23,19 +23,19 @@ __all__ = ["CollatedColumn", "Op", "collated_leaf", "merged_spellings"]
 Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 
 _KEYS_FROM = 3
-"""After so many comparisons of one column, its sort keys are made and kept."""
+"""After this number of comparisons of one column, its sort keys are computed and cached."""
 
 
 def collated_leaf(field: StatField, side: Side, keys: tuple[str, ...]) -> StatLeaf:
-    """The leaf that holds a bound under a collation; keys: spellings of its identifier."""
+    """Return the leaf of a bound under a collation. keys: Spellings of its identifier."""
     return StatLeaf("minValues" if side == "min" else "maxValues", field, keys)
 
 
 def merged_spellings(columns: Sequence[pa.Array], verified: Callable[[], pa.BooleanArray]) -> pa.Array:
-    """One bound a file out of those under each spelling; null where two are there that differ, or none is usable.
+    """Return one bound per file from those under each spelling; null if two of them differ or none is usable.
 
-    Writers cut long strings at a fixed length, and under a collation the beginning of a string need not be the lower of
-    the two: a bound that may be cut says nothing (docs/pages/soundness.md, trap 7), but in files that are `verified`.
+    Writers truncate long strings at a fixed length, and under a collation a prefix of a string need not be below it: a
+    bound that may be truncated is unusable (docs/pages/soundness.md, trap 7), except in files that are `verified`.
     """
     columns = [column for column in columns if column.null_count < len(column)] or list(columns[:1])
     values = columns[0]
@@ -52,7 +52,7 @@ def merged_spellings(columns: Sequence[pa.Array], verified: Callable[[], pa.Bool
 
 
 class CollatedColumn:
-    """A bound of each file under one collation; missing ones keep. Comparisons with it are few, or made cheap."""
+    """A bound of each file under one collation. Files without it are kept. Sort keys speed up repeated comparisons."""
 
     def __init__(self, values: pa.Array, collation: Collation) -> None:
         self._values = values
@@ -65,11 +65,11 @@ class CollatedColumn:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the bounds, and of their keys as they will be."""
+        """Size of the bounds and of their future keys in bytes."""
         return int(self._values.nbytes) * 4 + 8 * len(self._values)
 
     def keep(self, op: Op, value: str) -> Lane:
-        """The lane of `bound op value`."""
+        """Return the keep mask of `bound op value`."""
         if self._values.null_count == len(self._values):
             return constant_lane(len(self._values), True)
         self._comparisons += 1
@@ -78,7 +78,7 @@ class CollatedColumn:
         return self._key_column().keep(op, self._collation.key(value))
 
     def may_start_with(self, highest: CollatedColumn, prefix: str) -> Lane:
-        """The lane of files whose values, between these minima and `highest`, may start with `prefix`."""
+        """Return the keep mask of files whose values, between these minima and `highest`, may start with `prefix`."""
         return self._collation.may_start_with(self._key_column(), highest._key_column(), prefix)
 
     def _key_column(self) -> KeyColumn:

@@ -1,7 +1,7 @@
-"""Which columns of a table get statistics, and under which names.
+"""The columns of a table that have statistics, and their names.
 
-# PROTOCOL, Table Properties: delta.dataSkippingStatsColumns names them, else delta.dataSkippingNumIndexedCols says how
-# many of the first leaves. Counted and matched as delta-spark 4.4 does: partition columns are left out first, an array
+# PROTOCOL, Table Properties: delta.dataSkippingStatsColumns names them, else delta.dataSkippingNumIndexedCols is the
+# number of first leaves. They are counted and matched as in delta-spark 4.4: partition columns do not count, an array
 # or a map is one leaf, and a struct is the leaves below it.
 """
 
@@ -46,11 +46,11 @@ _NAME_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^\s`.,]+))\s*([.,]|$)")
 
 @dataclass(frozen=True, slots=True)
 class StatColumn:
-    """A leaf that gets statistics: names from the root, logical and physical, Parquet field ids beside them, its type.
+    """A leaf with statistics: logical and physical names from the root, Parquet field ids, and type.
 
-    collation: the declared one, as written; None is binary order. bounded: whether minValues and maxValues hold it;
-    nullCount holds every column. delta-spark gives no bounds to booleans, binary, arrays, maps and variants, nor to a
-    collated string, whose bounds in binary order say nothing about comparisons under its collation.
+    collation: As declared; None is binary order. bounded: Whether minValues and maxValues contain the column; nullCount
+    contains every column. delta-spark writes no bounds for booleans, binary, arrays, maps and variants, nor for a
+    collated string, since bounds in binary order do not apply to comparisons under its collation.
     """
 
     logical: tuple[str, ...]
@@ -73,11 +73,11 @@ def indexed_columns(
     properties: Mapping[str, str] | None = None,
     columns: Sequence[str] | None = None,
 ) -> tuple[StatColumn, ...]:
-    """The columns with statistics in the schema's order.
+    """Return the columns with statistics, in the schema's order.
 
-    columns: names in place of those of the table's properties, each of a leaf or of a struct with all its leaves, dots
-    between parts and backticks around a part that needs them. Raises SchemaError for a property or name that cannot be
-    read, and for a column that does not exist.
+    columns: Names in place of those of the table's properties, each of a leaf or of a struct with all its leaves, with
+    dots between parts and backticks around a part that needs them. Raises SchemaError for a property or name that
+    cannot be parsed, and for a column that does not exist.
     """
     partitions = {fold_name(name) for name in partition_columns}
     fields = tuple(each for each in schema.fields if fold_name(each.name) not in partitions)
@@ -92,9 +92,9 @@ def indexed_columns(
 
 
 def parse_names(text: str, where: str) -> list[tuple[str, ...]]:
-    """Column names separated by commas, each as its parts; `where`: what the text is, for the message.
+    """Parse column names separated by commas into their parts. `where`: Description of the text for errors.
 
-    Raises SchemaError where the text is no list of names.
+    Raises SchemaError if the text is not a list of names.
     """
     names: list[tuple[str, ...]] = []
     parts: list[str] = []
@@ -102,7 +102,7 @@ def parse_names(text: str, where: str) -> list[tuple[str, ...]]:
     while position < len(text) and text.strip():
         match = _NAME_PART.match(text, position)
         if match is None:
-            raise SchemaError(f"{where} is {text!r}, which is no list of column names: write a, b.c, `d e`.")
+            raise SchemaError(f"{where} is {text!r}, which is not a list of column names such as a, b.c, `d e`.")
         quoted, plain, separator = match.groups()
         parts.append(plain if quoted is None else quoted.replace("``", "`"))
         if separator != ".":
@@ -119,8 +119,8 @@ def declared_collations(
 ) -> dict[str, list[str]]:
     """Column name → versioned identifiers of the statistics to write for the collations that the schema declares.
 
-    write_versions: as the domain metadata `collations` holds them, unversioned identifier → versions; those that
-    nothing here evaluates are left out. None: the version that `collation` takes by itself, Spark 4.1's if it is here.
+    write_versions: from the domain metadata `collations`, unversioned identifier → versions; versions that no library
+    here evaluates are left out. None: the default version of `collation`, Spark 4.1's if it is available.
     """
     wanted: dict[str, list[str]] = {}
     for column in columns:
@@ -170,7 +170,7 @@ def _is_binary(collation: str) -> bool:
 
 
 def _named(found: Sequence[StatColumn], names: Sequence[tuple[str, ...]], strict: bool) -> tuple[StatColumn, ...]:
-    """The leaves at or below a name, letter case aside; with `strict` a name must have some."""
+    """Return the leaves at or below a name, ignoring case. With `strict`, a name without leaves is an error."""
     wanted = {tuple(map(fold_name, name)) for name in names}
     taken = []
     met = set()

@@ -1,4 +1,4 @@
-"""What is known of a data file or a part of one: null counts and extremes, which join with those of other parts."""
+"""Known facts of a data file or a part of it: null counts and extremes, which can be combined with other parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["NO_VALUES", "UNKNOWN", "ColumnFacts", "Extremes", "FileFacts", "join
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """A least and a greatest value of the rows, None where there is none; not `known`: others may be beyond them."""
+    """The least and the greatest value of the rows, None if there is no value. Not `known`: others may exceed them."""
 
     low: Any
     high: Any
@@ -28,8 +28,8 @@ UNKNOWN = Extremes(None, None, known=False)
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """One column. null_count: None where unknown. extremes: in binary order. collated: in the order of each collation
-    that was asked for, as str."""
+    """One column. null_count: None if unknown. extremes: In binary order. collated: In the order of each requested
+    collation, as str."""
 
     null_count: int | None
     extremes: Extremes = UNKNOWN
@@ -38,7 +38,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """num_records: physical rows. columns: as they were asked for. scanned: how many of them values were read of."""
+    """num_records: Physical rows. columns: As requested. scanned: Number of columns whose values were read."""
 
     num_records: int
     columns: tuple[ColumnFacts, ...]
@@ -46,7 +46,7 @@ class FileFacts:
 
 
 def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]) -> Extremes:
-    """The extremes of all parts together; `above(a, b)`: a is greater. Of equal values the first stays."""
+    """Combine the extremes of all parts. `above(a, b)`: a is greater. Of equal values the first stays."""
 
     def join(a: Extremes, b: Extremes) -> Extremes:
         if not (a.known and b.known):
@@ -59,7 +59,7 @@ def joined_extremes(parts: Iterable[Extremes], above: Callable[[Any, Any], bool]
 
 
 def joined(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) -> ColumnFacts:
-    """The column over all parts, at least one; orders: those of `collated`."""
+    """Combine one or more parts of a column. orders: Those of `collated`."""
     counts = [part.null_count for part in parts]
     collated = tuple(
         joined_extremes((part.collated[i] for part in parts), _above_in(order)) for i, order in enumerate(orders)
@@ -72,13 +72,13 @@ def joined(parts: Sequence[ColumnFacts], orders: Sequence[Collation]) -> ColumnF
 
 
 def joined_files(parts: Sequence[FileFacts], orders: Sequence[Sequence[Collation]]) -> FileFacts:
-    """The file over all its parts; num_records is theirs together. orders: of each column."""
+    """Combine the parts of a file. num_records is their sum. orders: Those of each column."""
     columns = tuple(joined([part.columns[i] for part in parts], order) for i, order in enumerate(orders))
     return FileFacts(sum(p.num_records for p in parts), columns, max(p.scanned for p in parts))
 
 
 def _above(a: Bound, b: Bound) -> bool:
-    """NaN is above everything else."""
+    """NaN is above all other values."""
     return (a > b or (a != a and b == b)) if isinstance(a, float) else a > b  # type: ignore[operator]
 
 

@@ -1,4 +1,4 @@
-"""One data file's statistics: out of its footer where that proves them, out of its values where not, as JSON text."""
+"""Statistics of one data file as JSON text, from its footer if that proves them, else from its values."""
 
 from __future__ import annotations
 
@@ -30,29 +30,32 @@ Mode = Literal["auto", "footer", "scan"]
 
 
 class DataStorage(Protocol):
-    """What computing statistics asks of a storage (storage.Storage has it)."""
+    """The part of storage.Storage that computing statistics needs."""
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`, fewer where the file ends before; FileNotFoundError where there is none."""
+        """Read `length` bytes at `offset`, or fewer at the end. Raises FileNotFoundError for a missing file."""
         ...
 
     def size(self, path: str) -> int:
-        """Size of the file in bytes."""
+        """Return the size of the file in bytes."""
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; the caller closes it."""
+        """Open the file for random access. The caller closes it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticsRequest:
-    """What to compute of every file of a table; pickles, so that it may travel to Spark tasks.
+    """The statistics to compute for each file of a table. It can be pickled for Spark tasks.
 
-    columns: those with statistics, in the schema's order. collations: for each the versioned identifiers of its
-    collated bounds. mode: "footer" reads no values and leaves out what a footer does not prove, "scan" reads all
-    values, "auto" those of the columns that a footer does not prove. tight_bounds: whether the texts say so.
-    kernel_spelling: whether collated bounds stand under Delta Kernel's spelling of the identifier, too.
+    Args:
+        columns: Columns with statistics, in the schema's order.
+        collations: For each column the versioned identifiers of its collated bounds.
+        mode: "footer" reads no values and leaves out what a footer does not prove, "scan" reads all values, "auto"
+            those of the columns for which a footer proves too little.
+        tight_bounds: Whether to write `tightBounds`.
+        kernel_spelling: Whether to write collated bounds under Delta Kernel's spelling of the identifier, too.
     """
 
     columns: tuple[StatColumn, ...]
@@ -73,7 +76,7 @@ class StatisticsRequest:
 
 
 class FileReader:
-    """Reads the facts of one file after another for one request."""
+    """Reads the facts of data files for one request."""
 
     def __init__(self, request: StatisticsRequest) -> None:
         self._request = request
@@ -88,10 +91,10 @@ class FileReader:
         deleted: pa.Int64Array | None = None,
         row_groups: Sequence[int] | None = None,
     ) -> FileFacts:
-        """The facts of the file at a location, or of some of its row groups.
+        """Return the facts of the file at a location, or of some of its row groups.
 
-        size: of the file in bytes, if known. deleted: the rows that are no longer in the table, ascending from 0; they
-        count in num_records only. Raises DataFileMissing, StorageError and UnsupportedFeature as read_footer does.
+        size: Size of the file in bytes, if known. deleted: Numbers of the deleted rows, ascending from 0, which count
+        in num_records only. Raises DataFileMissing, StorageError and UnsupportedFeature as read_footer does.
         """
         footer = read_footer(storage, path, size)
         numbers = range(len(footer.row_groups)) if row_groups is None else row_groups
@@ -115,7 +118,7 @@ class FileReader:
     def _from_footer(
         self, plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], i: int, rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """What the footer proves of column `i`, and what is to be read; rows: all of them, and those deleted."""
+        """Return the facts of column `i` that the footer proves, and what to read. rows: (all, deleted)."""
         orders = self._request.orders[i]
         facts, unproved = footer_facts(plan, groups)
         nothing = facts.extremes == NO_VALUES
@@ -132,7 +135,7 @@ class FileReader:
     def _live(
         self, plan: ColumnPlan, facts: ColumnFacts, orders: tuple[Collation, ...], rows: tuple[int, int]
     ) -> tuple[ColumnFacts, ScannedColumn | None]:
-        """The same where some rows are deleted: the footer describes them, too, so that it proves none or all null."""
+        """The same for a file with deleted rows. The footer includes them, so it only proves no or all nulls."""
         total, deleted = rows
         nulls = None if plan.nodes and self._request.mode == "scan" else facts.null_count
         if plan.nodes is not None and (nulls == total or deleted == total):
@@ -146,7 +149,7 @@ class FileReader:
 
 
 def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
-    """The statistics as an add action holds them, as delta-spark 4.4 spells them.
+    """Return the statistics as the JSON text of an add action, in the form of delta-spark 4.4.
 
     # PROTOCOL, Per-file Statistics; COLLATIONS RFC, statsWithCollation
     """
@@ -174,7 +177,7 @@ def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
 
 
 def _deleted_in(footer: Footer, row_groups: Sequence[int], deleted: pa.Int64Array) -> int:
-    """How many of the deleted rows lie in the row groups."""
+    """Number of deleted rows in the row groups."""
     rows = numpy_values(deleted)
     starts = np.array([footer.rows_before(group) for group in row_groups], np.int64)
     ends = starts + np.array([footer.group_rows(group) for group in row_groups], np.int64)
@@ -187,7 +190,7 @@ def _text(column: StatColumn, extremes: Extremes, side: Side) -> str | None:
 
 
 def _collated(facts: FileFacts, request: StatisticsRequest) -> list[str]:
-    """A member for each collation that some column has bounds in."""
+    """One member for each collation in which a column has bounds."""
     found: dict[str, list[tuple[tuple[str, ...], str, str]]] = {}
     for column, each, orders, identifiers in zip(
         request.columns, facts.columns, request.orders, request.collations, strict=True
@@ -214,7 +217,7 @@ def _spellings(identifier: str, kernel: bool) -> list[str]:
 
 
 def _tree(leaves: Iterable[tuple[tuple[str, ...], str | None, bool]]) -> str:
-    """Nested JSON objects of the leaves that have a text; a struct is there where a leaf below it `belongs`."""
+    """Nested JSON objects of the leaves with a text. A struct is present if a leaf below it `belongs`."""
     root: dict[str, Any] = {}
     for path, text, belongs in leaves:
         if not belongs:

@@ -1,21 +1,21 @@
-"""Statistics out of a Parquet footer, as far as they are provably those of every row.
+"""Statistics from a Parquet footer, if they are provably those of all rows.
 
 # Apache Parquet, parquet.thrift: FileMetaData, Statistics, ColumnOrder
-Only `min_value` and `max_value` in the type's own order count: the old fields `min` and `max` were compared as their
-writers pleased. Which of them are exact depends on the writer:
+Only `min_value` and `max_value` in the type's own order are used: the order of the old fields `min` and `max` depends
+on the writer. Which of the new ones are exact depends on the writer:
 
-* integers, dates and timestamps (never INT96): any writer, unless it says that they are not;
-* float and double: parquet-mr from 1.10 on, which orders NaN last, so that a NaN in the column is its maximum; other
-  writers, and all that count NaN in `nan_count`, leave NaN out and prove nothing where there may be one;
-* strings: where the flags `is_min_value_exact` and `is_max_value_exact` say so, or by writers that do not cut them:
-  parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is taken to be left alone;
+* integers, dates and timestamps (never INT96): any writer, unless its flags deny it;
+* float and double: parquet-mr from 1.10 on, which orders NaN last, so a NaN in the column is its maximum; other
+  writers, and all that count NaN in `nan_count`, leave NaN out and prove nothing if the column may contain one;
+* strings: if the flags `is_min_value_exact` and `is_max_value_exact` are set, or by writers that do not truncate them:
+  parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is assumed to be the default;
 * decimals in bytes: writers that compare them as numbers.
 
-INT96 is read, from writers that are known to count the time of a day from its start: Arrow before 23 counted backwards
-before 1970, which Spark reads as it was meant, and pyarrow in microseconds 584 years later.
+INT96 values are read if the writer is known to count the time of a day from its start: Arrow before 23 counted
+backwards before 1970, which Spark reads as intended, and pyarrow, in microseconds, as 584 years later.
 Statistics that contradict each other prove nothing.
-A null count is taken where every row group has one: of a nested field only from parquet-mr, which counts a row whose
-parent is null. Dates and timestamps that may be in the calendar before 1582 are known in no way.
+A null count is used if every row group has one; that of a nested field only from parquet-mr, which counts rows whose
+parent is null. Dates and timestamps that may be in the calendar before 1582 are unknown.
 """
 
 from __future__ import annotations
@@ -52,27 +52,27 @@ _GREGORIAN_FROM: dict[DataType, int] = {
     TIMESTAMP_NTZ: -2_208_988_800_000_000,
 }
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
-"""What using a footer raises whose fields are not those of parquet.thrift."""
+"""The errors that using a damaged footer raises."""
 
 _GREGORIAN_WRITERS = (b"parquet-cpp", b"parquet-rs", b"delta-rs", b"DuckDB", b"Polars")
 _INT96 = 3
 
 
 class TailStorage(Protocol):
-    """What reading footers asks of a storage."""
+    """The part of storage.Storage that reading footers needs."""
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`, fewer where the file ends before; FileNotFoundError where there is none."""
+        """Read `length` bytes at `offset`, or fewer at the end. Raises FileNotFoundError for a missing file."""
         ...
 
     def size(self, path: str) -> int:
-        """Size of the file in bytes."""
+        """Return the size of the file in bytes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A file's footer: `elements` are its schema as Thrift has it, `row_groups` dicts by Thrift's field ids."""
+    """The footer of a file: `elements` are the schema elements of Thrift, `row_groups` dicts by Thrift's field ids."""
 
     num_rows: int
     elements: list[dict[int, Any]]
@@ -82,23 +82,22 @@ class Footer:
     column_orders: list[dict[int, Any]]
 
     def rows_before(self, row_group: int) -> int:
-        """How many rows the row groups before it hold."""
+        """Number of rows in the row groups before it."""
         return sum(group[_GROUP_ROWS] for group in self.row_groups[:row_group])
 
     def group_rows(self, row_group: int) -> int:
-        """How many rows it holds."""
+        """Number of rows."""
         return int(self.row_groups[row_group][_GROUP_ROWS])
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
-    """Where a column of the table lies in files of one schema, and what their footers prove about it.
+    """The position of a table's column in files of one schema, and what their footers prove about it.
 
-    nodes: from the top level; empty where the file lacks the column, None where it cannot be told which it is.
-    decode, convert: a footer's bound, then minima and maxima to values of the table's type; None where footers prove
-    no bound.
-    not_before: bounds below it may be of another calendar and count as unknown. misread: values may be other ones when
-    pyarrow reads them.
+    nodes: From the top level; empty if the file lacks the column, None if it is ambiguous.
+    decode, convert: Convert a footer's bound, then minima and maxima, to values of the table's type; None if footers
+    prove no bound.
+    not_before: Bounds below it may be of another calendar and count as unknown. misread: pyarrow may read other values.
     """
 
     column: StatColumn
@@ -112,17 +111,17 @@ class ColumnPlan:
 
     @property
     def bounded(self) -> bool:
-        """Whether the column has bounds, and reading its values can tell them."""
+        """Whether the column has bounds that its values give."""
         return self.column.bounded and not self.misread
 
     @property
     def required(self) -> bool:
-        """Whether no row can be without it."""
+        """Whether every row has a value."""
         return all(node.required for node in self.nodes or ())
 
 
 class Planner:
-    """Plans of the same columns for many files; those of the last schema that was met are kept."""
+    """Plans of the same columns for many files. The plans of the last schema are cached."""
 
     def __init__(self, columns: Sequence[StatColumn], mapping_mode: MappingMode) -> None:
         self._columns = columns
@@ -131,7 +130,7 @@ class Planner:
         self._plans: tuple[ColumnPlan, ...] = ()
 
     def plans(self, footer: Footer) -> tuple[ColumnPlan, ...]:
-        """A plan for each column. Raises ValueError where the footer's schema is damaged."""
+        """Return a plan for each column. Raises ValueError if the footer's schema is damaged."""
         calendar = _calendar(footer)
         key = (footer.created_by, calendar, footer.column_orders, footer.elements)
         if key != self._known:
@@ -176,10 +175,10 @@ class Planner:
 
 
 def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Footer:
-    """The footer of the file at the location; size: of the file in bytes, asked of the storage where it is None.
+    """Read the footer of the file at the location. size: In bytes; None requests it.
 
-    Raises DataFileMissing where there is no such file, StorageError where it is no whole Parquet file,
-    UnsupportedFeature where it is encrypted.
+    Raises DataFileMissing for a missing file, StorageError for a file that is not a complete Parquet file, and
+    UnsupportedFeature for an encrypted file.
     """
     try:
         length = storage.size(path) if size is None else size
@@ -187,7 +186,7 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
         if tail[-4:] == _ENCRYPTED_MAGIC:
             raise UnsupportedFeature(f"The data file {path} is encrypted, so its statistics cannot be computed here.")
         if len(tail) < 12 or tail[-4:] != _MAGIC:
-            raise ValueError("it does not end as one")
+            raise ValueError("its end is not that of a Parquet file")
         (footer_bytes,) = struct.unpack("<I", tail[-8:-4])
         if footer_bytes + 8 > length:
             raise ValueError(f"its footer would have {footer_bytes} bytes")
@@ -200,11 +199,11 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
     except FileNotFoundError as error:
         raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
     except DAMAGE as error:
-        raise StorageError(f"The data file {path} is no whole Parquet file: {error}; restore it.") from error
+        raise StorageError(f"The data file {path} is not a complete Parquet file: {error}; restore it.") from error
 
 
 def footer_facts(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> tuple[ColumnFacts, bool]:
-    """What the footer's row groups prove of the column, and whether the column must be read to know the rest."""
+    """Return the facts that the row groups prove about the column, and whether the rest needs its values."""
     if plan.nodes is None:
         return ColumnFacts(None), False
     rows = sum(group[_GROUP_ROWS] for group in groups)
@@ -223,7 +222,7 @@ def footer_facts(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> tuple
 
 
 def since(extremes: Extremes, not_before: int | None) -> Extremes:
-    """The same, or unknown where the least value lies in a calendar that is not certain."""
+    """The same, or unknown if the calendar of the least value is not certain."""
     if not_before is not None and extremes.low is not None and extremes.low < not_before:
         return UNKNOWN
     return extremes
@@ -233,7 +232,7 @@ def _footer(fields: Mapping[int, Any]) -> Footer:
     pairs = {pair[1]: pair.get(2, b"") for pair in fields.get(_KEY_VALUES, ())}
     groups = fields.get(_ROW_GROUPS, [])
     if sum(group[_GROUP_ROWS] for group in groups) != fields[_NUM_ROWS]:
-        raise ValueError("its row groups do not have as many rows as it says")
+        raise ValueError("its number of rows differs from that of its row groups")
     return Footer(
         fields[_NUM_ROWS], fields[_SCHEMA], groups, fields.get(_CREATED_BY, b""), pairs, fields.get(_COLUMN_ORDERS, [])
     )
@@ -319,7 +318,7 @@ def _group_null_count(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], row
 
 
 def _extremes(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> Extremes | None:
-    """None where a row group proves nothing."""
+    """None if a row group proves nothing."""
     if plan.decode is None or plan.convert is None or plan.nodes is None:
         return None
     lows: list[Any] = []

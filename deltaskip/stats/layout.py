@@ -1,4 +1,4 @@
-"""Where a statistic stands: the leaves of PROTOCOL, Per-file Statistics."""
+"""Positions of statistics: the leaves of PROTOCOL, Per-file Statistics."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ __all__ = [
 Side = Literal["min", "max"]
 
 PARTITION_VALUES = "partitionValues_parsed"
-"""First name of a StatField that stands for a partition column: checkpoints hold its value beside the statistics."""
+"""First name of a StatField for a partition column, whose value checkpoints store beside the statistics."""
 
 CUT_FROM = 32
-"""A string maximum of this many code points or bytes, without a tie-breaker, may be a cut prefix.
+"""A string maximum of this many code points or bytes, without a tie-breaker, may be a truncated prefix.
 
-32 is the shortest length at which a writer of Delta statistics is known to cut without raising the last character
+32 is the shortest length at which a writer of Delta statistics is known to truncate without raising the last character
 (docs/pages/soundness.md, trap 5)."""
 
 
 class BoundKind(Enum):
-    """How a bound is laid out for the kernels."""
+    """Layout of a bound for the kernels."""
 
     INT64 = "int64"
     """byte, short, integer, long, boolean (0, 1), date (days), timestamps (microseconds)."""
@@ -78,7 +78,7 @@ def bound_kind(type_: DataType) -> BoundKind | None:
 
 @dataclass(frozen=True, slots=True)
 class StatField:
-    """A column as statistics know it: physical path and type, and whether an older, narrower type wrote some of them.
+    """A column of the statistics: physical path and type, and the narrower types of older files.
 
     `widened_from` holds the type names of `delta.typeChanges` (PROTOCOL, Type Widening); `label` is the logical name.
     """
@@ -98,7 +98,7 @@ class StatField:
 class StatLeaf:
     """One leaf of the statistics: `group` is numRecords, tightBounds, nullCount, minValues or maxValues.
 
-    collation: for a bound under a collation, the spellings of its identifier that may stand below statsWithCollation.
+    collation: for a bound under a collation, the spellings of its identifier that may occur below statsWithCollation.
     """
 
     group: str
@@ -116,12 +116,12 @@ class StatLeaf:
 
     @property
     def spellings(self) -> tuple[StatLeaf, ...]:
-        """The same leaf under each spelling of its collation; itself where there is none."""
+        """The leaf under each spelling of its collation; itself without a collation."""
         return tuple(replace(self, collation=(key,)) for key in self.collation) or (self,)
 
     @property
     def side(self) -> Side | None:
-        """Which bound it is, if it is one."""
+        """The side of the bound, or None for other statistics."""
         return {"minValues": "min", "maxValues": "max"}.get(self.group)  # type: ignore[return-value]
 
 
@@ -129,7 +129,7 @@ NUM_RECORDS = StatLeaf("numRecords")
 
 
 def widened_types(metadata: Any) -> frozenset[str]:
-    """Names of the narrower types that `delta.typeChanges` of a field's metadata lists."""
+    """Return the names of the narrower types in `delta.typeChanges` of a field's metadata."""
     changes = metadata.get(TYPE_CHANGES_KEY) if metadata else None
     if not isinstance(changes, list):
         return frozenset()

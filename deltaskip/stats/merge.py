@@ -1,4 +1,4 @@
-"""Statistics of some columns put into those that a file has, and whether those that it has are all there."""
+"""Merging of computed statistics into those of a file, and the check whether a file's statistics are complete."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _COLLATED = "statsWithCollation"
 
 
 class _Number(str):
-    """A JSON number as it was written: no digit is lost on the way."""
+    """A JSON number as written, with all its digits."""
 
 
 def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
-    """The statistics `old` with those of the request's columns replaced by `new`, those of other columns kept.
+    """Replace the statistics of the request's columns in `old` by those in `new`, and keep those of other columns.
 
-    Where what is kept was not tight, the whole is not: its bounds still bound, and null counts of 0 and of all rows
-    still say what they say (PROTOCOL, Per-file Statistics). Collated bounds of other identifiers are kept. An `old`
-    that is no JSON object gives `new`.
+    If the kept statistics are wide, the result is wide: its bounds are still bounds, and null counts of 0 and of all
+    rows keep their meaning (PROTOCOL, Per-file Statistics). Collated bounds of other identifiers are kept. If `old` is
+    not a JSON object, the result is `new`.
     """
     before = _parsed(old)
     if not before:
@@ -47,7 +47,7 @@ def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
 
 
 def has_statistics(text: str | None, request: StatisticsRequest) -> bool:
-    """Whether a file's statistics hold all that the request asks for: a row count, null counts, and the bounds of every
+    """Whether a file's statistics contain everything in the request: a row count, null counts, and the bounds of every
     column that is not null in all rows."""
     stats = _parsed(text)
     return _has_count(stats) and not any(True for _ in _lacking(stats, request))
@@ -111,7 +111,7 @@ def _has_leaf(tree: Any) -> bool:
 
 
 def _over(under: dict[str, Any], over: Any) -> dict[str, Any]:
-    """Both trees, `over` where they meet."""
+    """Merge both trees; `over` replaces equal keys."""
     merged = dict(under)
     for name, value in _as_object(over).items():
         both = isinstance(value, dict) and isinstance(merged.get(name), dict)

@@ -1,4 +1,4 @@
-"""The columns of a Parquet file as its footer lists them, and which of them holds a column of the table.
+"""The columns of a Parquet file in its footer, and the lookup of a table's column among them.
 
 # Apache Parquet, parquet.thrift: SchemaElement, LogicalType
 """
@@ -20,7 +20,7 @@ _REQUIRED, _REPEATED = 0, 2
 _LIST_OR_MAP = (1, 2, 3)
 # Fields of SchemaElement.
 _TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _ID, _LOGICAL = 1, 3, 4, 5, 6, 7, 9, 10
-# Members of LogicalType, and the converted types that say the same.
+# Members of LogicalType, and the equivalent converted types.
 _STRING, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER = 1, 5, 6, 8, 10
 _AS_LOGICAL: dict[int, dict[int, Any]] = {
     0: {_STRING: {}},
@@ -38,7 +38,7 @@ AMBIGUOUS = "ambiguous"
 
 @dataclass(frozen=True, slots=True)
 class ParquetNode:
-    """A field of the file. first_leaf: the number of the first column chunk at or below it; parents: from the root."""
+    """A field of the file. first_leaf: Number of the first column chunk at or below it. parents: From the root."""
 
     name: str
     element: dict[int, Any]
@@ -47,17 +47,17 @@ class ParquetNode:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it holds values itself."""
+        """Whether it is a leaf, which has values."""
         return _TYPE in self.element
 
     @property
     def required(self) -> bool:
-        """Whether it is never null where its parent is not."""
+        """Whether it is null only if its parent is null."""
         return bool(self.element.get(_REPETITION, _REQUIRED) == _REQUIRED)
 
     @property
     def is_struct(self) -> bool:
-        """Whether it is a plain group: one value a row, no list and no map."""
+        """Whether it is a plain group: one value per row, neither a list nor a map."""
         return (
             not self.is_leaf
             and self.element.get(_REPETITION) != _REPEATED
@@ -66,7 +66,7 @@ class ParquetNode:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether a row has many of it."""
+        """Whether a row may have several values of it."""
         return bool(self.element.get(_REPETITION) == _REPEATED)
 
     @property
@@ -76,20 +76,20 @@ class ParquetNode:
 
 
 def parquet_root(elements: Sequence[dict[int, Any]]) -> ParquetNode:
-    """The tree of a footer's list of schema elements, depth first. Raises ValueError where it is no tree."""
+    """Return the tree of a footer's schema elements (depth first). Raises ValueError if they are not a tree."""
     pending = iter(elements)
     leaf = iter(range(len(elements)))
     root = _node(pending, leaf, 0)
     if next(pending, None) is not None:
-        raise ValueError("the Parquet schema goes on behind its last field")
+        raise ValueError("the Parquet schema continues after its last field")
     return root
 
 
 def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[ParquetNode, ...] | str | None:
-    """The nodes from the top level to the column; None where the file lacks it, AMBIGUOUS where it cannot be told.
+    """Return the nodes from the top level to the column, None if the file lacks it, or AMBIGUOUS.
 
-    By field id where the mapping mode is id, else by physical name, letter case aside where no name is the same, as
-    Spark finds them.
+    As in Spark, columns are found by field id in mapping mode id, else by physical name, ignoring case if no name is
+    equal.
     """
     by_id = mode == "id"
     if by_id and not _has_ids(root):
@@ -117,7 +117,7 @@ def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[Pa
 
 
 def source_of(node: ParquetNode) -> Source | None:
-    """What a leaf stores; None for types that have no bounds here: INT96 among them, boolean, unsigned and others."""
+    """Return the stored type of a leaf, or None for types without bounds here: INT96, boolean, unsigned and others."""
     element = node.element
     logical = element.get(_LOGICAL) or _AS_LOGICAL.get(element.get(_CONVERTED, -1), {})
     if element.get(_CONVERTED) == 5 and _DECIMAL not in logical:

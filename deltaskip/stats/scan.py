@@ -1,4 +1,4 @@
-"""Statistics out of a Parquet file's values, for those columns whose footer does not prove them."""
+"""Statistics from the values of a Parquet file, for columns whose footer does not prove them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from deltaskip.stats.parquet_schema import ParquetNode
 
 __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
 
-# Rows of a batch: so many at most, so many bytes of Parquet at most.
+# Limits of a batch: rows, and bytes of Parquet.
 _BATCH_ROWS = 1 << 18
 _BATCH_BYTES = 32 << 20
 _BYTE_ARRAY = 6
@@ -38,16 +38,16 @@ _DECODED = 1
 
 
 class InputStorage(Protocol):
-    """What reading data files asks of a storage."""
+    """The part of storage.Storage that reading data files needs."""
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """The file for random access; the caller closes it."""
+        """Open the file for random access. The caller closes it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedColumn:
-    """A column to read: where it lies, whether its binary extremes are wanted, and the orders of its collated ones."""
+    """A column to read: its position, whether to compute binary extremes, and the orders of its collated ones."""
 
     plan: ColumnPlan
     bounds: bool
@@ -66,10 +66,10 @@ def scan_file(
     row_groups: Sequence[int],
     deleted: pa.Int64Array | None = None,
 ) -> list[ColumnFacts]:
-    """The facts of each column over the rows of the row groups, those that are deleted left out.
+    """Return the facts of each column over the rows of the row groups, without deleted rows.
 
-    row_groups: ascending. deleted: numbers of rows of the whole file, ascending. Raises StorageError for a file that
-    cannot be read.
+    row_groups: Ascending. deleted: Row numbers in the whole file, ascending. Raises StorageError for a file that cannot
+    be read.
     """
     parts: list[list[ColumnFacts]] = [[ColumnFacts(0, NO_VALUES, (NO_VALUES,) * len(c.orders))] for c in columns]
     try:
@@ -173,7 +173,7 @@ def _readable(nodes: tuple[ParquetNode, ...]) -> Iterator[str]:
 
 
 def _values(batch: pa.RecordBatch, nodes: tuple[ParquetNode, ...]) -> pa.Array:
-    """The column, null where a struct around it is."""
+    """The column, with null in rows where an enclosing struct is null."""
     array = batch.column(_index(batch.schema, nodes[0]))
     for node in nodes[1:]:
         array = pc.struct_field(array, [_index(array.type, node)])

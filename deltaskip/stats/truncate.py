@@ -1,9 +1,9 @@
-"""Where bounds of strings are cut, so that a log does not hold whole documents.
+"""Truncation of string bounds, so the log does not contain whole documents.
 
 # PROTOCOL, Per-file Statistics: "String columns are cut off at a fixed prefix length."
-Binary bounds are cut exactly as delta-spark 4.4 cuts them: a minimum counts code points, a maximum UTF-16 units, and a
-surrogate pair is never cut in two. Collated bounds are left whole as far as that goes, since the beginning of a string
-is not always below it.
+Binary bounds are truncated exactly as in delta-spark 4.4: a minimum counts code points, a maximum UTF-16 units, and a
+surrogate pair is never split. Collated bounds are written whole up to a limit, since a prefix of a string is not always
+below it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ PREFIX_LENGTH = 32
 """delta-spark's spark.databricks.delta.stats.string.prefix.length."""
 
 COLLATED_LIMIT = 256
-"""The longest collated bound that is written whole, in code points; longer ones are cut to it."""
+"""The longest collated bound that is written whole, in code points; longer ones are truncated to it."""
 
 _ASCII_MAX = "\x7f"
 _LAST = "\U0010ffff"
-# The greatest character in most ICU orders; whether it is behind what was cut is verified each time.
+# The greatest character in most ICU orders; each truncated bound is verified to be above the text.
 _COLLATED_LAST = "\uffff"
 
 
 def cut_min(text: str) -> str:
-    """A lower bound of `text` of at most 32 code points."""
+    """Return a lower bound of `text` of at most 32 code points."""
     return text[:PREFIX_LENGTH]
 
 
 def cut_max(text: str) -> str | None:
-    """An upper bound of `text` in the order of UTF-8 bytes, or None where none is short enough.
+    """Return an upper bound of `text` in the order of UTF-8 bytes, or None if none is short enough.
 
     The first 32 UTF-16 units, 33 where the last character needs two, and a character above the one that follows them.
     U+10FFFF has none above it: the beginning grows over those, up to 64 units.
@@ -50,9 +50,9 @@ def cut_max(text: str) -> str | None:
 
 
 def cut_collated_min(text: str, order: Collation) -> str | None:
-    """A lower bound of `text` in `order` of at most COLLATED_LIMIT code points, or None where none was found.
+    """Return a lower bound of `text` in `order` of at most COLLATED_LIMIT code points, or None if none was found.
 
-    A beginning of a string may be above it under ICU (contractions, reordered vowels), so the cut is compared.
+    Under ICU a prefix of a string may be above it (contractions, reordered vowels), so the result is compared.
     """
     if len(text) <= COLLATED_LIMIT:
         return text
@@ -61,7 +61,7 @@ def cut_collated_min(text: str, order: Collation) -> str | None:
 
 
 def cut_collated_max(text: str, order: Collation) -> str | None:
-    """An upper bound of `text` in `order` of at most COLLATED_LIMIT + 1 code points, or None where none was found."""
+    """Return an upper bound of `text` in `order` of at most COLLATED_LIMIT + 1 code points, or None without one."""
     if len(text) <= COLLATED_LIMIT:
         return text
     raised = (text[:COLLATED_LIMIT] + last for last in (_COLLATED_LAST, _LAST))
@@ -77,7 +77,7 @@ def _units(text: str) -> int:
 
 
 def _whole(text: str) -> int:
-    """How many characters it takes to fill the prefix."""
+    """Number of characters in the prefix."""
     units = 0
     for i, character in enumerate(text):
         if units >= PREFIX_LENGTH:

@@ -1,4 +1,4 @@
-"""Bounds on their way from a data file to JSON: what the file stores, what the table's type makes of it, its text.
+"""Conversion of bounds from a data file's stored values to values of the table's type and to JSON text.
 
 A bound is an int (integers, days, microseconds, unscaled decimals at the table's scale), a float, or UTF-8 bytes.
 """
@@ -45,7 +45,7 @@ _DIGITS = Context(prec=80)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a data file stores: `unit` is that of timestamps, `scale` that of decimals."""
+    """The stored type of a data file: `unit` is that of timestamps, `scale` that of decimals."""
 
     kind: Literal["integer", "float", "double", "decimal", "date", "timestamp", "string"]
     scale: int = 0
@@ -53,11 +53,11 @@ class Source:
 
 
 def converters(source: Source, wanted: DataType) -> tuple[Convert, Convert] | None:
-    """What turns the least and the greatest stored value into bounds of the table's type; None where such a file cannot
-    be read as that type.
+    """Return the functions that convert the least and the greatest stored value to bounds of the table's type.
 
-    The functions are monotonic, so that they may be applied to extremes, and give None for a value that the type cannot
-    hold. # PROTOCOL, Type Widening: files keep the narrower type that they were written with.
+    None if such a file cannot be read as that type. The functions are monotonic, so they apply to extremes, and return
+    None for a value that the type cannot represent.
+    # PROTOCOL, Type Widening: files keep the narrower type that they were written with.
     """
     if source.kind == "timestamp" and source.unit == "ns" and wanted in (TIMESTAMP, TIMESTAMP_NTZ):
         # Some readers round to microseconds downwards, some towards zero.
@@ -67,10 +67,10 @@ def converters(source: Source, wanted: DataType) -> tuple[Convert, Convert] | No
 
 
 def bound_text(bound: Bound, type_: DataType, side: Side) -> str | None:
-    """The JSON text of a bound as delta-spark writes it in UTC; None where it has none that is a bound.
+    """Return the JSON text of a bound as delta-spark writes it in UTC, or None if none is a bound.
 
     # PROTOCOL, Per-file Statistics: "Timestamp columns are truncated down to milliseconds."
-    Strings are cut (see stats.truncate); years outside 1 to 9999, and bytes that are no UTF-8, have no text.
+    Strings are truncated (see stats.truncate). Years outside 1 to 9999, and bytes that are not UTF-8, have no text.
     """
     match bound:
         case bytes():
@@ -90,7 +90,7 @@ def bound_text(bound: Bound, type_: DataType, side: Side) -> str | None:
 
 
 def json_string(text: str) -> str:
-    """The text as a JSON string; letters outside ASCII stay as they are."""
+    """Return the text as a JSON string. Letters outside ASCII are not escaped."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + text.translate(_ESCAPES) + '"'

@@ -54,6 +54,7 @@ def publish(path: str) -> Iterator[str]:
 
 def unlink(path: str) -> None:
     """Delete a file and Hadoop's checksum file of it. Missing files are not an error."""
+    _check_name(path)
     with _naming(path):
         _drop_hadoop_checksum(path)
         with suppress(FileNotFoundError):
@@ -80,6 +81,7 @@ def _written(path: str, data: bytes, durable: bool = True) -> Iterator[str]:
 @contextmanager
 def _temporary(path: str) -> Iterator[str]:
     """Yield a unique name beside `path` that readers of the log ignore, and delete the file after the block."""
+    _check_name(path)
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
     temporary = f"{folder}/.{name}.{uuid4()}.tmp"
@@ -148,6 +150,14 @@ def _sync_folder(path: str) -> None:
     kill_point("named")
 
 
+def _check_name(path: str) -> None:
+    try:
+        if b"\0" in os.fsencode(path):
+            raise StorageError(f"Cannot write {path!r}: a file name must not contain a null character.")
+    except UnicodeEncodeError as error:
+        raise StorageError(f"Cannot write {path!a}: the name is not valid Unicode text.") from error
+
+
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
     try:
@@ -162,14 +172,3 @@ def _naming(path: str) -> Iterator[None]:
         ) from error
     except OSError as error:
         raise StorageError(f"Cannot write {path}: {error.strerror or error}.") from error
-    except ValueError as error:
-        if _is_file_name(path):
-            raise  # an error of the block that writes the file, not of its name
-        raise StorageError(f"Cannot write {path!r}: {error}.") from error
-
-
-def _is_file_name(path: str) -> bool:
-    try:
-        return b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        return False

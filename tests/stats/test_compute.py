@@ -359,7 +359,7 @@ def test_damaged_and_missing_files_are_named(tmp_path: Path) -> None:
     for content in (b"", b"PAR1", b"x" * 100, whole.read_bytes()[:-20] + b"\xff\xff\xff\x7fPAR1"):
         broken = tmp_path / "broken.parquet"
         broken.write_bytes(content)
-        with pytest.raises(StorageError, match=r"broken\.parquet is no whole Parquet file"):
+        with pytest.raises(StorageError, match=r"broken\.parquet is not a complete Parquet file"):
             compute([broken], schema)
 
 

@@ -222,3 +222,10 @@ def test_an_observer_sees_the_steps_of_a_write_in_order(tmp_path: Path) -> None:
     finally:
         observe_kill_points(None)
     assert seen == ["opened", "written", "synced", "linked", "tidied", "named"]
+
+
+def test_an_error_in_the_block_of_publish_is_raised_as_it_is(tmp_path: Path) -> None:
+    for error in (ValueError("not ours"), KeyError("not ours")):
+        with pytest.raises(type(error), match="not ours"), LocalStorage().publish(str(tmp_path / "x")):
+            raise error
+    assert not list(tmp_path.iterdir())
