@@ -10,7 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from deltaskip.errors import CorruptLog, DataFileMissing, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.errors import (
+    CorruptLog,
+    DataFileMissing,
+    InvalidArgumentType,
+    PredicateError,
+    SchemaError,
+    UnsupportedFeature,
+)
 from deltaskip.expr import col
 from deltaskip.schema.types import (
     BINARY,
@@ -407,7 +414,7 @@ def test_predicates_may_be_text_columns_or_expressions(spark: Any, tmp_path: Pat
     expression = (col("id") > 1) & col("s").like("b%")
     for where in ("ID > 1 and s like 'b%'", column, expression):
         assert values_of(table.frame(spark, where=where)) == [(2, "b")]
-    with pytest.raises(PredicateError):
+    with pytest.raises(InvalidArgumentType, match="where must be SQL text, an expression or a Column, not int"):
         table.frame(spark, where=5)
 
 
