@@ -1,4 +1,4 @@
-"""Statistics of data files: where they stand, what they say, and how they are computed out of Parquet."""
+"""Statistics of data files: their layout in the log, their values, and their computation from Parquet files."""
 
 from deltaskip.stats.computation import compute
 

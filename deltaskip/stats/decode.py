@@ -1,6 +1,6 @@
-"""Bounds of statistics: JSON text or struct columns in the kernels' layouts, widened by what a writer may have lost.
+"""Bounds of statistics: JSON text or struct columns to the kernels' layouts, widened by what a writer may have lost.
 
-Everything here is sceptical: what cannot be read as the column's type is a missing statistic (null), never an error.
+A value that cannot be read as the column's type is a missing statistic (null), never an error.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _PRINTED_DIGITS = 15
 
 
 def from_double(values: pa.Array, field: StatField, side: Side) -> pa.Array:
-    """JSON numbers as bounds of a float or double column.
+    """Convert JSON numbers to bounds of a float or double column.
 
-    A float's text is the shortest that names the float, so it is rounded to a float before it is widened. A double that
-    was a float once (`delta.typeChanges`) may carry either text: the bound takes in both (docs/pages/soundness.md,
-    trap 14).
+    A float's text is the shortest that identifies the float, so it is rounded to a float before it is widened. A double
+    that was a float once (`delta.typeChanges`) may have either text, and the bound includes both
+    (docs/pages/soundness.md, trap 14).
     """
     if field.type != FLOAT and "float" not in field.widened_from:
         return values
@@ -62,7 +62,7 @@ def from_double(values: pa.Array, field: StatField, side: Side) -> pa.Array:
 
 
 def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
-    """JSON values given as text with their kinds (kernels.stats_json) as bounds of `field`; null where unusable."""
+    """Convert JSON values, as text with their kinds (kernels.stats_json), to bounds of `field`; null if unusable."""
     match field.kind:
         case BoundKind.TEXT:
             return _without_weak_tie_breaker(_only(text, kind, STRING_KIND), side)
@@ -86,12 +86,12 @@ def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> p
 
 
 def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
-    """JSON values given as text with their kinds: the strings, null for all else."""
+    """Return the strings of JSON values, as text with their kinds; null for other kinds."""
     return _only(text, kind, STRING_KIND)
 
 
 def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
-    """A leaf of `stats_parsed` as a bound of `field`: cast from a narrower type, null where the type does not fit."""
+    """Convert a leaf of `stats_parsed` to a bound of `field`: cast from a narrower type, null for another type."""
     type_ = values.type
     nothing = pa.nulls(len(values), pa.int64())
     match field.kind:
@@ -121,11 +121,11 @@ def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
 
 
 def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
-    """Old writers ended a cut maximum with U+FFFD, which sorts below supplementary characters.
+    """Remove the U+FFFD with which old writers ended a truncated maximum; it sorts below supplementary characters.
 
-    Without it the bound is a prefix that compares as one (CUT_FROM), which takes in every string it was cut from
-    (docs/pages/soundness.md, trap 5).
-    Shorter strings were not cut: there U+FFFD is their own last character.
+    Without it the bound is a prefix that compares as one (CUT_FROM), which includes every string that it may be the
+    prefix of (docs/pages/soundness.md, trap 5).
+    Shorter strings were not truncated: there U+FFFD is the string's own last character.
     """
     if side == "min":
         return values
@@ -137,9 +137,9 @@ def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
 
 
 def widen_timestamps(micros: pa.Array, side: Side) -> pa.Array:
-    """Maxima that end on a millisecond may have been cut there: 999 microseconds more, saturating (trap 3).
+    """Add 999 microseconds, saturating, to maxima on a whole millisecond, which may have been truncated (trap 3).
 
-    Minima were cut downwards, which is sound. A maximum with digits below the millisecond shows that it was not cut.
+    Minima were truncated downwards, which is sound. A maximum with digits below the millisecond was not truncated.
     """
     if side == "min" or len(micros) == micros.null_count:
         return micros
@@ -173,7 +173,7 @@ def _integer(text: str) -> int | None:
 
 
 def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
-    """Numbers, and the strings with which JSON writers spell what JSON numbers cannot."""
+    """Numbers, and the strings that JSON writers use for values that are not JSON numbers."""
     usable = pc.or_(
         pc.equal(kind, arrow_scalar(NUMBER_KIND, pa.uint8())),
         pc.and_(
@@ -279,9 +279,9 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
 
 
 def _short_decimals(text: pa.Array, type_: DecimalType) -> pa.BooleanArray | None:
-    """Which texts are bounds as they stand: at most 15 digits, those of the scale counted in full; None if none can be.
+    """Which texts are bounds as written: at most 15 digits, counting all of the scale; None if none can be.
 
-    Such a text with e + 1 digits before the point stands for a multiple of 10^-scale, and what _decimal_bound adds is
+    Such a text with e + 1 digits before the point denotes a multiple of 10^-scale, and what _decimal_bound adds is
     less than 10^(e - 14) <= 10^-scale, so that no other multiple comes within reach.
     """
     whole = min(_PRINTED_DIGITS, type_.precision) - type_.scale
@@ -292,7 +292,7 @@ def _short_decimals(text: pa.Array, type_: DecimalType) -> pa.BooleanArray | Non
 
 
 def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
-    """A decimal from JSON. A text that a double may have printed is widened by what that can have lost.
+    """Parse a decimal from JSON. A text that a double may have printed is widened by the possible loss.
 
     The true bound is a multiple of 10^-scale that rounds to a double whose first 15 digits are these, so it lies within
     one unit in the double's last place and half a unit of the 15th digit: take the outermost such multiple
@@ -317,7 +317,7 @@ def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
 
 
 def _without_saturated(values: pa.Array, side: Side) -> pa.Array:
-    """delta-rs puts decimals of scale 0 into 64 bits: a bound at their end may stand for anything beyond it."""
+    """delta-rs stores decimals of scale 0 in 64 bits: a bound at the end of that range may mean any value beyond it."""
     type_ = values.type
     if type_.scale or type_.precision < 19:
         return values
@@ -337,14 +337,14 @@ def _only_a_decimal_prints(text: str, scale: int) -> bool:
 
 
 def _clip(bound: Decimal, value: Decimal, quantum: Decimal, side: Side) -> Decimal:
-    """Never inside `value` itself: a text finer than the scale came from somewhere else, so round it outwards."""
+    """Round a text finer than the scale outwards, so the result is never inside `value`; another writer wrote it."""
     if side == "min":
         return min(bound, value.quantize(quantum, ROUND_FLOOR))
     return max(bound, value.quantize(quantum, ROUND_CEILING))
 
 
 def _widened_decimals(values: pa.Array, type_: DecimalType, side: Side) -> pa.Array:
-    """Decimals of a struct that may come from a text which a double printed, widened as that text is.
+    """Widen decimals of a struct that may come from a text that a double printed, as that text is widened.
 
     Up to 15 digits nothing is lost; beyond, only a decimal has more than 17 significant ones.
     """

@@ -175,7 +175,7 @@ def _cast(text: pa.Array, arrow: pa.DataType) -> pa.Array:
     try:
         return text.cast(arrow)
     except pa.ArrowInvalid:
-        pass  # some text does not fit; the distinct ones tell which
+        pass  # a text is not valid for the type; the distinct texts are cast one by one
     coded = text.dictionary_encode()
     distinct = [_cast_one(coded.dictionary.slice(i, 1), arrow) for i in range(len(coded.dictionary))]
     return pa.concat_arrays(distinct).take(coded.indices)

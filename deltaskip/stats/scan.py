@@ -158,7 +158,7 @@ def _path(meta: Mapping[int, Any]) -> str:
 
 
 def _readable(nodes: tuple[ParquetNode, ...]) -> Iterator[str]:
-    """The path of one leaf that says where the column is null: its own, or the first below an array, map or variant."""
+    """The path of a leaf that shows where the column is null: its own, or the first below an array, map or variant."""
     for node in nodes:
         yield node.name
     if not nodes:
