@@ -243,7 +243,7 @@ def test_only_the_spark_room_imports_pyspark() -> None:
 
 
 def test_nothing_outside_the_spark_package_names_its_modules() -> None:
-    # It registers itself as an engine; pyproject.toml alone names it.
+    # It registers itself as the engine.
     wrong = [
         f"{ident(path)}:{number}"
         for path in [*python_modules(), *kernel_sources()]

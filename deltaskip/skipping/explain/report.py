@@ -138,9 +138,7 @@ class Explain:
             InvalidArgumentType: `path` is not a path.
             StorageError: The file cannot be written.
         """
-        legend = [
-            (leaf.predicate, f"skips {leaf.dropped:,} alone, needed for {leaf.needed_for:,}") for leaf in self.leaves
-        ]
+        legend = [(leaf.predicate, _skipped(leaf)) for leaf in self.leaves]
         legend.append(("the whole predicate", f"keeps {self.kept_files:,} of {self.total_files:,}"))
         try:
             write_plot(Path(arguments.path("path", path)), self.matrix, self.summary(), legend)
@@ -203,17 +201,24 @@ def _lines(tree: Tree, depth: int) -> Iterator[tuple[int, str | int]]:
                 yield from _lines(child, depth + 1)
 
 
+def _skipped(leaf: LeafReport) -> str:
+    if not leaf.dropped:
+        return "skips no file"
+    files = "1 file" if leaf.dropped == 1 else f"{leaf.dropped:,} files"
+    return f"skips {files}, {leaf.needed_for:,} of which would be kept without it"
+
+
 def _notes(leaf: LeafReport) -> Iterator[str]:
     if leaf.used:
-        skipped = f"skips {leaf.dropped} files alone, needed for {leaf.needed_for}"
-        yield f"reads {', '.join(leaf.used)}; {skipped}"
+        yield f"reads {', '.join(leaf.used)}; {_skipped(leaf)}"
     elif leaf.dropped:
         yield f"skips every file: {leaf.reason}"
         return
     if leaf.without_statistics:
         by_name = ", ".join(f"{name} in {files}" for name, files in leaf.lacking.items())
         shown = ", ".join(leaf.examples) + (", …" if leaf.without_statistics > len(leaf.examples) else "")
-        yield f"{leaf.without_statistics} files lack a statistic that it reads ({by_name}), such as {shown}"
+        lacking = "1 file lacks" if leaf.without_statistics == 1 else f"{leaf.without_statistics:,} files lack"
+        yield f"{lacking} a statistic that it reads ({by_name}), such as {shown}"
     if leaf.reason:
         yield f"prunes {'no more' if leaf.dropped else 'nothing'}: {leaf.reason}"
 

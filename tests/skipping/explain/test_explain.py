@@ -85,6 +85,16 @@ def test_the_structure_of_the_predicate_stays_visible(tmp_path: Path) -> None:
     }
 
 
+def test_the_text_says_what_each_leaf_skips_and_what_would_be_kept_without_it(tmp_path: Path) -> None:
+    shown = str(grid(tmp_path).scan(where="a < 2 AND b < 9 AND c < 3").explain())
+    counts = [line.partition("; ")[2] for line in shown.splitlines() if "reads" in line]
+    assert counts == [
+        "skips 31 files, 24 of which would be kept without it",
+        "skips no file",
+        "skips 15 files, 8 of which would be kept without it",
+    ]
+
+
 def test_what_parts_on_one_column_say_together_is_shown_and_counted_with_them(tmp_path: Path) -> None:
     builder = TableBuilder(tmp_path / "t", {"c": LONG})
     builder.commit(*[add(f"{i}", bounds(c=(10 * i, 10 * i + 9))) for i in range(10)])
