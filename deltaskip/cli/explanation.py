@@ -16,7 +16,7 @@ def print_explanation(explained: Explain) -> None:
     print()
     columns = [("predicate", "left"), ("statistics used", "left"), ("files skipped", "right")]
     print_table(
-        [*columns, ("only by this", "right"), ("missing statistics", "right")],
+        [*columns, ("kept without it", "right"), ("missing statistics", "right")],
         [_row(explained, depth, part) for depth, part in explained.lines()],
     )
     notes = [line for leaf in explained.leaves for line in _notes(leaf)]

@@ -22,7 +22,7 @@ def test_explain_shows_every_part_with_its_counts(run: Run, customers: Path) -> 
     assert (ran.status, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0].startswith(f"{customers.as_uri()} at version 0: 7 of 200 files kept, ")
-    headings = "PREDICATE STATISTICS USED FILES SKIPPED ONLY BY THIS MISSING STATISTICS"
+    headings = "PREDICATE STATISTICS USED FILES SKIPPED KEPT WITHOUT IT MISSING STATISTICS"
     assert " ".join(lines[2].split()) == headings
     assert lines[3].strip() == "AND"
     assert lines[4].startswith("  day >= DATE'2026-01-04'")
