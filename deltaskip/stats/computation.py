@@ -14,7 +14,7 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
 from deltaskip.schema.arrow import from_arrow
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import TableProperties
@@ -69,8 +69,8 @@ def compute(
             `collations` or `collation_versions`.
         mode: "footer" leaves out statistics that the footers do not prove, "scan" reads all values, and "auto" reads
             the values of the columns for which a footer proves too little.
-        deletion_vectors: For each file the numbers of its deleted rows, ascending from 0, or None. Bounds and null
-            counts describe the other rows; `num_records` counts all rows.
+        deletion_vectors: For each file the numbers of its deleted rows, strictly ascending from 0, or None. Bounds and
+            null counts describe the other rows; `num_records` counts all rows.
         partition_columns: Partition columns of the table, which have no statistics.
         mapping_mode: Column mapping mode of the table: "none", "name" or "id".
         properties: Properties of the table. `delta.dataSkippingStatsColumns` and
@@ -131,6 +131,7 @@ def compute(
         location = parse_location(path)
         storage = storage_for(location, options, storage)
         facts = reader.facts(storage, location, deleted=deleted)
+        _check_last(path, deleted, facts.num_records)
         rows.append(facts.num_records)
         texts.append(stats_json(facts, request))
     arrays = [arrow_array(paths, pa.string()), arrow_array(rows, pa.int64()), arrow_array(texts, pa.string())]
@@ -191,12 +192,26 @@ def _vectors(
         raise InvalidArgument(
             f"deletion_vectors must have one element per file: {len(paths)}, not {len(deletion_vectors)}."
         )
-    for vector in deletion_vectors:
-        if vector is not None and (not isinstance(vector, pa.Array) or vector.type != pa.int64()):
+    for path, vector in zip(paths, deletion_vectors, strict=True):
+        if vector is None:
+            continue
+        if not isinstance(vector, pa.Array) or vector.type != pa.int64():
             raise InvalidArgumentType.of("Each of deletion_vectors", "an int64 Arrow array or None", vector)
-        if vector is not None and vector.null_count:
-            raise InvalidArgument("Each of deletion_vectors must be without nulls.")
+        if vector.null_count:
+            raise InvalidArgument(f"deletion_vectors must not contain nulls: the one of {path} does.")
+        numbers = numpy_values(vector)
+        if not (numbers[:-1] < numbers[1:]).all():
+            raise InvalidArgument(f"The row numbers of a deletion vector must be strictly ascending: those of {path}.")
+        if len(numbers) and numbers[0] < 0:
+            raise InvalidArgument(f"The row numbers of a deletion vector must not be negative: those of {path}.")
     return deletion_vectors
+
+
+def _check_last(path: str, deleted: pa.Int64Array | None, rows: int) -> None:
+    if deleted is not None and len(deleted) and deleted[-1].as_py() >= rows:
+        raise InvalidArgument(
+            f"The deletion vector of {path} contains row {deleted[-1].as_py()}, but the file has {rows} rows."
+        )
 
 
 def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]) -> dict[str, list[str]]:

@@ -39,6 +39,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 from deltaskip.stats import compute
+from deltaskip.stats.file_facts import Mode
 from tests.stats.rowwise import parsed, statistics
 
 NESTED = StructType(
@@ -432,7 +433,7 @@ def test_long_rows_are_read_in_short_batches(write: Callable[..., str]) -> None:
         ({"deletion_vectors": [None, None]}, InvalidArgument, "one element per file: 1, not 2"),
         ({"deletion_vectors": [[0]]}, InvalidArgumentType, "must be an int64 Arrow array or None, not list"),
         ({"deletion_vectors": [pa.array([0], pa.int32())]}, InvalidArgumentType, "must be an int64 Arrow array"),
-        ({"deletion_vectors": [pa.array([None], pa.int64())]}, InvalidArgument, "must be without nulls"),
+        ({"deletion_vectors": [pa.array([None], pa.int64())]}, InvalidArgument, "must not contain nulls"),
     ],
 )
 def test_a_wrong_argument_is_named(
@@ -440,3 +441,36 @@ def test_a_wrong_argument_is_named(
 ) -> None:
     with pytest.raises(error, match=message):
         compute(**{"files": [write(FLAT)], "schema": FLAT.schema, **wrong})
+
+
+@pytest.mark.parametrize("mode", ["auto", "footer", "scan"])
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ([0] * 20, "must be strictly ascending"),
+        ([19, 0], "must be strictly ascending"),
+        ([3, 5, 5], "must be strictly ascending"),
+        ([-1], "must not be negative"),
+        ([-(2**63), 2**63 - 1], "must not be negative"),
+        ([20], "contains row 20, but the file has 20 rows"),
+        ([0, 1000], "contains row 1000, but the file has 20 rows"),
+    ],
+)
+def test_a_deletion_vector_that_is_not_a_set_of_rows_of_its_file_is_refused(
+    write: Callable[..., str], numbers: list[int], message: str, mode: Mode
+) -> None:
+    table = pa.table({"i": pa.array([None] * 20, pa.int64())})
+    path, other = write(table), write(table)
+    vectors = [None, pa.array(numbers, pa.int64())]
+    with pytest.raises(InvalidArgument, match=message) as caught:
+        compute([other, path], table.schema, deletion_vectors=vectors, mode=mode)
+    assert path in str(caught.value)
+
+
+def test_a_deletion_vector_may_be_a_slice_or_all_rows(write: Callable[..., str]) -> None:
+    table = pa.table({"i": pa.array(range(20), pa.int64())})
+    path = write(table)
+    sliced = pa.array([9, 9, 0, 1, 2, 0], pa.int64())[2:5]
+    assert one(path, table.schema, deletion_vectors=[sliced])["minValues"] == {"i": 3}
+    assert one(path, table.schema, deletion_vectors=[pa.array(range(20), pa.int64())])["nullCount"] == {"i": 0}
+    assert one(path, table.schema, deletion_vectors=[pa.array([], pa.int64())])["nullCount"] == {"i": 0}
