@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from deltaskip.actions import FILE_SCHEMA
 from deltaskip.errors import SparkUnavailable
 
 if TYPE_CHECKING:
@@ -26,7 +27,21 @@ if TYPE_CHECKING:
     from deltaskip.log import Snapshot
     from deltaskip.stats.file_facts import StatisticsRequest
 
-__all__ = ["Engine", "PlannedScan", "engine", "is_column"]
+__all__ = ["RESULT_SCHEMA", "Engine", "PlannedScan", "engine", "is_column"]
+
+RESULT_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("dv_id", pa.string()),
+        pa.field("num_records", pa.int64(), nullable=False),
+        pa.field("stats", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("scanned", pa.int64(), nullable=False),
+        pa.field("logged_stats", pa.string()),
+        *(FILE_SCHEMA.field(name) for name in FILE_SCHEMA.names if name not in ("path", "size", "stats")),
+    ]
+)
+"""Computed statistics, one row per file: `stats` is new; `logged_stats` and other columns of FILE_SCHEMA as logged."""
 
 _COLUMN_PACKAGE = "pyspark"
 _INSTALL = "Run: pip install 'deltaskip[spark]'"
@@ -90,7 +105,7 @@ class Engine(Protocol):
         merge: bool,
         job_files: int,
     ) -> Iterator[pa.Table]:
-        """Compute statistics of `files`, rows of FILE_SCHEMA; one table of results for each job of `job_files` files.
+        """Compute statistics of `files`, rows of FILE_SCHEMA; one table of RESULT_SCHEMA for each `job_files` files.
 
         merge: keep the logged statistics of columns that are not part of the request.
         """

@@ -23,12 +23,16 @@ def domain_members(configuration: str | None) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def write_versions(configuration: str | None) -> dict[str, list[Any]]:
-    """The versions that the domain lists for each collation, as written there. Entries that are not lists are left out.
+def write_versions(configuration: str | None) -> dict[str, tuple[str, ...]]:
+    """The versions that the domain lists, by collation in the domain's spelling; malformed entries are left out.
 
     # COLLATIONS RFC: "Clients are allowed to ignore the hints."
     """
     versions = domain_members(configuration).get(WRITE_VERSIONS)
     if not isinstance(versions, dict):
         return {}
-    return {name: listed for name, listed in versions.items() if isinstance(listed, list)}
+    return {
+        name: tuple(version for version in listed if isinstance(version, str) and version)
+        for name, listed in versions.items()
+        if isinstance(listed, list)
+    }

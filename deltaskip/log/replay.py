@@ -21,11 +21,10 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, canonical_paths
 from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 
-__all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "repeated_key", "replay"]
+__all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "file_keys", "repeated_key", "replay"]
 
-# Separates path and dvId in a key. No path contains it, since no file name can.
-_SEPARATOR = "\0"
-_BETWEEN = arrow_scalar(_SEPARATOR, pa.string())
+# Between path and dvId in a key. No path contains it, since no file name can.
+_SEPARATOR = arrow_scalar("\0", pa.string())
 _FEW = 512
 _MANY = 100_000
 _AT = arrow_scalar("@", pa.string())
@@ -67,7 +66,7 @@ class Superseded:
         if len(self.removed):
             dead = pc.or_(dead, pc.and_(pc.is_null(ids), pc.is_in(paths, value_set=self.removed)))
         if len(self.removed_dv):
-            dead = pc.or_(dead, pc.is_in(_keys(paths, ids), value_set=self.removed_dv, skip_nulls=True))
+            dead = pc.or_(dead, pc.is_in(file_keys(paths, ids), value_set=self.removed_dv, skip_nulls=True))
         return pc.invert(dead)
 
     @cached_property
@@ -164,7 +163,7 @@ def repeated_key(actions: pa.Table) -> str | None:
     """Return a path with two actions of one logical file, or with two adds; None if the actions are reconciled."""
     paths = canonical_paths(one_chunk(actions["path"]))
     adds = paths.filter(pc.invert(one_chunk(actions["is_remove"])))
-    keys = _keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
+    keys = file_keys(paths, pc.fill_null(dv_ids(actions["deletion_vector"]), NOTHING))
     for values in (adds, keys):
         counts = values.value_counts()
         again = counts.field("values").filter(pc.greater(counts.field("counts"), arrow_scalar(1, pa.int64())))
@@ -191,12 +190,12 @@ def _removed_keys(coded: pa.DictionaryArray, ids: pa.Array, rows: pa.Array) -> t
         return paths, _NO_KEYS
     plain = pc.is_null(of_removes)
     with_dv = pc.invert(plain)
-    return paths.filter(plain), _keys(paths.filter(with_dv), of_removes.filter(with_dv))
+    return paths.filter(plain), file_keys(paths.filter(with_dv), of_removes.filter(with_dv))
 
 
-def _keys(paths: pa.Array, ids: pa.Array) -> pa.Array:
-    """Path and dvId as one string; null without a dvId."""
-    return pc.binary_join_element_wise(paths, ids, _BETWEEN)
+def file_keys(paths: pa.Array, ids: pa.Array) -> pa.Array:
+    """Return the key of each logical file, canonical path and dvId as one string; null where the dvId is null."""
+    return pc.binary_join_element_wise(paths, ids, _SEPARATOR)
 
 
 def _union(a: pa.Array, b: pa.Array) -> pa.Array:

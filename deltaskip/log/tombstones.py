@@ -15,7 +15,7 @@ from deltaskip.actions import LOGGED_DELETION_VECTOR, REMOVE_FIELDS, canonical_p
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
-from deltaskip.log.replay import dv_ids
+from deltaskip.log.replay import dv_ids, file_keys
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 
@@ -24,7 +24,6 @@ __all__ = ["REMOVE_TYPE", "tombstones"]
 # Tombstones in a checkpoint have neither statistics nor tags.
 _FIELDS = [field for field in REMOVE_FIELDS.fields if field.name not in ("stats", "tags")]
 REMOVE_TYPE = pa.struct([(field.logged, field.logged_type) for field in _FIELDS])
-_SEPARATOR = arrow_scalar("\0", pa.string())
 # The kernel that parses commits does not read extendedFileMetadata.
 _LOGGED = {field.logged: field.name for field in _FIELDS if field.name != "extended_file_metadata"}
 
@@ -129,7 +128,7 @@ def _unexpired(removes: pa.StructArray, newer_than_ms: int) -> pa.StructArray:
 
 
 def _keys(removes: pa.StructArray) -> pa.Array:
-    """Path and dvId of each remove as one string."""
+    """The key of each remove; without a deletion vector it ends with the separator."""
     paths = canonical_paths(pc.struct_field(removes, "path"))
     ids = pc.fill_null(dv_ids(pc.struct_field(removes, "deletionVector")), NOTHING)
-    return pc.binary_join_element_wise(paths, ids, _SEPARATOR)
+    return file_keys(paths, ids)

@@ -28,12 +28,12 @@ from deltaskip.storage.opening import storage_for
 if TYPE_CHECKING:
     from deltaskip.stats.file_facts import Mode, StatisticsRequest
 
-__all__ = ["RESULT_SCHEMA", "Collations", "compute", "statistics_request"]
+__all__ = ["COMPUTED_SCHEMA", "Collations", "compute", "statistics_request"]
 
 Collations = Mapping[str, Sequence[str]]
 """Column name → versioned identifiers, such as {"name": ["icu.UNICODE_CI.77.1"]}."""
 
-RESULT_SCHEMA = pa.schema(
+COMPUTED_SCHEMA = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
         pa.field("num_records", pa.int64(), nullable=False),
@@ -135,7 +135,7 @@ def compute(
         rows.append(facts.num_records)
         texts.append(stats_json(facts, request))
     arrays = [arrow_array(paths, pa.string()), arrow_array(rows, pa.int64()), arrow_array(texts, pa.string())]
-    return pa.Table.from_arrays(arrays, schema=RESULT_SCHEMA)
+    return pa.Table.from_arrays(arrays, schema=COMPUTED_SCHEMA)
 
 
 def statistics_request(

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import AvailableCollations, available_collations
-from deltaskip.collations.write_versions import DOMAIN
-from deltaskip.collations.write_versions import write_versions as listed_versions
+from deltaskip.collations.write_versions import DOMAIN, write_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.log import Snapshot
 from deltaskip.schema.collations import string_paths
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType, declared_collation
 
-__all__ = ["CollatedColumn", "collated_columns", "write_versions"]
+__all__ = ["CollatedColumn", "collated_columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +40,10 @@ class CollatedColumn:
 def collated_columns(snapshot: Snapshot) -> tuple[CollatedColumn, ...]:
     """Return every collated string of the snapshot's schema, in the order of the schema."""
     domain = snapshot.domains.get(DOMAIN)
-    hints = write_versions(None if domain is None else domain.configuration)
+    listed = write_versions(None if domain is None else domain.configuration)
+    hints = {known: versions for text, versions in listed.items() if (known := _parsed(text)) is not None}
     available = available_collations()
     return tuple(_column(path, text, hints, available) for path, text in _declared(snapshot.schema, ""))
-
-
-def write_versions(configuration: str | None) -> dict[CollationId, tuple[str, ...]]:
-    """Return the versions by collation from the `collations` domain's configuration; ignore malformed entries.
-
-    # COLLATIONS RFC, Collation versions: "Clients are allowed to ignore the hints."
-    """
-    found: dict[CollationId, tuple[str, ...]] = {}
-    for text, versions in listed_versions(configuration).items():
-        collation = _parsed(text)
-        if collation is not None:
-            found[collation] = tuple(version for version in versions if isinstance(version, str) and version)
-    return found
 
 
 def _parsed(text: str) -> CollationId | None:

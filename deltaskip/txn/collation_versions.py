@@ -10,23 +10,16 @@ from collections.abc import Iterable, Mapping
 
 from deltaskip.actions import Protocol
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members
-from deltaskip.collations.write_versions import write_versions as listed_versions
+from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, write_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.log import Snapshot
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["announce", "retire", "write_versions"]
+__all__ = ["announce", "retire"]
 
 _FEATURES = ("collations", "domainMetadata")
 _WRITER_VERSION = 7
-
-
-def write_versions(snapshot: Snapshot) -> dict[str, list[str]]:
-    """The versions that the domain lists, by collation in the domain's spelling; malformed entries are left out."""
-    found = listed_versions(_configuration(snapshot))
-    return {name: [str(version) for version in listed] for name, listed in found.items()}
 
 
 def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
@@ -39,14 +32,14 @@ def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
     wanted = [CollationId.parse(identifier).canonical for identifier in identifiers]
     if not wanted:
         return
-    versions = write_versions(snapshot)
-    before = json.dumps(versions)
+    versions = write_versions(_configuration(snapshot))
+    before = dict(versions)
     for identifier in wanted:
         name = _spelling(versions, identifier)
-        listed = versions.setdefault(name, [])
+        listed = versions.setdefault(name, ())
         if identifier.version is not None and identifier.version not in listed:
-            listed.append(identifier.version)
-    if json.dumps(versions) != before:
+            versions[name] = (*listed, identifier.version)
+    if versions != before:
         _set(transaction, versions)
     protocol = _with_features(snapshot.protocol)
     if protocol != snapshot.protocol:
@@ -59,19 +52,19 @@ def retire(transaction: Transaction, collation: str, version: str) -> None:
     collation: `icu.UNICODE_CI`, in any letter case, or a name without provider. Raises InvalidCollation for an unknown
     name, InvalidCommit if the domain does not list the version.
     """
-    versions = write_versions(transaction.snapshot)
+    versions = write_versions(_configuration(transaction.snapshot))
     name = _spelling(versions, CollationId.named(collation).without_version.canonical)
-    if version not in versions.get(name, []):
+    if version not in versions.get(name, ()):
         listed = ", ".join(f"{each} {', '.join(found)}" for each, found in versions.items()) or "none"
         raise InvalidCommit(
             f"{transaction.snapshot.root} does not list version {version} of {collation}; its writers write statistics "
             f"for: {listed}."
         )
-    versions[name] = [each for each in versions[name] if each != version]
+    versions[name] = tuple(each for each in versions[name] if each != version)
     _set(transaction, {each: found for each, found in versions.items() if found})
 
 
-def _set(transaction: Transaction, versions: Mapping[str, list[str]]) -> None:
+def _set(transaction: Transaction, versions: Mapping[str, tuple[str, ...]]) -> None:
     """Set the listed versions; other members of the configuration, which other writers set, stay."""
     others = domain_members(_configuration(transaction.snapshot))
     transaction.set_domain(DOMAIN, json.dumps({**others, WRITE_VERSIONS: dict(versions)}))
@@ -82,7 +75,7 @@ def _configuration(snapshot: Snapshot) -> str | None:
     return None if domain is None else domain.configuration
 
 
-def _spelling(versions: Mapping[str, list[str]], identifier: CollationId) -> str:
+def _spelling(versions: Mapping[str, tuple[str, ...]], identifier: CollationId) -> str:
     """The key of the collation in the domain, or Spark's spelling if the domain does not list it."""
     wanted = identifier.without_version.canonical
     for name in versions:

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip.collations.identifier import CollationId
 from deltaskip.schema.types import STRING, StructField, StructType
-from deltaskip.table.collations import write_versions
 from tests.builder import TableBuilder
 
 
-def test_a_collated_column_has_its_write_versions_and_the_available_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("listed", ["icu.UNICODE_CI", "ICU.unicode_ci"])
+def test_a_collated_column_has_its_write_versions_and_the_available_ones(tmp_path: Path, listed: str) -> None:
     collated = StructField("c", STRING, metadata={"__COLLATIONS": {"c": "icu.UNICODE_CI"}})
-    hints = {"writeVersions": {"icu.UNICODE_CI": ["77.1", "1.0"]}}
+    hints = {"writeVersions": {"malformed": ["2"], listed: ["77.1", "1.0"]}}
     domain = {"domain": "collations", "configuration": json.dumps(hints), "removed": False}
     TableBuilder(tmp_path, StructType((StructField("plain", STRING), collated))).commit({"domainMetadata": domain})
     [column] = ds.DeltaTable(tmp_path).collations()
@@ -28,15 +27,3 @@ def test_a_collated_column_has_its_write_versions_and_the_available_ones(tmp_pat
 def test_a_table_without_collations_has_none(tmp_path: Path) -> None:
     TableBuilder(tmp_path, {"a": STRING}).commit()
     assert ds.DeltaTable(tmp_path).collations() == ()
-
-
-@pytest.mark.parametrize(
-    "configuration", [None, "", "no JSON", "[]", "{}", '{"writeVersions": 1}', '{"writeVersions": {"icu.sv": "77.1"}}']
-)
-def test_malformed_hints_are_ignored(configuration: str | None) -> None:
-    assert write_versions(configuration) == {}
-
-
-def test_hints_are_found_whatever_their_letter_case() -> None:
-    found = write_versions('{"writeVersions": {"ICU.unicode": ["77.1", "", 5, "72"]}}')
-    assert found[CollationId.parse("icu.UNICODE")] == ("77.1", "72")

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path
+from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import arrow_array, empty_table
@@ -21,7 +22,6 @@ from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import StatisticsRequest, stats_json
 from deltaskip.stats.merge import merged_stats
 from deltaskip.storage import HadoopStorage
-from deltaskip.txn.recompute.commit import RESULT_SCHEMA
 
 __all__ = ["recompute_statistics"]
 

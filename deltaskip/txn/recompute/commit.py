@@ -22,27 +22,11 @@ from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
 from deltaskip.txn.winners import read_winners
 
-__all__ = ["RESULT_SCHEMA", "commit_statistics"]
-
-RESULT_SCHEMA = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("dv_id", pa.string()),
-        pa.field("num_records", pa.int64(), nullable=False),
-        pa.field("stats", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("scanned", pa.int64(), nullable=False),
-        pa.field("logged_stats", pa.string()),
-        *(FILE_SCHEMA.field(name) for name in FILE_SCHEMA.names if name not in ("path", "size", "stats")),
-    ]
-)
-"""Computed statistics, one row per file: `stats` is new; `logged_stats` and other columns of FILE_SCHEMA as logged."""
+__all__ = ["commit_statistics"]
 
 _STATE_ATTEMPTS = 10
 
 Begin = Callable[[Snapshot], Transaction]
-
-
 
 
 def commit_statistics(
@@ -52,7 +36,7 @@ def commit_statistics(
     begin: Begin,
     progress: Callable[[Recomputed], None] = lambda _done: None,
 ) -> Recomputed:
-    """Commit each table of results, RESULT_SCHEMA, that was computed from `snapshot`.
+    """Commit each table of results, `engine.RESULT_SCHEMA`, that was computed from `snapshot`.
 
     identifiers: the versioned collations whose bounds the statistics contain, which the table will list. begin: creates
     the transaction on a snapshot. progress: called after each commit.

@@ -141,8 +141,4 @@ def not_done(files: pa.RecordBatch, done: pa.Array | None) -> pa.RecordBatch:
 
 def _versions_of_domain(snapshot: Snapshot, columns: Sequence[StatColumn]) -> dict[str, list[str]]:
     domain = snapshot.domains.get(DOMAIN)
-    listed = write_versions(None if domain is None else domain.configuration)
-    if not listed:
-        return {}
-    usable = {name: [str(version) for version in versions] for name, versions in listed.items()}
-    return declared_collations(columns, usable)
+    return declared_collations(columns, write_versions(None if domain is None else domain.configuration))

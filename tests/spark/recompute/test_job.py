@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
+from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import DataFileMissing, SchemaError, SparkUnavailable
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.schema import from_arrow, schema_to_json
 from deltaskip.stats import compute
-from deltaskip.txn.recompute.commit import RESULT_SCHEMA
 from deltaskip.txn.recompute.request import files_to_read, recompute_request
 from tests import corpus
 from tests.stats.rowwise import parsed

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION as OPERATION
 from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
-from deltaskip.txn.recompute.commit import RESULT_SCHEMA, commit_statistics
+from deltaskip.txn.recompute.commit import commit_statistics
 from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
 from tests.builder import TableBuilder, add, bounds, remove
