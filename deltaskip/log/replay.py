@@ -24,7 +24,8 @@ from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scal
 __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "file_keys", "repeated_key", "replay"]
 
 # Between path and dvId in a key. No path contains it, since no file name can.
-_SEPARATOR = arrow_scalar("\0", pa.string())
+_SEPARATOR = "\0"
+_BETWEEN = arrow_scalar(_SEPARATOR, pa.string())
 _FEW = 512
 _MANY = 100_000
 _AT = arrow_scalar("@", pa.string())
@@ -195,7 +196,7 @@ def _removed_keys(coded: pa.DictionaryArray, ids: pa.Array, rows: pa.Array) -> t
 
 def file_keys(paths: pa.Array, ids: pa.Array) -> pa.Array:
     """Return the key of each logical file, canonical path and dvId as one string; null where the dvId is null."""
-    return pc.binary_join_element_wise(paths, ids, _SEPARATOR)
+    return pc.binary_join_element_wise(paths, ids, _BETWEEN)
 
 
 def _union(a: pa.Array, b: pa.Array) -> pa.Array:
