@@ -102,7 +102,11 @@ def print_recomputed(done: dict[str, Any]) -> None:
         click.echo(_resumed(done["done_before"]))
     click.echo(f"read {done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s ({rate}/s)")
     if done["left_out"]:
-        click.echo(f"{counted(len(done['left_out']), 'file')} changed during the run and skipped; run again for these")
+        changed = len(done["left_out"])
+        click.echo(
+            f"{counted(changed, 'file')} changed during the run and {'was' if changed == 1 else 'were'} skipped; "
+            f"run the command again to process {'it' if changed == 1 else 'them'}"
+        )
 
 
 @contextmanager

@@ -30,7 +30,7 @@ FeatureKind = Literal["reader-writer", "writer"]
 
 # "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no new rows":
 # its requirements for new rows cannot be checked here, so commits that add rows are refused. "not yet" and "no": tables
-# are refused. A feature that a table has but does not use does not restrict writers (see features.writing).
+# are refused. A feature that a table has but does not use does not block commits (see features.writing).
 Support = Literal["yes", "not needed", "no new rows", "not yet", "no"]
 
 READER_VERSIONS = (1, 2, 3)
@@ -93,7 +93,7 @@ def _refused(name: str, note: str) -> TableFeature:
     return TableFeature(name, "reader-writer", "no", "no", None, None, note)
 
 
-_CATALOG_MANAGED = "only its catalog may know its newest commits"
+_CATALOG_MANAGED = "its newest commits may be recorded only in the catalog"
 
 _NO_NEW_ROWS: Support = "no new rows"
 

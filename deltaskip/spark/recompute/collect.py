@@ -29,8 +29,9 @@ def _raise_own(error: Exception) -> NoReturn:
     text = str(error)
     if re.search(r"No module named '(deltaskip|pyarrow)", text):
         raise SparkUnavailable(
-            "The Python of Spark's executors has no deltaskip: install it there, or set spark.pyspark.python or "
-            "PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or venv-pack works as well)."
+            "deltaskip is not installed in the Python environment of the Spark executors: install it there, or set "
+            "spark.pyspark.python or PYSPARK_PYTHON to an interpreter that has it (an archive of conda-pack or "
+            "venv-pack works as well)."
         ) from error
     own = re.search(r"deltaskip\.errors\.(\w+): (.*)", text)
     if own is not None:

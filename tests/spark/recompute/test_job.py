@@ -234,4 +234,4 @@ def test_executors_without_the_package_are_told_so(spark: Any, table: ds.DeltaTa
     code = SESSION.replace("{kind}", 'master("local[1]")')
     pythons = {"PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
     printed = run_alone(code, str(table.snapshot.root), **pythons)
-    assert SparkUnavailable.__name__ in printed and "executors has no deltaskip" in printed
+    assert SparkUnavailable.__name__ in printed and "deltaskip is not installed" in printed
