@@ -124,5 +124,8 @@ def _inequality(collators: dict[str, IcuCollator]) -> str | None:
 def _ill_formed(collator: IcuCollator) -> str | None:
     for damaged, parts, rest in _NOT_UTF8:
         if compare_texts(collator, damaged, "\ufffd".encode() * parts + rest) != 0:
-            return f"another reading of {damaged!r}, which is not UTF-8, than U+FFFD {parts} times and {rest!r}"
+            return (
+                f"an interpretation of the invalid UTF-8 {damaged!r} that differs from {parts} × U+FFFD "
+                f"followed by {rest!r}"
+            )
     return None

@@ -20,8 +20,8 @@ UNICODE_OF = {
     "78.3": "17.0",
 }
 
-# What each table has that those before it have not: stretches of code points, /2 every other of them, and
-# how far their lower case is away; all numbers hexadecimal.
+# Mappings added by each table: ranges of code points (`/2`: every second one) and the offset to the
+# lower case, in hexadecimal.
 ADDED = {
     "15.0": """
 41~5a+20 c0~d6+20 d8~de+20 100~12e/2+1 130-c7 132~136/2+1 139~147/2+1 14a~176/2+1 178-79 179~17d/2+1 181+d2

@@ -59,7 +59,7 @@ def available_collations() -> tuple[AvailableCollations, ...]:
 def collation(identifier: str | CollationId) -> Collation:
     """Return the collation with this identifier, evaluated by a library of exactly its version.
 
-    Equal identifiers return the same object.
+    The same text returns the same object.
 
     Args:
         identifier: provider.name[.version], such as "icu.UNICODE_CI.77.1" or "spark.UTF8_LCASE.77.1", in any letter

@@ -1,4 +1,4 @@
-"""Null counts and extremes of one column of an Arrow batch, in the table's type."""
+"""Null count and extremes of one column of an Arrow batch, in the table's type."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The columns of a table that have statistics, and their names.
 
-# PROTOCOL, Table Properties: delta.dataSkippingStatsColumns names them, else delta.dataSkippingNumIndexedCols is the
-# number of first leaves. They are counted and matched as in delta-spark 4.4: partition columns do not count, an array
-# or a map is one leaf, and a struct is the leaves below it.
+# PROTOCOL, Table Properties: delta.dataSkippingStatsColumns names them; without it they are the first leaves, as many
+# as delta.dataSkippingNumIndexedCols. They are counted and matched as in delta-spark 4.4: partition columns do not
+# count, an array or a map is one leaf, and a struct is the leaves below it.
 """
 
 from __future__ import annotations

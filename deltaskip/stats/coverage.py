@@ -161,7 +161,7 @@ def _complete(column: ColumnCoverage, lacking: int, files: int, collected: bool)
 def _cluster(column: ColumnCoverage, files: int, is_clustered: bool) -> Advice | None:
     if column.overlap_depth is None or not column.distinct_bounds or not column.files_with_bounds:
         return None
-    # In a clustered table one file contains a value, unless there are fewer values than files.
+    # In a clustered table a value occurs in about one file, unless there are fewer values than files.
     best = max(1.0, column.files_with_bounds / column.distinct_bounds)
     if column.overlap_depth < 2 * best + 1:
         return None

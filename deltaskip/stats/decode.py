@@ -1,4 +1,4 @@
-"""Bounds of statistics: JSON text or struct columns to the kernels' layouts, widened by what a writer may have lost.
+"""Decoding of bounds from JSON text or struct columns to the kernels' layouts, widened by what a writer may have lost.
 
 A value that cannot be read as the column's type is a missing statistic (null), never an error.
 """
@@ -218,7 +218,7 @@ def _instants(text: pa.Array, side: Side) -> pa.Array:
         try:
             return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.int64()), side)
         except pa.ArrowInvalid:
-            pass  # an odd value among them: the slow way tells which
+            pass  # some value has another form; they are parsed one by one
     return widen_timestamps(_by_value(text, lambda value: _instant(value, side)), side)
 
 
@@ -239,7 +239,7 @@ def _local_timestamps(text: pa.Array, field: StatField, side: Side) -> pa.Array:
         try:
             return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us")), _INT64), side)
         except pa.ArrowInvalid:
-            pass  # an odd value among them: the slow way tells which
+            pass  # some value has another form; they are parsed one by one
     return widen_timestamps(_by_value(text, parse), side)
 
 

@@ -1,17 +1,17 @@
-"""Statistics from a Parquet footer, if they are provably those of all rows.
+"""Statistics from a Parquet footer, if they provably describe all rows.
 
 # Apache Parquet, parquet.thrift: FileMetaData, Statistics, ColumnOrder
 Only `min_value` and `max_value` in the type's own order are used: the order of the old fields `min` and `max` depends
 on the writer. Which of the new ones are exact depends on the writer:
 
-* integers, dates and timestamps (never INT96): any writer, unless its flags deny it;
+* integers, dates and timestamps (never INT96): any writer, unless its flags mark them as inexact;
 * float and double: parquet-mr from 1.10 on, which orders NaN last, so a NaN in the column is its maximum; other
-  writers, and all that count NaN in `nan_count`, leave NaN out and prove nothing if the column may contain one;
+  writers, and all that count NaN in `nan_count`, ignore NaN and prove nothing if the column may contain one;
 * strings: if the flags `is_min_value_exact` and `is_max_value_exact` are set, or by writers that do not truncate them:
   parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is assumed to be the default;
 * decimals in bytes: writers that compare them as numbers.
 
-INT96 values are read if the writer is known to count the time of a day from its start: Arrow before 23 counted
+INT96 values are used if the writer is known to count the time of day from midnight: Arrow before 23 counted
 backwards before 1970, which Spark reads as intended, and pyarrow, in microseconds, as 584 years later.
 Statistics that contradict each other prove nothing.
 A null count is used if every row group has one; that of a nested field only from parquet-mr, which counts rows whose
@@ -35,7 +35,17 @@ from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.parquet_schema import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
 from deltaskip.stats.values import Bound, Convert, converters
 
-__all__ = ["DAMAGE", "ColumnPlan", "Footer", "Planner", "TailStorage", "footer_facts", "read_footer", "since"]
+__all__ = [
+    "DAMAGE",
+    "ColumnPlan",
+    "Footer",
+    "Planner",
+    "TailStorage",
+    "data_file_missing",
+    "footer_facts",
+    "read_footer",
+    "since",
+]
 
 _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TAIL_BYTES = 32 << 10
@@ -186,7 +196,7 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
         if tail[-4:] == _ENCRYPTED_MAGIC:
             raise UnsupportedFeature(f"The data file {path} is encrypted, so its statistics cannot be computed here.")
         if len(tail) < 12 or tail[-4:] != _MAGIC:
-            raise ValueError("its end is not that of a Parquet file")
+            raise ValueError("it does not end with the Parquet magic number")
         (footer_bytes,) = struct.unpack("<I", tail[-8:-4])
         if footer_bytes + 8 > length:
             raise ValueError(f"its footer would have {footer_bytes} bytes")
@@ -197,9 +207,14 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
             raise UnsupportedFeature(f"Columns of the data file {path} are encrypted: no statistics are computed here.")
         return _footer(fields)
     except FileNotFoundError as error:
-        raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
+        raise data_file_missing(path) from error
     except DAMAGE as error:
         raise StorageError(f"The data file {path} is not a complete Parquet file: {error}; restore it.") from error
+
+
+def data_file_missing(path: str) -> DataFileMissing:
+    """Return the error for a data file that does not exist."""
+    return DataFileMissing(f"The data file {path} does not exist; restore it, or remove it from the table.")
 
 
 def footer_facts(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> tuple[ColumnFacts, bool]:
@@ -339,7 +354,7 @@ def _extremes(plan: ColumnPlan, groups: Sequence[Mapping[int, Any]]) -> Extremes
             least, greatest = plan.decode(low), plan.decode(high)
         except struct.error:
             return None
-        # NaN is above everything, so that it is the least only where it is the greatest, too.
+        # NaN sorts last, so it is the minimum only if it is also the maximum.
         if least > greatest or (least != least and greatest == greatest):  # type: ignore[operator]
             return None
         lows.append(plan.convert[0](least))
@@ -352,7 +367,7 @@ def _joined(lows: list[Any], highs: list[Any]) -> Extremes:
         return NO_VALUES
     if None in lows or None in highs:
         return UNKNOWN
-    # NaN is above everything, and Python's min and max do not know it.
+    # NaN sorts last, which Python's min and max do not observe.
     numbers = [low for low in lows if low == low]
     high = next((high for high in highs if high != high), None)
     return Extremes(min(numbers) if numbers else lows[0], max(highs) if high is None else high)

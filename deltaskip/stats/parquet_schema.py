@@ -108,7 +108,7 @@ def locate(root: ParquetNode, column: StatColumn, mode: MappingMode) -> tuple[Pa
                 found = [child for child in here.children if fold_name(child.name) == folded]
         if not found:
             return None
-        # Values are read by name, so that a name which two fields have names neither.
+        # Values are read by name, so a name shared by two fields is ambiguous.
         if len(found) > 1 or sum(child.name == found[0].name for child in here.children) > 1:
             return AMBIGUOUS
         here = found[0]

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
-from deltaskip.errors import DataFileMissing, StorageError
+from deltaskip.errors import StorageError
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes, kernel_array
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
-from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, since
+from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, data_file_missing, since
 from deltaskip.stats.parquet_schema import ParquetNode
 
 __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
@@ -24,10 +24,10 @@ __all__ = ["InputStorage", "ScannedColumn", "scan_file"]
 _BATCH_ROWS = 1 << 18
 _BATCH_BYTES = 32 << 20
 _BYTE_ARRAY = 6
-# A chunk's encodings by a dictionary, those beside which pyarrow keeps the dictionary (PLAIN, RLE, BIT_PACKED), and the
-# bytes a value from which one that was given up no longer pays.
+# A chunk's dictionary encodings, and those beside which pyarrow keeps the dictionary (PLAIN, RLE, BIT_PACKED).
 _DICTIONARY_ENCODINGS = frozenset((2, 8))
 _BESIDE_DICTIONARY = _DICTIONARY_ENCODINGS | {0, 3, 4}
+# Average bytes per value above which rebuilding an abandoned dictionary is not worthwhile.
 _DICTIONARY_VALUE_BYTES = 5
 # Fields of RowGroup, ColumnChunk, ColumnMetaData, PageEncodingStats and SizeStatistics.
 _COLUMNS, _META = 1, 3
@@ -81,10 +81,10 @@ def scan_file(
             for i, column in enumerate(columns):
                 parts[i].append(_batch_facts(_values(batch, column.plan.nodes or ()), live, column))
     except FileNotFoundError as error:
-        raise DataFileMissing(f"The data file {path} is not there; restore it, or remove it from the table.") from error
+        raise data_file_missing(path) from error
     except (pa.ArrowException, OSError, *DAMAGE) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        cure = 'restore it, or take what its footer proves with mode="footer"'
+        cure = 'restore it, or use mode="footer" for the statistics that its footer proves'
         raise StorageError(f"The data file {path} cannot be read: {reason}; {cure}.") from error
     return [_whole(part, column) for part, column in zip(parts, columns, strict=True)]
 
@@ -120,7 +120,7 @@ def _leaves(nodes: Sequence[ParquetNode]) -> Iterator[ParquetNode]:
 
 
 def _batch_rows(chunks: Sequence[Mapping[int, Any]], rows: int, dictionaries: Collection[str]) -> int:
-    """Fewer where rows are long; chunks: those of all leaves, of which some are read with their dictionaries."""
+    """Rows of a batch: fewer if rows are long. chunks: Metadata of all leaves, some read with their dictionaries."""
     size = 0
     for meta in chunks:
         decoded = 0 if _path(meta) in dictionaries else meta.get(_SIZES, {}).get(_DECODED, 0)
@@ -129,10 +129,11 @@ def _batch_rows(chunks: Sequence[Mapping[int, Any]], rows: int, dictionaries: Co
 
 
 def _dictionary_paths(column: ScannedColumn, footer: Footer, row_groups: Sequence[int]) -> Iterator[str]:
-    """Paths of the leaves that are read with their dictionaries: each distinct string is there, and seen, once only.
+    """Paths of the leaves that are read with their dictionaries: each distinct string is stored and visited once.
 
-    That is never slower where all pages have codes, and spares memory where long strings recur. Where a writer gave its
-    dictionary up, pyarrow makes one of its own, which pays for few distinct values, and which it cannot in a struct.
+    This is never slower if all pages are dictionary-encoded, and saves memory for long repeated strings. If the writer
+    abandoned its dictionary, pyarrow builds one, which is worthwhile only for few distinct values and is not possible
+    inside a struct.
     """
     for chunks in _chunks(column, footer, row_groups):
         if not chunks or chunks[0][_TYPE] != _BYTE_ARRAY:

@@ -4,7 +4,7 @@ Configuration, credentials and name services are those of the Spark session. Fil
 them to HDFS: written under a temporary name in the same directory and renamed without overwriting, which is atomic in
 the name node.
 
-Measured with PySpark 4.1: a call of the JVM takes 0.1 to 0.2 ms. A response of more than 8 KiB of text (bytes are sent
+Measured with PySpark 4.1: a call to the JVM takes 0.1 to 0.2 ms. A response of more than 8 KiB of text (bytes are sent
 as text) takes 40 ms more, because py4j leaves Nagle's algorithm on. So data larger than _SMALL_BYTES, and listings of
 any length, are passed in a temporary file on this machine, at about 300 MB/s instead of 20.
 """
@@ -30,11 +30,11 @@ from deltaskip.storage.remote import read_side_by_side, staged
 
 __all__ = ["HadoopStorage", "session_storage"]
 
-# As text, a third more.
+# Base64 text is a third larger.
 _SMALL_BYTES = 4 << 10
 _SENT_BYTES = 64 << 10
 _BUFFER_BYTES = 256 << 10
-# More threads would wait for Python's lock.
+# More threads would wait for the GIL.
 _THREADS = 8
 
 # File systems whose FileContext.rename fails atomically if the target exists: HDFS, also within a view. The class

@@ -1,7 +1,7 @@
-"""A Hadoop directory listing in the binary form that ArrayWritable.write gives an array of FileStatus.
+"""Decoding of a Hadoop directory listing, an array of FileStatus serialized by ArrayWritable.write.
 
-The form is the number of statuses and, for each, its size and a FileStatusProto of that many bytes; numbers are
-big-endian, of 4 bytes. The message has (Hadoop 3, FSProtos.proto) 1 type, 2 path, 3 length in bytes, 7 modification
+The format is the number of statuses and, for each, its size and a FileStatusProto of that many bytes; numbers are
+4-byte big-endian. The message has (Hadoop 3, FSProtos.proto) 1 type, 2 path, 3 length in bytes, 7 modification
 time in ms.
 """
 
@@ -28,7 +28,9 @@ def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
         try:
             kind, path, size, modified_ms = _status(data, at + 4, end)
         except (IndexError, ValueError) as error:
-            raise StorageError(f"Cannot read {directory}: its listing has an unknown form ({error}).") from error
+            raise StorageError(
+                f"Cannot read {directory}: the format of its listing is not supported ({error})."
+            ) from error
         name = path.rpartition("/")[2]
         if kind == _FILE and name >= start_name:
             found.append(FileInfo(name, join(directory, name), size, modified_ms))

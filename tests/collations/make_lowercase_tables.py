@@ -108,8 +108,8 @@ def module_of(found: list[tuple[str, str, Table]]) -> str:
         *(f'    "{icu}": "{unicode}",' for icu, unicode in versions.items()),
         "}",
         "",
-        "# What each table has that those before it have not: stretches of code points, /2 every other of them, and",
-        "# how far their lower case is away; all numbers hexadecimal.",
+        "# Mappings added by each table: ranges of code points (`/2`: every second one) and the offset to the",
+        "# lower case, in hexadecimal.",
         "ADDED = {",
     ]
     before: Table = {}

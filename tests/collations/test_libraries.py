@@ -188,7 +188,7 @@ def test_a_library_with_other_keys_than_its_version_is_refused(fresh: Any, monke
     [
         ("_ASCENDING", {"und-u-ks-level3": ("a", "A", "a")}, "has 'A' not below 'a' in und-u-ks-level3"),
         ("_EQUAL", {"und-u-ks-level3": (("a", "A"),)}, "has 'a' not equal to 'A' in und-u-ks-level3"),
-        ("_NOT_UTF8", ((b"\xff", 2, b""),), "which is not UTF-8"),
+        ("_NOT_UTF8", ((b"\xff", 2, b""),), "invalid UTF-8"),
     ],
 )
 def test_the_check_finds_what_is_wrong(

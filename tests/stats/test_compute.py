@@ -353,7 +353,7 @@ def test_strings_that_are_not_utf8_have_no_bounds(write: Callable[..., str]) -> 
 
 def test_damaged_and_missing_files_are_named(tmp_path: Path) -> None:
     schema = parse_schema('{"type":"struct","fields":[]}')
-    with pytest.raises(DataFileMissing, match=r"gone\.parquet is not there"):
+    with pytest.raises(DataFileMissing, match=r"gone\.parquet does not exist"):
         compute([tmp_path / "gone.parquet"], schema)
     whole = tmp_path / "whole.parquet"
     pq.write_table(FLAT, whole)

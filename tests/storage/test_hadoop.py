@@ -81,7 +81,7 @@ def test_a_status_is_taken_apart_by_its_fields() -> None:
 
 @pytest.mark.parametrize("cut", [9, 11, 16, len(STATUS) + 7, len(STATUS) + 8])
 def test_a_listing_that_is_cut_is_an_error(cut: int) -> None:
-    with pytest.raises(StorageError, match=r"Cannot read s://x: its listing has an unknown form"):
+    with pytest.raises(StorageError, match=r"Cannot read s://x: the format of its listing is not supported"):
         file_infos(listing(STATUS, STATUS)[:cut], "s://x", "")
 
 

@@ -167,7 +167,7 @@ def test_some_columns_are_put_into_the_other_statistics(spark: Any, table: ds.De
 
 def test_a_missing_file_is_named(spark: Any, table: ds.DeltaTable) -> None:
     os.remove(Path(table.snapshot.root) / "part 4.parquet")
-    with pytest.raises(DataFileMissing, match=r"part 4\.parquet is not there"):
+    with pytest.raises(DataFileMissing, match=r"part 4\.parquet does not exist"):
         recomputed(spark, table)
 
 
