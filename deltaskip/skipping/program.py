@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
-from deltaskip.stats.collated_bounds import CollatedColumn, Op, collated_leaf
+from deltaskip.stats.collated_bounds import CollatedBounds, Op, collated_leaf
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 
 __all__ = [
@@ -247,7 +247,7 @@ class Statistics(Protocol):
         """Return whether the writer is known to include NaN in the bounds."""
         ...
 
-    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
+    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
         """Return minimums or maximums under a collation, null where unknown, prepared for comparisons."""
         ...
 

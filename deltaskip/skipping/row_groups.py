@@ -22,7 +22,7 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.program import PartitionTerm, Program, Term
 from deltaskip.stats.cache_keys import FooterKey
-from deltaskip.stats.collated_bounds import CollatedColumn
+from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.decode import from_struct
 from deltaskip.stats.layout import CUT_FROM, PARTITION_VALUES, BoundKind, Side, StatField, StatLeaf
 
@@ -74,9 +74,9 @@ class _Footer:
     def num_records(self) -> pa.Array:
         return pa.nulls(self.num_rows, pa.int64())
 
-    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
+    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
         """Always unknown: footers have bounds in binary order only."""
-        return CollatedColumn(pa.nulls(self.num_rows, pa.string()), collation)
+        return CollatedBounds(pa.nulls(self.num_rows, pa.string()), collation)
 
     def nan_recorded(self) -> pa.BooleanArray:
         return arrow_array([False] * self.num_rows)

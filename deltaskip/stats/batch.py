@@ -15,7 +15,7 @@ from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
 from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, Scope, StatisticKey
-from deltaskip.stats.collated_bounds import CollatedColumn, collated_leaf, merged_spellings
+from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 
@@ -122,13 +122,13 @@ class FileStats:
         """Minimum or maximum, inclusive, in the kernel layout of `field.kind`; null if missing or unusable."""
         return self.leaf(StatLeaf("minValues" if side == "min" else "maxValues", field))
 
-    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedColumn:
+    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
         """Minimum or maximum under a collation, from statsWithCollation. keys: spellings of its identifier there."""
         leaf = collated_leaf(field, side, keys)
         key = CollatedKey(self._scope, leaf, str(collation.id))
-        found: CollatedColumn | None = self._cache.get(key)
+        found: CollatedBounds | None = self._cache.get(key)
         if found is None:
-            found = CollatedColumn(self.leaf(leaf), collation)
+            found = CollatedBounds(self.leaf(leaf), collation)
             self._cache.put(key, found, found.nbytes)
         return found
 

@@ -57,7 +57,7 @@ class StatisticKey(NamedTuple):
 
 
 class CollatedKey(NamedTuple):
-    """A bound prepared for comparisons under one version of a collation (CollatedColumn)."""
+    """A bound prepared for comparisons under one version of a collation (CollatedBounds)."""
 
     scope: Scope
     leaf: StatLeaf

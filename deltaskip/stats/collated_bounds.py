@@ -18,7 +18,7 @@ from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.schema.arrow_values import arrow_scalar
 from deltaskip.stats.layout import CUT_FROM, Side, StatField, StatLeaf
 
-__all__ = ["CollatedColumn", "Op", "collated_leaf", "merged_spellings"]
+__all__ = ["CollatedBounds", "Op", "collated_leaf", "merged_spellings"]
 
 Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 
@@ -51,7 +51,7 @@ def merged_spellings(columns: Sequence[pa.Array], verified: Callable[[], pa.Bool
     return pc.if_else(pc.and_not(cut, verified()), arrow_scalar(None, values.type), values)
 
 
-class CollatedColumn:
+class CollatedBounds:
     """A bound of each file under one collation. Files without it are kept. Sort keys speed up repeated comparisons."""
 
     def __init__(self, values: pa.Array, collation: Collation) -> None:
@@ -77,7 +77,7 @@ class CollatedColumn:
             return compare_int64(pc.cast(self._collation.compare(self._values, value), pa.int64()), op, 0)
         return self._key_column().keep(op, self._collation.key(value))
 
-    def may_start_with(self, highest: CollatedColumn, prefix: str) -> Lane:
+    def may_start_with(self, highest: CollatedBounds, prefix: str) -> Lane:
         """Return the keep mask of files whose values, between these minima and `highest`, may start with `prefix`."""
         return self._collation.may_start_with(self._key_column(), highest._key_column(), prefix)
 

@@ -20,7 +20,7 @@ from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
 from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import Side
-from deltaskip.stats.scan import ScannedColumn, scan_file
+from deltaskip.stats.parquet_values import ScannedColumn, scan_file
 from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
 from deltaskip.stats.values import bound_text, json_string
 
