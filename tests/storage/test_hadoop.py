@@ -160,7 +160,7 @@ class TestHdfs:
         self, made: tuple[HadoopStorage, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         storage, root = made
-        with pytest.raises(StorageError, match=r"its name is no UTF-8"):
+        with pytest.raises(StorageError, match=r"which is not valid UTF-8"):
             storage.read(f"{root}/\udcff")
         with pytest.raises(ValueError, match=r"cannot read 5 bytes at -1 of"):
             storage.read_range(f"{root}/x", -1, 5)
