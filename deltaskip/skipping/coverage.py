@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.errors import SchemaError
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.skipping.batches import Batch, candidates
@@ -232,14 +232,10 @@ def _partition_coverage(
 
 def clustering_columns(snapshot: Snapshot) -> list[str]:
     """Return the names of the columns that the table is clustered by, from the domain `delta.clustering`."""
-    domain = snapshot.domains.get("delta.clustering")
-    if domain is None:
+    domain = snapshot.domains.get(CLUSTERING_DOMAIN)
+    paths = None if domain is None else clustering_paths(domain.configuration)
+    if not paths:
         return []
-    try:
-        listed = json.loads(domain.configuration).get("clusteringColumns") or []
-        paths = {tuple(path) for path in listed}
-    except (ValueError, TypeError, AttributeError):
-        return []  # a domain of that name with other contents
     return [
         display_name(column.logical)
         for column in leaves(snapshot.schema, snapshot.mapping_mode)

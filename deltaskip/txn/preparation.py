@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError
@@ -12,9 +12,9 @@ from importlib.metadata import version as installed_version
 from typing import Any
 
 from deltaskip.actions import Action, CommitInfo, DomainMetadata, Metadata, Protocol, RemoveFile, to_line
-from deltaskip.errors import CorruptLog, InvalidCommit, UnsupportedFeature
+from deltaskip.errors import CorruptLog, InvalidCommit
 from deltaskip.features import Change, check_readable, check_writable
-from deltaskip.features.registry import has_feature
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
 from deltaskip.log import Snapshot
 from deltaskip.schema import StructType, parse_schema, physical_name, physical_schema
 from deltaskip.schema.properties import IsolationLevel, TableProperties
@@ -24,9 +24,8 @@ from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.row_ids import assign_row_ids, check_enabling, check_given_ids, tracks_rows
 from deltaskip.txn.table_change import NewState, check_metadata, check_protocol, check_uses, file_dependence
 
-__all__ = ["CLUSTERING", "Prepared", "commit_text", "engine_info", "prepare"]
+__all__ = ["Prepared", "commit_text", "engine_info", "prepare"]
 
-CLUSTERING = "delta.clustering"
 _ICT_VERSION = TableProperties.in_commit_timestamps_version.name
 _ICT_TIMESTAMP = TableProperties.in_commit_timestamps_since_ms.name
 
@@ -245,32 +244,8 @@ def _check_files_of(intent: Intent, state: NewState) -> bool:
 
 
 def _check_clustering(intent: Intent, state: NewState) -> None:
-    """PROTOCOL, Clustered Table: the domain lists columns by their physical paths."""
-    domain = intent.domains.get(CLUSTERING)
-    if domain is None or domain.removed:
-        return
-    root = state.base.root
-    if not has_feature(state.protocol, "clustering"):
-        raise UnsupportedFeature(
-            f"Version {state.base.version} of {root} does not have the writer feature clustering, so {CLUSTERING} "
-            f"cannot be set: enable it first."
-        )
-    if state.metadata.partition_columns:
-        raise InvalidCommit(f"{CLUSTERING} of {root} cannot be set: only unpartitioned tables can be clustered.")
-    known = set(_paths_of(physical_schema(state.schema, state.mode)))
-    try:
-        named = {tuple(path) for path in json.loads(domain.configuration)["clusteringColumns"]}
-    except (ValueError, KeyError, TypeError, RecursionError):
-        named = {()}
-    if not named <= known:
-        raise InvalidCommit(
-            f"The domain {CLUSTERING} of a commit to {root} must list clusteringColumns by the physical paths of "
-            f"existing columns, but is {domain.configuration}."
-        )
-
-
-def _paths_of(schema: StructType) -> Iterator[tuple[str, ...]]:
-    for field in schema.fields:
-        yield (field.name,)
-        if isinstance(field.type, StructType):
-            yield from ((field.name, *path) for path in _paths_of(field.type))
+    domain = intent.domains.get(CLUSTERING_DOMAIN)
+    if domain is not None and not domain.removed:
+        columns = physical_schema(state.schema, state.mode)
+        partitions, base = state.metadata.partition_columns, state.base
+        check_clustering(domain.configuration, state.protocol, partitions, columns, base.root, base.version)

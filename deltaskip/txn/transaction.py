@@ -12,6 +12,7 @@ from uuid import uuid4
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import instance, mapping, text, texts
 from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, StorageError
+from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
 from deltaskip.skipping.scan import Scan
@@ -19,8 +20,7 @@ from deltaskip.storage import join
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
-from deltaskip.txn.preparation import CLUSTERING, commit_text, prepare
-from deltaskip.txn.row_ids import ROW_TRACKING_DOMAIN
+from deltaskip.txn.preparation import commit_text, prepare
 from deltaskip.txn.winners import read_winners
 
 __all__ = ["Transaction"]
@@ -28,8 +28,6 @@ __all__ = ["Transaction"]
 MAX_ATTEMPTS = 1000
 _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0
-# Domains that the protocol reserves and that this package supports.
-_OWN_DOMAINS = frozenset((CLUSTERING,))
 
 
 class Transaction:
@@ -216,7 +214,8 @@ class Transaction:
         Raises:
             InvalidCommit: The protocol reserves the domain, and this package does not support it.
         """
-        name = self._own(text("domain", domain))
+        name = text("domain", domain)
+        check_settable_domain(name, self.snapshot.root)
         self._pending.domains[name] = DomainMetadata(name, text("configuration", configuration))
 
     def remove_domain(self, domain: str) -> None:
@@ -228,7 +227,8 @@ class Transaction:
         Raises:
             InvalidCommit: The protocol reserves the domain, and this package does not support it.
         """
-        name = self._own(text("domain", domain))
+        name = text("domain", domain)
+        check_settable_domain(name, self.snapshot.root)
         known = self.snapshot.domains.get(name)
         configuration = "" if known is None else known.configuration
         self._pending.domains[name] = DomainMetadata(name, configuration, removed=True)
@@ -367,14 +367,6 @@ class Transaction:
         if self._after_commit is not None:
             self._after_commit(latest, version, commit)
         return version
-
-    def _own(self, domain: str) -> str:
-        if domain == ROW_TRACKING_DOMAIN or (domain.startswith("delta.") and domain not in _OWN_DOMAINS):
-            raise InvalidCommit(
-                f"The metadata domain {domain} of {self.snapshot.root} is reserved by the protocol and cannot be set: "
-                f"use a name that does not start with 'delta.'."
-            )
-        return domain
 
 
 def _pause(attempt: int, remote: bool) -> None:

@@ -1,0 +1,69 @@
+"""Clustered tables: the metadata domain that lists the clustering columns.
+
+# PROTOCOL, Clustered Table: {"clusteringColumns": [["physical", "path", "of", "a", "column"]]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.features.registry import TableProtocol, has_feature
+from deltaskip.schema import StructType
+
+__all__ = ["CLUSTERING_DOMAIN", "check_clustering", "clustering_paths"]
+
+CLUSTERING_DOMAIN = "delta.clustering"
+
+
+def clustering_paths(configuration: str) -> frozenset[tuple[str, ...]] | None:
+    """Return the physical paths of the clustering columns; None if the domain's configuration is malformed."""
+    try:
+        return frozenset(tuple(path) for path in json.loads(configuration)["clusteringColumns"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def check_clustering(
+    configuration: str,
+    protocol: TableProtocol,
+    partition_columns: Sequence[str],
+    physical: StructType,
+    root: str,
+    version: int,
+) -> None:
+    """Check the configuration that a commit sets.
+
+    Args:
+        configuration: The new configuration of the domain.
+        protocol: The protocol after the commit.
+        partition_columns: The partition columns after the commit.
+        physical: The schema after the commit, with physical names.
+        root: Location of the table, for messages.
+        version: Version that the transaction read, for messages.
+
+    Raises:
+        UnsupportedFeature: The table does not have the feature.
+        InvalidCommit: The table is partitioned, or the configuration does not list existing columns.
+    """
+    if not has_feature(protocol, "clustering"):
+        raise UnsupportedFeature(
+            f"Version {version} of {root} does not have the writer feature clustering, so {CLUSTERING_DOMAIN} "
+            f"cannot be set: enable it first."
+        )
+    if partition_columns:
+        raise InvalidCommit(f"{CLUSTERING_DOMAIN} of {root} cannot be set: only unpartitioned tables can be clustered.")
+    named = clustering_paths(configuration)
+    if named is None or not named <= set(_paths_of(physical)):
+        raise InvalidCommit(
+            f"The domain {CLUSTERING_DOMAIN} of a commit to {root} must list clusteringColumns by the physical paths "
+            f"of existing columns, but is {configuration}."
+        )
+
+
+def _paths_of(schema: StructType) -> Iterator[tuple[str, ...]]:
+    for field in schema.fields:
+        yield (field.name,)
+        if isinstance(field.type, StructType):
+            yield from ((field.name, *path) for path in _paths_of(field.type))
