@@ -21,8 +21,14 @@ from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.txn.file_actions import FileRules, check_changes, check_files, is_uri
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, known_files
+from deltaskip.txn.protocol_and_metadata_change import (
+    NewState,
+    check_metadata,
+    check_protocol,
+    check_uses,
+    file_dependence,
+)
 from deltaskip.txn.row_ids import assign_row_ids, check_enabling, check_given_ids, tracks_rows
-from deltaskip.txn.table_change import NewState, check_metadata, check_protocol, check_uses, file_dependence
 
 __all__ = ["Prepared", "commit_text", "engine_info", "prepare"]
 
