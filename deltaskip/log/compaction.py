@@ -1,9 +1,12 @@
-"""Log compactions that replace missing commits, and the condition under which they can.
+"""Log compactions: when one is used for missing commits, and the condition under which it can be.
 
 A compaction contains the reconciled actions of its range; a reader that has the commits does not need it. If commits
 are missing, the order of the compaction's actions is unknown. The result is then certain only if the order does not
 matter: one action per logical file, one add per path, one action of every other key. Anything else is refused.
 """
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import pyarrow.compute as pc
 
@@ -12,9 +15,42 @@ from deltaskip.log.commit import Commits, members_of
 from deltaskip.log.file_names import Kind, LogFile, commit_name
 from deltaskip.log.replay import repeated_key
 
-__all__ = ["require_reconciled"]
+__all__ = ["cover", "require_reconciled"]
 
 _KEY_MEMBER = {"protocol": None, "metaData": None, "txn": "appId", "domainMetadata": "domain"}
+
+
+def cover(
+    commits: Mapping[int, LogFile], compactions: Sequence[LogFile], start: int, end: int
+) -> tuple[LogFile, ...] | None:
+    """Return the commits start … end, with log compactions for missing commits; None if neither exists.
+
+    A compaction is used only from its first version on, and only for a range in which a commit is missing: commits
+    contain everything that a compaction contains, and also their order.
+    """
+    if all(version in commits for version in range(start, end + 1)):
+        return tuple(commits[version] for version in range(start, end + 1))
+    by_start: dict[int, list[LogFile]] = defaultdict(list)
+    for compaction in compactions:
+        by_start[compaction.version].append(compaction)
+    # best[v]: the smallest number of compactions that lead from v to the end, and the first file of that path.
+    best: dict[int, tuple[int, LogFile | None]] = {end + 1: (0, None)}
+    # Only versions that a file starts at: a stray name far above the rest must not cost a walk over all numbers.
+    for version in sorted({v for v in (*commits, *by_start) if start <= v <= end}, reverse=True):
+        ways = [(best[c.end + 1][0] + 1, c) for c in by_start.get(version, ()) if c.end + 1 in best]
+        if version in commits and version + 1 in best:
+            ways.append((best[version + 1][0], commits[version]))
+        if ways:
+            best[version] = min(ways, key=lambda way: way[0])
+    files: list[LogFile] = []
+    version = start
+    while version <= end:
+        step = best.get(version, (0, None))[1]
+        if step is None:
+            return None
+        files.append(step)
+        version = (step.end if step.kind is Kind.COMPACTION else step.version) + 1
+    return tuple(files)
 
 
 def require_reconciled(commits: Commits) -> None:

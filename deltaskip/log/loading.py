@@ -7,9 +7,10 @@ from dataclasses import replace
 from deltaskip.errors import CorruptLog, VersionNotFound
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.commit import missing_commit
+from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import LOG_FOLDER, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
-from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, cover, make_segment, read_listing
+from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_not_found import table_not_found
 from deltaskip.log.tail import Tail, parse_tail
@@ -75,7 +76,7 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     if latest is None or latest <= old.version:
         cleaned_up = bool(listing.checkpoints) and _is_gone(storage, old)
         return load_snapshot(storage, root) if cleaned_up or old.own_commit is None else snapshot
-    commits = cover(listing, old.version + 1, latest)
+    commits = cover(listing.commits, listing.compactions, old.version + 1, latest)
     if commits is None or _is_gone(storage, old):
         return load_snapshot(storage, root)
     segment = make_segment(listing, latest, old.checkpoint, (*old.commits, *commits))

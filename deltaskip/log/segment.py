@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deltaskip.errors import CorruptLog, VersionNotFound
+from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import (
     LOG_FOLDER,
     Kind,
@@ -21,7 +22,6 @@ __all__ = [
     "LogListing",
     "LogSegment",
     "candidate_segments",
-    "cover",
     "earliest_rebuildable",
     "list_commits",
     "make_segment",
@@ -125,7 +125,7 @@ def candidate_segments(listing: LogListing, wanted: int | None = None) -> Iterat
     first_gap: CorruptLog | None = None
     for checkpoint in [*_checkpoints_up_to(listing, target), None]:
         start = 0 if checkpoint is None else checkpoint.version + 1
-        commits = cover(listing, start, target)
+        commits = cover(listing.commits, listing.compactions, start, target)
         if commits is None:
             if checkpoint is not None and first_gap is None:
                 first_gap = _gap(listing, start, target)
@@ -142,38 +142,6 @@ def make_segment(
     """Return the segment of these files, with the other files of the version in the listing."""
     own_commit, checksum = listing.commits.get(version), listing.checksums.get(version)
     return LogSegment(listing.root, version, checkpoint, commits, listing.compactions, own_commit, checksum)
-
-
-def cover(listing: LogListing, start: int, end: int) -> tuple[LogFile, ...] | None:
-    """Return the commits start … end, with log compactions for missing commits; None if neither exists.
-
-    A compaction is used only from its first version on, and only for a range in which a commit is missing: commits
-    contain everything that a compaction contains, and also their order.
-    """
-    commits = listing.commits
-    if all(version in commits for version in range(start, end + 1)):
-        return tuple(commits[version] for version in range(start, end + 1))
-    by_start: dict[int, list[LogFile]] = defaultdict(list)
-    for compaction in listing.compactions:
-        by_start[compaction.version].append(compaction)
-    # best[v]: the smallest number of compactions that lead from v to the end, and the first file of that path.
-    best: dict[int, tuple[int, LogFile | None]] = {end + 1: (0, None)}
-    # Only versions that a file starts at: a stray name far above the rest must not cost a walk over all numbers.
-    for version in sorted({v for v in (*commits, *by_start) if start <= v <= end}, reverse=True):
-        ways = [(best[c.end + 1][0] + 1, c) for c in by_start.get(version, ()) if c.end + 1 in best]
-        if version in commits and version + 1 in best:
-            ways.append((best[version + 1][0], commits[version]))
-        if ways:
-            best[version] = min(ways, key=lambda way: way[0])
-    files: list[LogFile] = []
-    version = start
-    while version <= end:
-        step = best.get(version, (0, None))[1]
-        if step is None:
-            return None
-        files.append(step)
-        version = (step.end if step.kind is Kind.COMPACTION else step.version) + 1
-    return tuple(files)
 
 
 def earliest_rebuildable(listing: LogListing) -> int | None:

@@ -17,7 +17,6 @@ from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import History, version_at_timestamp
 from deltaskip.log.history import history as log_history
-from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.coverage import table_coverage
@@ -202,12 +201,11 @@ class DeltaTable:
             parameters: Parameters of the operation in the table's history.
         """
         # Reading a table must not import the code that writes.
-        from deltaskip.txn.after_commit import after_commit
         from deltaskip.txn.transaction import Transaction
 
         if parameters is not None:
             arguments.mapping("parameters", parameters)
-        transaction = Transaction(self.snapshot, arguments.text("operation", operation), parameters, after_commit)
+        transaction = Transaction(self.snapshot, arguments.text("operation", operation), parameters)
         if read is not None:
             transaction.read(read)
         return transaction
@@ -274,10 +272,8 @@ class DeltaTable:
             DataFileMissing: A data file is not in storage.
             CommitConflict: Another writer changed the table's schema or features.
         """
-        from deltaskip.txn.after_commit import after_commit
         from deltaskip.txn.recompute.commit import commit_statistics
         from deltaskip.txn.recompute.request import files_to_read, recompute_request
-        from deltaskip.txn.transaction import Transaction
 
         if again is not None:
             warn_renamed(f"DeltaTable.recompute_stats(again={again})", f"resume={not again}")
@@ -304,7 +300,7 @@ class DeltaTable:
             self.snapshot,
             results,
             request.identifiers,
-            lambda snapshot: Transaction(snapshot, COMPUTE_OPERATION, request.parameters, after_commit),
+            request.parameters,
             progress,
         )
         self.refresh()

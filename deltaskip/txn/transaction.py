@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 from uuid import uuid4
@@ -18,6 +18,7 @@ from deltaskip.log.file_names import commit_name
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import join
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
@@ -48,20 +49,11 @@ class Transaction:
         snapshot: The version of the table that the transaction reads.
         operation: Name of the operation in the table's history, such as "WRITE".
         parameters: Parameters of the operation in the table's history.
-        after_commit: Called after the commit with the latest snapshot before it, its version and its text (None if an
-            earlier attempt, whose outcome was unknown, turns out to have succeeded).
     """
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        operation: str,
-        parameters: Mapping[str, Any] | None = None,
-        after_commit: Callable[[Snapshot, int, bytes | None], None] | None = None,
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, operation: str, parameters: Mapping[str, Any] | None = None) -> None:
         self.snapshot = snapshot
         self._intent = Intent(snapshot, operation, dict(parameters or {}))
-        self._after_commit = after_commit
         self._txn_id = str(uuid4())
         self._committed: int | None = None
         self._discarded = False
@@ -364,8 +356,7 @@ class Transaction:
     def _finish(self, latest: Snapshot, version: int, commit: bytes | None = None) -> int:
         self._committed = version
         kill_point("committed")
-        if self._after_commit is not None:
-            self._after_commit(latest, version, commit)
+        after_commit(latest, version, commit)
         return version
 
 

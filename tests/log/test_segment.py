@@ -4,7 +4,8 @@ import pytest
 
 from deltaskip.errors import CorruptLog, VersionNotFound
 from deltaskip.log import LogSegment
-from deltaskip.log.segment import candidate_segments, cover, read_listing
+from deltaskip.log.compaction import cover
+from deltaskip.log.segment import candidate_segments, read_listing
 from deltaskip.storage import FileInfo
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
@@ -137,7 +138,8 @@ def test_compactions_are_left_alone_where_every_commit_is_there() -> None:
 
 def test_a_compaction_stands_in_for_missing_commits_only() -> None:
     names = [*commits(0, 1, 3, 4), compacted(1, 2), compacted(2, 3), compacted(0, 4)]
-    assert [f.file.name for f in cover(listing_of(*names), 0, 4) or ()] in (
+    listing = listing_of(*names)
+    assert [f.file.name for f in cover(listing.commits, listing.compactions, 0, 4) or ()] in (
         [name(0), compacted(1, 2), name(3), name(4)],
         [name(0), name(1), compacted(2, 3), name(4)],
         [compacted(0, 4)],

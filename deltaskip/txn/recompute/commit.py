@@ -7,7 +7,7 @@ committed. Files that other writers replaced or removed in the meantime are left
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, add_files, canonical_path, canonical_paths, unchanged
 from deltaskip.errors import CommitConflict
 from deltaskip.log import Snapshot, refresh
+from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.recompute.recomputed import Recomputed
@@ -26,27 +27,25 @@ __all__ = ["commit_statistics"]
 
 _STATE_ATTEMPTS = 10
 
-Begin = Callable[[Snapshot], Transaction]
-
 
 def commit_statistics(
     snapshot: Snapshot,
     results: Iterable[pa.Table],
     identifiers: Iterable[str],
-    begin: Begin,
+    parameters: Mapping[str, object],
     progress: Callable[[Recomputed], None] = lambda _done: None,
 ) -> Recomputed:
     """Commit each table of results, `engine.RESULT_SCHEMA`, that was computed from `snapshot`.
 
-    identifiers: the versioned collations whose bounds the statistics contain, which the table will list. begin: creates
-    the transaction on a snapshot. progress: called after each commit.
+    identifiers: the versioned collations whose bounds the statistics contain, which the table will list.
+    parameters: of the operation COMPUTE STATS in the table's history. progress: called after each commit.
     Raises CommitConflict if the table's schema or features changed, and what Transaction.commit raises.
     """
     done = Recomputed()
     wanted = sorted(set(identifiers))
     others = _OtherWriters(snapshot, done)
     for result in results:
-        _commit(others, result, wanted, begin, done)
+        _commit(others, result, wanted, parameters, done)
         done.rows += pc.sum(result["num_records"]).as_py() or 0
         done.bytes += pc.sum(result["size"]).as_py() or 0
         progress(done)
@@ -79,11 +78,17 @@ class _OtherWriters:
         return latest
 
 
-def _commit(others: _OtherWriters, result: pa.Table, identifiers: list[str], begin: Begin, done: Recomputed) -> None:
+def _commit(
+    others: _OtherWriters,
+    result: pa.Table,
+    identifiers: list[str],
+    parameters: Mapping[str, object],
+    done: Recomputed,
+) -> None:
     schema = others.snapshot.metadata.schema_string
     for attempt in range(_STATE_ATTEMPTS):
         snapshot = others.refresh()
-        transaction = begin(snapshot)
+        transaction = Transaction(snapshot, COMPUTE_OPERATION, parameters)
         added, unchanged, gone = _put(transaction, others.touched, result)
         if added:
             announce(transaction, identifiers)

@@ -13,9 +13,9 @@ import pytest
 import deltaskip as ds
 from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import InvalidCommit
-from deltaskip.log import Snapshot
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION as OPERATION
 from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
+from deltaskip.txn.recompute import commit as module
 from deltaskip.txn.recompute.commit import commit_statistics
 from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
@@ -36,10 +36,6 @@ def results(table: ds.DeltaTable, *rows: tuple[str, str | None, dict[str, Any]])
     return pa.Table.from_pylist(found, RESULT_SCHEMA)
 
 
-def begin(snapshot: Snapshot) -> Transaction:
-    return Transaction(snapshot, OPERATION)
-
-
 def made(folder: Path, *files: dict[str, Any], schema: Any = None) -> tuple[TableBuilder, ds.DeltaTable]:
     builder = TableBuilder(folder / "t", schema or {"id": LONG})
     builder.commit(*files)
@@ -58,7 +54,7 @@ def test_statistics_replace_those_of_the_same_logical_file(tmp_path: Path) -> No
     before = logged(table)
     dv = f"u{'0' * 20}@1"
     new = {"numRecords": 2, "minValues": {"id": 5}, "maxValues": {"id": 6}, "nullCount": {"id": 0}}
-    done = commit_statistics(table.snapshot, [results(table, ("a", None, new), ("b", dv, new))], [], begin)
+    done = commit_statistics(table.snapshot, [results(table, ("a", None, new), ("b", dv, new))], [], {})
     assert (done.files, done.unchanged, done.left_out, done.versions) == (2, 0, [], [1])
     assert (done.rows, done.bytes) == (4, 200)
     after = logged(table)
@@ -73,10 +69,10 @@ def test_statistics_replace_those_of_the_same_logical_file(tmp_path: Path) -> No
 
 def test_statistics_that_say_the_same_are_not_committed(tmp_path: Path) -> None:
     _, table = made(tmp_path, add("a", '{ "numRecords":2,"minValues":{"id":1.0}}'), add("b", bounds(id=(1, 2))))
-    done = commit_statistics(table.snapshot, [results(table, ("b", None, bounds(id=(1, 2))))], [], begin)
+    done = commit_statistics(table.snapshot, [results(table, ("b", None, bounds(id=(1, 2))))], [], {})
     assert (done.files, done.unchanged, done.versions) == (0, 1, [])
     done = commit_statistics(
-        table.snapshot, [results(table, ("a", None, {"numRecords": 2, "minValues": {"id": 1}}))], [], begin
+        table.snapshot, [results(table, ("a", None, {"numRecords": 2, "minValues": {"id": 1}}))], [], {}
     )
     assert (done.files, done.versions) == (1, [1])
 
@@ -86,13 +82,13 @@ def test_files_that_are_gone_or_have_other_deleted_rows_are_left_out(tmp_path: P
     computed = results(table, *[(path, None, bounds(id=(1, 2))) for path in "abc"])
     builder.commit(remove("a"))
     builder.commit(remove("b"), add("b", deletionVector=VECTOR))
-    done = commit_statistics(table.snapshot, [computed], [], begin)
+    done = commit_statistics(table.snapshot, [computed], [], {})
     assert (done.files, sorted(done.left_out), done.versions) == (1, ["a", "b"], [3])
     assert sorted(logged(table)) == ["b", "c"]
     assert logged(table)["b"]["stats"] is None
 
 
-def test_a_conflict_over_a_file_drops_that_file_only(tmp_path: Path) -> None:
+def test_a_conflict_over_a_file_drops_that_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder, table = made(tmp_path, *[add(path) for path in "abcd"])
     raced: list[int] = []
 
@@ -104,7 +100,8 @@ def test_a_conflict_over_a_file_drops_that_file_only(tmp_path: Path) -> None:
             return super().commit()
 
     computed = results(table, *[(path, None, bounds(id=(1, 2))) for path in "abcd"])
-    done = commit_statistics(table.snapshot, [computed], [], lambda snapshot: Raced(snapshot, OPERATION))
+    monkeypatch.setattr(module, "Transaction", Raced)
+    done = commit_statistics(table.snapshot, [computed], [], {})
     assert (done.files, done.left_out, done.versions) == (3, ["b"], [2])
     assert {path: row["stats"] is not None for path, row in logged(table).items()} == dict.fromkeys("acd", True)
 
@@ -119,16 +116,18 @@ def test_each_table_of_results_is_a_commit_and_what_dies_loses_the_rest_only(tmp
 
     seen: list[Recomputed] = []
     with pytest.raises(KeyboardInterrupt):
-        commit_statistics(table.snapshot, dying(), [], begin, seen.append)
+        commit_statistics(table.snapshot, dying(), [], {}, seen.append)
     assert [row["stats"] is not None for row in logged(table).values()].count(True) == 2
     assert seen[-1].versions == [1, 2]
 
 
-def test_a_changed_schema_is_a_conflict_and_a_changed_property_is_not(tmp_path: Path) -> None:
+def test_a_changed_schema_is_a_conflict_and_a_changed_property_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, table = made(tmp_path, add("a"))
     metadata = table.metadata
 
-    def changing(schema: str | None, properties: dict[str, str]) -> Any:
+    def race(schema: str | None, properties: dict[str, str]) -> None:
         raced: list[int] = []
 
         class Raced(Transaction):
@@ -143,16 +142,18 @@ def test_a_changed_schema_is_a_conflict_and_a_changed_property_is_not(tmp_path: 
                     other.commit()
                 return super().commit()
 
-        return lambda snapshot: Raced(snapshot, OPERATION)
+        monkeypatch.setattr(module, "Transaction", Raced)
 
     computed = results(table, ("a", None, bounds(id=(1, 2))))
-    done = commit_statistics(table.snapshot, [computed], [], changing(None, {"x": "y"}))
+    race(None, {"x": "y"})
+    done = commit_statistics(table.snapshot, [computed], [], {})
     assert done.versions == [2]
     wider = json.loads(metadata.schema_string or "")
     wider["fields"].append({"name": "n", "type": "long", "nullable": True, "metadata": {}})
     computed = results(table, ("a", None, bounds(id=(1, 3))))
+    race(json.dumps(wider), {"x": "y"})
     with pytest.raises(ds.CommitConflict):
-        commit_statistics(table.refresh().snapshot, [computed], [], changing(json.dumps(wider), {"x": "y"}))
+        commit_statistics(table.refresh().snapshot, [computed], [], {})
 
 
 def collated(low: str, high: str) -> dict[str, Any]:
@@ -165,7 +166,7 @@ def test_the_table_learns_which_versions_are_written(tmp_path: Path) -> None:
     builder.commit(add("a"), add("b"))
     table = ds.DeltaTable(tmp_path / "t")
     written = [results(table, ("a", None, collated("a", "C"))), results(table, ("b", None, collated("x", "Z")))]
-    done = commit_statistics(table.snapshot, written, ["ICU.unicode_ci.77.1"], begin)
+    done = commit_statistics(table.snapshot, written, ["ICU.unicode_ci.77.1"], {})
     assert done.versions == [1, 2]
     table.refresh()
     assert json.loads(table.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["77.1"]}}
@@ -183,7 +184,7 @@ def test_a_plain_protocol_is_upgraded_and_keeps_what_it_implied(tmp_path: Path) 
             line["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 4}
     first.write_text("".join(json.dumps(line) + "\n" for line in lines))
     table = ds.DeltaTable(tmp_path / "t")
-    commit_statistics(table.snapshot, [results(table, ("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], begin)
+    commit_statistics(table.snapshot, [results(table, ("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], {})
     protocol = table.refresh().protocol
     assert (protocol.min_reader_version, protocol.min_writer_version, protocol.reader_features) == (1, 7, None)
     implied = {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"}
@@ -196,7 +197,7 @@ def test_a_version_is_added_to_those_that_are_listed_and_can_be_retired(tmp_path
     builder = TableBuilder(tmp_path / "t", StructType((NAME,)))
     builder.commit(action, add("a"))
     table = ds.DeltaTable(tmp_path / "t")
-    commit_statistics(table.snapshot, [results(table, ("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], begin)
+    commit_statistics(table.snapshot, [results(table, ("a", None, collated("a", "b")))], ["icu.UNICODE_CI.77.1"], {})
     found = json.loads(table.refresh().domains["collations"])
     assert found == {"writeVersions": {"ICU.unicode_CI": ["76.1", "77.1"], "icu.de": ["72.1"]}, "other": 1}
     assert table.retire_collation_version("UNICODE_CI", "76.1") == 2
@@ -209,10 +210,6 @@ def test_a_version_is_added_to_those_that_are_listed_and_can_be_retired(tmp_path
 PARAMETERS = {"complete": True}
 
 
-def recomputing(parameters: dict[str, Any]) -> Any:
-    return lambda snapshot: Transaction(snapshot, OPERATION, parameters)
-
-
 @pytest.mark.parametrize(("complete", "kept"), [(True, []), (False, ["a"])])
 def test_what_was_computed_here_records_nan(tmp_path: Path, complete: bool, kept: list[str]) -> None:
     builder = TableBuilder(tmp_path / "t", {"x": DOUBLE})
@@ -220,7 +217,7 @@ def test_what_was_computed_here_records_nan(tmp_path: Path, complete: bool, kept
     table = ds.DeltaTable(tmp_path / "t")
     assert table.scan("x > 5").files()["path"].to_pylist() == ["a"]
     computed = results(table, ("a", None, bounds(x=(1.0, 3.0))))
-    commit_statistics(table.snapshot, [computed], [], recomputing({"complete": complete}))
+    commit_statistics(table.snapshot, [computed], [], {"complete": complete})
     assert table.refresh().scan("x > 5").files()["path"].to_pylist() == kept
     builder.commit(remove("a"), engine="delta-rs:py-1.0.0")
     builder.commit(add("a", bounds(x=(1.0, 2.0))), engine="delta-rs:py-1.0.0")
@@ -234,5 +231,5 @@ def test_long_bounds_that_were_computed_here_are_believed(tmp_path: Path) -> Non
     table = ds.DeltaTable(tmp_path / "t")
     assert sorted(table.scan("name = 'x'").files()["path"].to_pylist()) == ["a", "b"]
     computed = results(table, ("a", None, {**collated("b", long), "numRecords": 3}))
-    commit_statistics(table.snapshot, [computed], ["icu.UNICODE_CI.77.1"], recomputing(PARAMETERS))
+    commit_statistics(table.snapshot, [computed], ["icu.UNICODE_CI.77.1"], PARAMETERS)
     assert table.refresh().scan("name = 'x'").files()["path"].to_pylist() == ["b"]
