@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 
 
 cdef int check(int code) except -1:
-    """Turn a kernel's return code into an exception: 0 is success, any code but NO_MEMORY a fault of the kernel."""
+    """Turn a kernel's return code into an exception: 0 is success, any code except NO_MEMORY a bug in the kernel."""
     if code == 0:
         return 0
     if code == NO_MEMORY:
@@ -61,7 +61,7 @@ _WIDTHS = {
 
 
 cdef int64_t _width(bytes fmt) except -1:
-    """Number of bytes of an item; 0 for booleans. Raises TypeError for a format that is not one of fixed width."""
+    """Number of bytes of an item; 0 for booleans. Raises TypeError for a format without a fixed width."""
     if fmt.startswith((b"ts", b"tD")):
         return 8
     if fmt.startswith(b"d:"):
@@ -165,7 +165,7 @@ cdef BinaryView binary_view(object array):
 
 
 cdef object validity_buffer(const uint8_t* validity, int64_t offset, int64_t length):
-    """The bitmap from bit `offset` on as a buffer of its own that begins at bit 0; None where the bitmap is NULL."""
+    """Copy of the bitmap from bit `offset` on, beginning at bit 0; None if the bitmap is NULL."""
     cdef int64_t i
     cdef ByteBuffer bits
     if validity == NULL:

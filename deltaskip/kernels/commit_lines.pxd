@@ -1,4 +1,4 @@
-"""The parser of the lines of commits."""
+"""Parser of the lines of commits."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -8,7 +8,7 @@ from deltaskip.kernels.file_rows cimport FileRows
 from deltaskip.kernels.json_cursor cimport Cursor
 
 cdef enum:
-    MAX_LINE_BYTES = 1 << 30  # with a chunk of as much, a chunk's strings stay within Arrow's 32-bit offsets
+    MAX_LINE_BYTES = 1 << 30  # with a chunk of the same size, its strings stay within Arrow's 32-bit offsets
 
 
 @cython.final

@@ -1,6 +1,6 @@
-"""The parser of the lines of commits.
+"""Parser of the lines of commits.
 
-A line is parsed in one pass. A file action becomes one row of `FileRows`; of any other action only the place is kept.
+A line is parsed in one pass. A file action becomes one row of `FileRows`; of other actions only the position is kept.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -42,7 +42,7 @@ cdef enum:
     ACTION_FIELDS = (1 << UNKNOWN) - 1 & ~DELETION_VECTOR_FIELDS
 
 
-# The places in the data of an action that is not about a file; `name` has no quotes and may have escapes.
+# Positions in the data of an action that is not a file action; `name` has no quotes and may have escapes.
 cdef struct Other:
     int32_t commit
     int64_t line
@@ -81,7 +81,7 @@ cdef class CommitLines:
         return f"{'remove' if self.is_remove else 'add'}.{name} {fault}"
 
     cdef list found(self, const uint8_t* data):
-        """Return the other actions that are not null; of a key that occurs twice in a line, the last one."""
+        """Return the other actions that are not null; if a key occurs twice in a line, the last one."""
         cdef const Other* other = <const Other*>self.others.data
         cdef Text text
         cdef int64_t i, begin, end

@@ -99,9 +99,9 @@ cdef inline int64_t _at(Strings s, int64_t i) noexcept nogil:
 
 
 cdef inline uint64_t _head(const uint8_t* text, int64_t size, bint readable) noexcept nogil:
-    """The first eight bytes as a number that orders as they do, zeros behind a shorter text.
+    """The first eight bytes as a number that orders as they do; zeros follow a shorter text.
 
-    readable: eight bytes may be read at `text` whatever its size.
+    readable: eight bytes may be read at `text` regardless of its size.
     """
     cdef uint64_t word
     if readable and 0 < size < 8:
@@ -116,7 +116,7 @@ cdef void _compare_strings(
     """keep[i] = kept[0], [1] or [2] as value i is below, equal to or above the literal."""
     cdef int64_t i, end, start = 0
     cdef uint64_t value_head, head = first_eight(literal, size)
-    # One word and a shift: as a table or a condition the compiler makes it a branch that random values mispredict.
+    # One word and a shift: for a table or a condition the compiler emits a branch, which random values mispredict.
     cdef uint32_t by_order = kept[0] | <uint32_t>kept[1] << 8 | <uint32_t>kept[2] << 16
     if n > 0:
         start = _at(s, 0)
@@ -181,8 +181,8 @@ cdef int64_t _first_string(
 cdef int _strings_in_range(
     BinaryView mins, BinaryView maxs, Strings points, int64_t size, int64_t cut_from, uint8_t* keep
 ) noexcept nogil:
-    """0, or -1 when memory is out. Only the first point at or above min can be the witness: a later one within max, or
-    beginning with it, implies it."""
+    """0, or -1 if memory is exhausted. Only the first point at or above min can be the witness: a later one within max,
+    or beginning with it, implies it."""
     cdef Strings low = _strings(mins)
     cdef Strings high = _strings(maxs)
     cdef int64_t i, first, start, length, point, point_size

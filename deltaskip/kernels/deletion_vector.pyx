@@ -1,8 +1,8 @@
-"""Decoding of deletion vectors: serialized Roaring bitmaps in, sorted int64 columns of row indexes out.
+"""Decoding of deletion vectors: serialized Roaring bitmaps to sorted int64 columns of row indexes.
 
-The bytes are untrusted: they are read through one checked cursor, and a bitmap that violates the format is refused with
-the reason. Formats: RoaringFormatSpec (32-bit bitmaps, cookies 12346 and 12347) inside the 64-bit portable extension,
-or inside the older native one, each after its magic number.
+The bytes are untrusted: they are read through one checked cursor, and a bitmap that violates the format is rejected
+with the reason. Formats: RoaringFormatSpec (32-bit bitmaps, cookies 12346 and 12347) inside the 64-bit portable
+extension, or inside the older native one, each after its magic number. roaring_encode writes the portable form.
 """
 
 import pyarrow as pa
@@ -124,7 +124,7 @@ cdef inline int64_t _left(Cursor* cursor) noexcept nogil:
 
 
 cdef inline const uint8_t* _take(Cursor* cursor, int64_t n) noexcept nogil:
-    """The next `n` bytes, or NULL when there are not so many."""
+    """The next `n` bytes, or NULL if fewer remain."""
     cdef const uint8_t* taken = cursor.at
     if n < 0 or _left(cursor) < n:
         return NULL
@@ -147,8 +147,8 @@ cdef inline int64_t _word16(const uint8_t* data, int64_t i) noexcept nogil:
 cdef int _decode(Cursor* cursor, int64_t expected, ByteBuffer out) noexcept nogil:
     cdef uint32_t magic = 0
     cdef int fault = _read32(cursor, &magic)
-    # A container takes ten bytes or more and holds 65536 rows or fewer. Room for what the bytes can hold is address
-    # space until rows are written to it, and growing step by step would copy them.
+    # A container takes ten bytes or more and holds 65536 rows or fewer. Reserve for the largest possible result; unused
+    # pages cost only address space. Growing step by step would copy the rows.
     if fault == FINE and 0 <= expected <= FIRST_ROWS and expected // 65536 <= _left(cursor) // 10:
         if out.reserve(8 * expected) != 0:
             return NO_MEMORY
@@ -195,7 +195,7 @@ cdef int _decode_portable(Cursor* cursor, int64_t expected, ByteBuffer out) noex
 
 
 cdef int _decode_native(Cursor* cursor, int64_t expected, bint big_endian, ByteBuffer out) noexcept nogil:
-    """32-bit bucket count, then for each its size and bitmap; keys are positions."""
+    """32-bit bucket count, then for each its size and bitmap; a bucket's key is its position."""
     cdef uint32_t buckets = 0, size = 0, i
     cdef Cursor part
     cdef int fault = _read32(cursor, &buckets)
@@ -224,7 +224,7 @@ cdef int _decode_native(Cursor* cursor, int64_t expected, bint big_endian, ByteB
 
 
 cdef int _decode_bitmap(Cursor* cursor, int64_t base, int64_t expected, ByteBuffer out) noexcept nogil:
-    """One 32-bit bitmap: cookie, run flags, keys and cardinalities, offsets where the format has them, containers."""
+    """One 32-bit bitmap: cookie, run flags, keys and cardinalities, offsets if the format has them, containers."""
     cdef const uint8_t* start = cursor.at
     cdef const uint8_t* flags = NULL
     cdef const uint8_t* headers
@@ -278,7 +278,7 @@ cdef int _decode_bitmap(Cursor* cursor, int64_t base, int64_t expected, ByteBuff
 cdef int _decode_container(
     Cursor* cursor, int64_t base, int64_t cardinality, bint runs, int64_t* out
 ) noexcept nogil:
-    """Write exactly `cardinality` values, for which there is room, or find a fault."""
+    """Write exactly `cardinality` values, for which memory is reserved, or return a fault."""
     cdef const uint8_t* data
     cdef int64_t count
     if runs:

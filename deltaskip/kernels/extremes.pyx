@@ -126,7 +126,7 @@ cdef object _unscaled(Decimal128 value):
 
 
 cdef inline int64_t _stretch(PrimitiveView view, int64_t start) noexcept nogil:
-    """The end of the stretch of valid values that begins at `start`, which is valid; whole bytes of the bitmap at once."""
+    """The end of the run of valid values that begins at `start`, which is valid; skips whole bytes of the bitmap."""
     cdef int64_t i = start, position
     if view.validity == NULL:
         return view.length
@@ -154,9 +154,9 @@ cdef int _integers(const integer_t* v, PrimitiveView view, int64_t* found) noexc
 
 
 cdef int _integer_stretch(const integer_t* v, int64_t n, int64_t* found) noexcept nogil:
-    """Vectors that cross a cache line cost half as much again, so long runs are aligned to lines.
+    """Vectors that cross a cache line take 1.5 times as long, so long runs are aligned to cache lines.
 
-    For 64-bit integers the comparisons cost more than the memory, aligned or not.
+    For 64-bit integers the comparisons take longer than the memory access, aligned or not.
     """
     cdef int64_t head, whole
     if integer_t is not int64_t:
@@ -233,7 +233,7 @@ cdef int _reals(const real_t* v, PrimitiveView view, RealExtremes* found) noexce
         end = _stretch(view, i)
         _real_stretch(v + i, end - i, found)
         i = end
-    # Zeros of both signs are equal, and the loops above do not tell which came first.
+    # Zeros of both signs are equal, and the loops above do not record which came first.
     if found.least == 0:
         found.least = _first_zero(v, view)
     if found.greatest == 0:

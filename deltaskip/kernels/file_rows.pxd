@@ -43,7 +43,7 @@ cdef class TextMap:
     cdef ByteBuffer key_ends
     cdef ByteBuffer values
     cdef ByteBuffer value_ends
-    cdef ByteBuffer value_there     # a byte an entry
+    cdef ByteBuffer value_there     # one byte per entry
     cdef int32_t entries
     cdef void cut(self, int32_t entries) noexcept nogil
     cdef int add(self, Text* key, Text* value) noexcept nogil
@@ -58,11 +58,11 @@ cdef class FileRows:
     cdef ByteBuffer commits         # int32
     cdef ByteBuffer flags           # uint32: bit f is set if Field f is present and not null
     cdef list owners                # of the pointers below
-    cdef void* lanes[LANED]         # ByteBuffer; sizes are set when the rows are handed out
+    cdef void* lanes[LANED]         # ByteBuffer; sizes are set when the rows are exported
     cdef void* strings[STRINGS]     # ByteBuffer
     cdef void* maps[MAPS]           # TextMap
     cdef int64_t length
-    cdef int64_t capacity           # rows for which the lanes have room
+    cdef int64_t capacity           # rows for which the lanes have memory
     cdef uint32_t kept              # bit by field: its lane is kept
     cdef uint32_t everywhere        # fields that every row has
     cdef uint32_t somewhere         # fields that some row has

@@ -71,7 +71,7 @@ cdef class TextMap:
         self.value_there.size = entries
 
     cdef int add(self, Text* key, Text* value) noexcept nogil:
-        """Append an entry; `value` is NULL for a null value. -1 when memory is out."""
+        """Append an entry; `value` is NULL for a null value. -1 if memory is exhausted."""
         if append_text(self.keys, key) != 0 or (value != NULL and append_text(self.values, value) != 0):
             return -1
         if put_end(self.key_ends, self.keys.size) != 0 or put_end(self.value_ends, self.values.size) != 0:
@@ -80,7 +80,7 @@ cdef class TextMap:
         return self.value_there.append_byte(value != NULL)
 
     cdef int settle(self, int32_t first) noexcept nogil:
-        """End the map that began at entry `first`. Of a key that occurs twice the last value stays."""
+        """End the map that began at entry `first`. If a key occurs twice, its last value is kept."""
         cdef const int32_t* ends = <const int32_t*>self.key_ends.data
         cdef int32_t i, k, size
         cdef bint repeated = self.entries - first > SMALL_MAP
@@ -159,7 +159,7 @@ cdef class FileRows:
         self.row_flags = <uint32_t>is_remove << IS_REMOVE
 
     cdef int32_t end_before(self, int field) noexcept nogil:
-        """Where the bytes or entries of the row being filled begin."""
+        """Start of the bytes or entries of the row being filled."""
         return (<int32_t*>(<ByteBuffer>self.lanes[field]).data)[self.length] if self.kept >> field & 1 else 0
 
     cdef void clear(self, int field) noexcept nogil:
@@ -177,7 +177,7 @@ cdef class FileRows:
             (<TextMap>self.maps[field - FIRST_MAP]).cut(self.end_before(field))
 
     cdef int finish(self) noexcept nogil:
-        """Add the row being filled: 0, or -1 when memory is out."""
+        """Add the row being filled: 0, or -1 if memory is exhausted."""
         cdef uint32_t fields = self.row_flags & ((<uint32_t>1 << LANED) - 1) & ~self.kept
         cdef int64_t i = self.length
         cdef int field
@@ -205,14 +205,14 @@ cdef class FileRows:
         return 0
 
     cdef void cut(self, int64_t length) noexcept nogil:
-        """Forget every row from `length` on, and the one being filled."""
+        """Remove every row from `length` on, and the one being filled."""
         cdef int field
         self.length = length
         for field in range(LANED):
             self.clear(field)
 
     cdef int _keep(self, uint32_t fields) noexcept nogil:
-        """Begin the lanes of these fields; no row before has them."""
+        """Begin the lanes of these fields, which no earlier row has."""
         cdef int field
         for field in range(LANED):
             if fields >> field & 1:

@@ -1,4 +1,4 @@
-"""ICU's sort keys of ASCII texts, put together from those of single characters."""
+"""ICU's sort keys of ASCII texts, assembled from those of single characters."""
 
 from libc.stdint cimport int64_t, uint8_t
 
@@ -15,7 +15,7 @@ cdef struct Piece:
 
 
 cdef class AsciiKeys:
-    """The pieces that keys of ASCII texts up to LONGEST_ASCII characters are made of; levels is 0 where they are not."""
+    """The pieces of the keys of ASCII texts up to LONGEST_ASCII characters; levels is 0 if the keys have another form."""
     cdef readonly int levels
     cdef uint8_t[128] kinds
     cdef uint8_t[128] leads

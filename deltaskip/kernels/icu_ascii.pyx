@@ -1,10 +1,10 @@
-"""ICU's sort keys of ASCII texts, put together from those of single characters.
+"""ICU's sort keys of ASCII texts, assembled from those of single characters.
 
-A key is its levels' bytes with 01 between them and 00 behind. In an ASCII text without contractions and expansions every
-character has one weight on each level: its own primary one, the common secondary one, and a tertiary one that is common
-or that of an upper-case letter. ICU writes equal leading bytes of some primary weights once, and runs of common weights
-as numbers; how, is taken from keys that it makes itself when a collation is opened. Pieces that do not give back ICU's
-keys of some hundred texts are not used.
+A key consists of the bytes of its levels, separated by 01 and followed by 00. In an ASCII text without contractions and
+expansions every character has one weight on each level: its own primary one, the common secondary one, and a tertiary
+one that is common or that of an upper-case letter. ICU writes equal leading bytes of some primary weights once, and
+runs of common weights as numbers; the exact form is derived from keys that ICU makes when a collation is opened. Pieces
+that do not reproduce ICU's keys of some hundred texts are not used.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -29,7 +29,7 @@ cdef enum:
 
 
 cdef AsciiKeys ascii_keys(IcuCollator collator):
-    """The pieces of the collator's keys, made once; with 0 levels where it has other keys."""
+    """The pieces of the collator's keys, computed once; `levels` is 0 if its keys have another form."""
     cdef AsciiKeys keys
     if collator.ascii_keys is None:
         keys = AsciiKeys.__new__(AsciiKeys)
@@ -47,7 +47,7 @@ cdef class AsciiKeys:
         memset(self.compressed, 0, sizeof(self.compressed))
 
     cdef int64_t write(self, const uint8_t* text, int64_t size, uint8_t* key) noexcept nogil:
-        """Write the key, at most 16 × `size` + 64 bytes; gives its size, or -1 for a text that is not of these."""
+        """Write the key, at most 16 × `size` + 64 bytes. Return its size, or -1 if the pieces do not cover it."""
         cdef int64_t i, upper, n = 0, count = 0, common = 0
         cdef uint8_t lead = 0, kind
         cdef uint8_t[LONGEST_ASCII * LONGEST_PIECE + LONGEST_PIECE] cases
@@ -64,7 +64,7 @@ cdef class AsciiKeys:
                 continue
             n = _write_primary(self, text[i], &lead, key, n)
             count += 1
-            # Without a branch on the letter's case, which follows no pattern that a processor could learn.
+            # No branch on the letter's case, which a processor cannot predict.
             upper = kind == UPPER
             memcpy(cases + case_size, self.case_runs[common].data, LONGEST_PIECE)
             case_size += upper * self.case_runs[common].size
@@ -80,7 +80,7 @@ cdef class AsciiKeys:
         return n + 1
 
     cdef int _take(self, IcuCollator collator) except -1:
-        """Take the pieces from keys of ICU's; leaves `levels` 0 where the collation has other levels than these."""
+        """Derive the pieces from ICU's keys; `levels` stays 0 if the collation has other levels."""
         cdef int strength = collator._attribute(STRENGTH)
         cdef int i
         if not collator.weighed or not 0 <= strength <= TERTIARY:
@@ -111,7 +111,7 @@ cdef class AsciiKeys:
         return 0
 
     cdef int _take_character(self, IcuCollator collator, int character, list sample, list upper, list empty) except -1:
-        """Take the weights of one character; it stays without a kind where it has others than these keys can hold."""
+        """Derive the weights of one character; it gets no kind if these keys cannot hold its weights."""
         own = _levels(collator, chr(character))
         if collator.ranks[character] == 0:
             if own == empty and not begins_contraction(collator, character):
@@ -132,7 +132,7 @@ cdef class AsciiKeys:
         return 0
 
     cdef bint _holds(self, IcuCollator collator) except -1:
-        """Whether the pieces give back ICU's keys of many texts."""
+        """Whether the pieces reproduce ICU's keys of many texts."""
         cdef uint8_t[LONGEST_ASCII] text
         cdef uint8_t[16 * LONGEST_ASCII + 64] key
         cdef uint8_t[128] known
@@ -144,7 +144,7 @@ cdef class AsciiKeys:
                 known[count] = <uint8_t>i
                 count += 1
         for i in range(SAMPLES):
-            # Mostly short, and some of every length.
+            # Mostly short texts, and some of every length.
             size = i % 7 if i % 3 else i % (LONGEST_ASCII + 1)
             for j in range(size):
                 state = state * 6364136223846793005ULL + 1442695040888963407ULL
@@ -158,7 +158,7 @@ cdef class AsciiKeys:
 cdef inline int64_t _write_primary(
     AsciiKeys keys, uint8_t character, uint8_t* lead, uint8_t* key, int64_t n
 ) noexcept nogil:
-    """Write a primary weight behind n bytes; `lead` is the leading byte that is not written again, 0 for none."""
+    """Write a primary weight after n bytes; `lead` is the leading byte that is not repeated, 0 for none."""
     cdef uint8_t own = keys.leads[character]
     if own != lead[0]:
         if lead[0] != 0:
@@ -176,7 +176,7 @@ cdef inline int64_t _write(const Piece* piece, uint8_t* out, int64_t n) noexcept
 
 
 cdef bint _piece(Piece* piece, bytes data):
-    """Fill the piece; False where the data is too long for it."""
+    """Fill the piece; False if the data is too long for it."""
     cdef int i
     if len(data) > LONGEST_PIECE:
         return False

@@ -1,4 +1,4 @@
-"""First characters whose primary weights alone order texts beside one literal, each worked out by ICU once."""
+"""First characters whose primary weights alone order texts relative to one literal, each computed by ICU once."""
 
 from libc.stdint cimport int64_t, uint8_t
 
@@ -6,7 +6,7 @@ from deltaskip.kernels.icu_library cimport IcuCollator
 
 
 cdef class FirstOrders:
-    """What the first character of a text says of its order beside a literal."""
+    """The order of texts relative to a literal, as far as their first characters determine it."""
     cdef IcuCollator collator
     cdef uint8_t* known
     cdef uint8_t[6] literal

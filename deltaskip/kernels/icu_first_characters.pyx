@@ -1,8 +1,8 @@
-"""First characters whose primary weights alone order texts beside one literal, each worked out by ICU once.
+"""First characters whose primary weights alone order texts relative to one literal, each computed by ICU once.
 
-Where the first characters of two texts have unlike primary weights, these order the texts, if each character has the
-weights that it has by itself. It has where no contraction begins with it and what follows is no combining mark, which
-could take its place in canonical order. So few ask ICU: a column has more values than first characters.
+If the first characters of two texts have different primary weights, these order the texts, provided that each character
+has the weights that it has by itself. This holds if no contraction starts with it and no combining mark follows, which
+could take its place in canonical order. ICU is therefore called rarely: a column has more values than first characters.
 """
 
 cimport cython
@@ -23,7 +23,7 @@ cdef enum:
 
 
 cdef FirstOrders first_orders(IcuCollator collator, const uint8_t* literal, int64_t size):
-    """The orders beside a literal; None where its own first character decides nothing."""
+    """The orders relative to a literal; None if its own first character decides nothing."""
     cdef int first = _lone_first(collator, literal, size)
     cdef FirstOrders orders
     if first < 0:
@@ -47,7 +47,7 @@ cdef class FirstOrders:
         free(self.known)
 
     cdef int order(self, const uint8_t* text, int64_t size) noexcept nogil:
-        """-1 or 1 as every text with this first character is below or above the literal; else UNDECIDED."""
+        """-1 or 1 if every text with this first character is below or above the literal; else UNDECIDED."""
         cdef int first = _lone_first(self.collator, text, size)
         if first < 0:
             return UNDECIDED
@@ -58,8 +58,8 @@ cdef class FirstOrders:
         return 1 if self.known[first] == ABOVE else -1
 
     cdef uint8_t work_out(self, const uint8_t* first, int size) noexcept nogil:
-        """U+FFFF has the highest primary weight of all, so a character is above another with U+FFFF behind it only by
-        its own first weight."""
+        """U+FFFF has the highest primary weight of all, so a character can be above another one followed by U+FFFF only
+        because of its own first weight."""
         cdef uint8_t[6] filled
         cdef int status = 0
         memcpy(filled, self.literal, self.literal_size)
@@ -86,10 +86,11 @@ cdef inline int _sequence_size(uint8_t lead) noexcept nogil:
 
 
 cdef inline bint _is_base(uint8_t lead) noexcept nogil:
-    """Whether no combining mark begins with this byte, so that what does leaves the character before it alone.
+    """Whether no combining mark begins with this byte.
 
-    ASCII, U+00C0–00FF, U+0380–047F, U+5000–9FFF and U+B000–CFFF: letters, ideographs and Hangul syllables. No
-    canonical decomposition of theirs begins with a combining mark.
+    Text that begins with such a byte does not change the preceding character. These are ASCII, U+00C0–00FF,
+    U+0380–047F, U+5000–9FFF and U+B000–CFFF: letters, ideographs and Hangul syllables. None of their canonical
+    decompositions begins with a combining mark.
     """
     return (
         lead < 0x80 or lead == 0xC3 or 0xCE <= lead <= 0xD1 or 0xE5 <= lead <= 0xE9 or lead == 0xEB or lead == 0xEC
@@ -97,7 +98,7 @@ cdef inline bint _is_base(uint8_t lead) noexcept nogil:
 
 
 cdef inline int _lone_first(IcuCollator collator, const uint8_t* text, int64_t size) noexcept nogil:
-    """The first character, of the basic plane, if it has the weights that it has by itself; else -1."""
+    """The first character, if it is in the basic plane and has the weights that it has by itself; else -1."""
     cdef int length, first
     if size == 0 or not collator.weighed:
         return -1

@@ -14,10 +14,10 @@ from deltaskip.kernels.icu_texts cimport (
 )
 from deltaskip.kernels.utf8 cimport Text
 
-# A key is written where it ends up if so much room is there; most are 1.5 times as long as their text.
+# A key is written in place if that much space is left; most are 1.5 times as long as their text.
 cdef int64_t KEY_ROOM = 512
 
-# From so many values on, the pieces of ASCII keys are worth working out, which takes as long as some hundred keys.
+# Minimum number of values for which computing the pieces of ASCII keys pays off; it takes as long as some hundred keys.
 cdef int64_t SOME = 1024
 
 

@@ -1,4 +1,4 @@
-"""ICU's C functions by pointer, from one library of one version, and an immutable collator of it."""
+"""Pointers to ICU's C functions in one library of one version, and an immutable collator of that library."""
 
 from libc.stdint cimport int8_t, int32_t, uint8_t, uint16_t
 
@@ -63,9 +63,9 @@ cdef class IcuLibrary:
 cdef class IcuCollator:
     """An immutable UCollator, which any number of threads may use at once.
 
-    ranks[c]: where the ASCII character c stands among all of them by its primary weight, from 1; equal weights share a
-    rank. 0 for what is not ASCII, and for every character whose weight depends on what follows it or is not one.
-    weighed: whether ranks and begins_contraction were worked out; else the collation orders no characters by themselves.
+    ranks[c]: the rank of the ASCII character c among all of them by primary weight, from 1; equal weights share a rank.
+    0 for bytes that are not ASCII, and for characters whose weight depends on what follows or is not a single weight.
+    weighed: whether ranks and begins_contraction were computed; else the collation orders no characters by themselves.
     """
     cdef readonly IcuLibrary library
     cdef readonly str locale
@@ -80,5 +80,5 @@ cdef class IcuCollator:
 
 
 cdef inline bint begins_contraction(IcuCollator collator, int character) noexcept nogil:
-    """Whether some contraction of the locale begins with the character, which must be of the basic plane."""
+    """Whether a contraction of the locale begins with the character, which must be in the basic plane."""
     return (collator.contracting[character >> 3] >> (character & 7)) & 1

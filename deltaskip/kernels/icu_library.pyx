@@ -1,7 +1,7 @@
 """ICU libraries bound by dlopen and dlsym, several versions side by side in one process.
 
-Nothing of ICU is needed to build this. A library's symbols carry its major version (`ucol_open_77`) unless it was built
-without; what version it is, minor version included, is asked of the library itself.
+Building does not require ICU. The symbols of a library end in its major version (`ucol_open_77`) unless it was built
+without versioned symbols; the exact version is queried from the library.
 """
 
 from cpython.bytes cimport PyBytes_AsString
@@ -25,7 +25,7 @@ cdef enum:
     NON_IGNORABLE = 21
     FILES_FIRST = 0
 
-# Function names are the same since ICU 50; a symbol may end in any major version up to one that is far away.
+# Function names are the same since ICU 50; a symbol may end in any major version up to a distant one.
 cdef int OLDEST = 50
 cdef int NEWEST = 150
 
@@ -68,7 +68,7 @@ cdef class IcuLibrary:
         return 0
 
     cdef int _read_data(self, void* handle, str folder) except -1:
-        """Let the library take data from the folder before its own; to be called before anything is opened."""
+        """Make the library prefer the data in the folder to its own. Call it before anything is opened."""
         cdef set_data_directory_t set_folder = <set_data_directory_t>self._symbol(handle, "u_setDataDirectory")
         cdef set_file_access_t set_access = <set_file_access_t>self._symbol(handle, "udata_setFileAccess")
         cdef bytes encoded = folder.encode("utf-8", "surrogateescape")
@@ -87,7 +87,7 @@ cdef class IcuLibrary:
         return address
 
     def locales(self):
-        """Names of the locales that the library has a collation of, as ICU writes them."""
+        """Names of the locales for which the library has a collation, as ICU writes them."""
         return tuple(
             (<bytes>self.call.get_available(i)).decode("ascii") for i in range(self.call.count_available())
         )
@@ -120,7 +120,7 @@ cdef class IcuCollator:
             self.library.call.close(self.handle)
 
     cdef int _rank(self, bytes tag) except -1:
-        """Fill `ranks`, where the locale's rules give characters weights of their own."""
+        """Fill `ranks` if the locale's rules give characters weights of their own."""
         cdef int status = 0
         cdef void* primary
         if self._attribute(ALTERNATE_HANDLING) != NON_IGNORABLE or self._attribute(NUMERIC_COLLATION) != OFF:
@@ -146,7 +146,7 @@ cdef class IcuCollator:
         return value if status <= 0 else -1
 
     def ascii_ranks(self):
-        """The rank of each of the 256 bytes; 0 where a byte alone decides nothing."""
+        """The rank of each of the 256 bytes; 0 if a byte alone decides nothing."""
         return bytes([self.ranks[i] for i in range(256)])
 
     def __repr__(self):
@@ -162,7 +162,7 @@ cdef void* _load(str path) except NULL:
 
 
 cdef str _suffix(void* handle, str path):
-    """What follows `ucol_open` in the library's symbols: nothing, or `_77`."""
+    """The suffix of `ucol_open` in the library's symbols: empty, or `_77`."""
     for suffix in ("", *(f"_{major}" for major in range(NEWEST, OLDEST, -1))):
         if dlsym(handle, PyBytes_AsString(f"ucol_open{suffix}".encode())) != NULL:
             return suffix
@@ -170,7 +170,7 @@ cdef str _suffix(void* handle, str path):
 
 
 cdef int _rank_ascii(Functions* call, const void* primary, uint8_t* ranks) noexcept nogil:
-    """Rank the ASCII characters that have a primary weight, from 1; gives ICU's status."""
+    """Rank the ASCII characters that have a primary weight, from 1. Return ICU's status."""
     cdef uint8_t[128] sorted
     cdef int count = 0, status = 0, i, at
     cdef char left, right
@@ -199,8 +199,8 @@ cdef int _rank_ascii(Functions* call, const void* primary, uint8_t* ranks) noexc
 cdef int _unrank_special(
     Functions* call, const void* primary, uint8_t* ranks, uint8_t* contracting
 ) noexcept nogil:
-    """Note the characters that begin contractions; take the rank of every ASCII character that begins one going on in
-    ASCII, or that expands."""
+    """Record the characters that begin contractions. Remove the rank of every ASCII character that expands or begins a
+    contraction that continues in ASCII."""
     cdef void* contractions = call.set_open()
     cdef void* expansions = call.set_open()
     cdef uint16_t[256] text

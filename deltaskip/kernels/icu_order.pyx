@@ -1,7 +1,7 @@
 """Strings in the order of an ICU collation: comparison with a literal, minimum and maximum.
 
-Two strings of which the first characters that differ in primary weight are ASCII, with nothing but ASCII up to them and
-one character past them, are ordered by those two weights (IcuCollator.ranks): no accent, contraction or expansion can
+If the first characters of two strings that differ in primary weight are ASCII, and so are all characters before them
+and the one after each, those two weights order the strings (IcuCollator.ranks): no accent, contraction or expansion can
 affect them. Long columns are also compared with a literal by first characters. ICU compares everything else.
 """
 
@@ -21,10 +21,10 @@ from deltaskip.kernels.utf8 cimport Text
 cdef enum:
     UNDECIDED = 2
 
-# From so many values on, what their first characters say is worth noting down.
+# Minimum number of values for which caching the order of first characters pays off.
 cdef int64_t MANY = 4096
 
-# A text that many others are compared with: `ranked` of its first characters have a rank.
+# A text that many others are compared with. Its first `ranked` characters have a rank.
 cdef struct Bound:
     Text text
     int64_t ranked
@@ -83,12 +83,12 @@ def compare_texts(IcuCollator collator not None, bytes left not None, bytes righ
 
 
 cdef inline bint _alone(Text text, int64_t i) noexcept nogil:
-    """Whether nothing but ASCII follows character i."""
+    """Whether character i is the last or is followed by an ASCII character."""
     return i + 1 >= text.size or text.data[i + 1] < 0x80
 
 
 cdef inline int _primary_order(const uint8_t* ranks, Text a, Bound* bound) noexcept nogil:
-    """-1 or 1 where the first unlike primary weights are those of lone ASCII characters; else UNDECIDED."""
+    """-1 or 1 if the first primary weights that differ belong to lone ASCII characters; else UNDECIDED."""
     cdef Text b = bound.text
     cdef int64_t shared = a.size if a.size < b.size else b.size
     cdef int64_t i = _same_ranked(a, bound, shared)
@@ -108,7 +108,7 @@ cdef inline int _primary_order(const uint8_t* ranks, Text a, Bound* bound) noexc
 
 
 cdef inline int64_t _same_ranked(Text a, Bound* bound, int64_t shared) noexcept nogil:
-    """How many characters with a rank the two begin with alike, or fewer: eight bytes are looked at at a time."""
+    """Length of the common prefix of characters with a rank, or less: eight bytes are compared at a time."""
     cdef int64_t i = 0, limit = shared if shared < bound.ranked else bound.ranked
     cdef uint64_t left, right
     while i + 8 <= limit:
@@ -121,7 +121,7 @@ cdef inline int64_t _same_ranked(Text a, Bound* bound, int64_t shared) noexcept 
 
 
 cdef inline Bound _bound(const uint8_t* ranks, Text text, uint8_t no_rank) noexcept nogil:
-    """The text as a bound; its first rank is 0 where it is empty, `no_rank` where the first character decides nothing."""
+    """The text as a bound. Its first rank is 0 if it is empty, `no_rank` if the first character decides nothing."""
     cdef int64_t ranked = 0
     cdef uint8_t first = 0
     while ranked < text.size and ranks[text.data[ranked]] != 0:
@@ -132,7 +132,7 @@ cdef inline Bound _bound(const uint8_t* ranks, Text text, uint8_t no_rank) noexc
 
 
 cdef inline int _order(IcuCollator collator, Text text, Bound* bound, int* order) noexcept nogil:
-    """Set the order of a text beside the bound; a negative code where that fails."""
+    """Set the order of a text relative to the bound. Return a negative code on failure."""
     order[0] = _primary_order(collator.ranks, text, bound)
     if order[0] != UNDECIDED:
         return 0
@@ -181,7 +181,7 @@ cdef int _compare(
 
 
 cdef int _min_max(IcuCollator collator, Texts texts, int64_t* least, int64_t* greatest) noexcept nogil:
-    """A value whose first character is ranked between those of the bounds is told apart by it alone."""
+    """A value whose first character ranks between those of the bounds needs no further comparison."""
     cdef int64_t i
     cdef int code, order = 0
     cdef Text text

@@ -1,4 +1,4 @@
-"""Strings as input of ICU: the layout of a column, and one text of it."""
+"""Strings as input to ICU: the layout of a column, and one of its texts."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

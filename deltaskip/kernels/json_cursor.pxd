@@ -23,7 +23,7 @@ cdef struct Cursor:
     const uint8_t* at
     const uint8_t* end
     const char* fault
-    int depth           # containers that are open around `at`
+    int depth           # open containers around `at`
     bint one_line       # a newline ends the text
     bint bare_numbers   # NaN, Infinity and -Infinity are numbers
 
@@ -31,8 +31,8 @@ cdef struct Cursor:
 cdef struct Text:
     const uint8_t* data
     int64_t size
-    bint escaped        # `data` is between the quotes, its escapes not yet undone
-    bint wide           # some byte of it, or near behind it, is not ASCII
+    bint escaped        # `data` is between the quotes, with its escapes
+    bint wide           # a byte of it, or shortly after it, is not ASCII
 
 
 cdef inline int fail(Cursor* c, const uint8_t* at, const char* fault) noexcept nogil:
@@ -64,7 +64,7 @@ cdef inline uint8_t skip_some_space(Cursor* c) noexcept nogil:
 
 
 cdef inline int expect(Cursor* c, uint8_t wanted, const char* fault) noexcept nogil:
-    """Pass white space and then `wanted`."""
+    """Skip white space and then `wanted`."""
     if skip_space(c) != wanted or wanted == 0:
         return fail(c, c.at, fault)
     c.at += 1
@@ -93,7 +93,7 @@ cdef inline int32_t hex_unit(const uint8_t* p, const uint8_t* end) noexcept nogi
 
 
 cdef inline uint8_t escape_value(uint8_t ch) noexcept nogil:
-    """What backslash + ch stands for; 0 for u and for no escape."""
+    """The character that backslash + ch represents; 0 for u and for an invalid escape."""
     if ch == 0x22 or ch == 0x5C or ch == 0x2F:
         return ch
     if ch == 0x6E:
@@ -121,7 +121,7 @@ cdef inline int check_escape(Cursor* c, const uint8_t* p) noexcept nogil:
 
 
 cdef inline int check_utf8(Cursor* c, const uint8_t* p, const uint8_t* end) noexcept nogil:
-    """SYNTAX unless [p, end) is UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing past U+10FFFF."""
+    """SYNTAX unless [p, end) is UTF-8 as defined in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF."""
     cdef uint8_t lead, second
     cdef int n, k
     cdef uint64_t word
@@ -152,7 +152,7 @@ cdef inline int check_utf8(Cursor* c, const uint8_t* p, const uint8_t* end) noex
 
 cdef inline const uint8_t* scan_escapes(Cursor* c, const uint8_t* p, bint* wide) noexcept nogil:
     """The closing quote of a string that has escapes, from p inside it, in blocks of 64; NULL with the fault set,
-    or the place, outside any escape, where fewer than 64 bytes are left."""
+    or the position, outside any escape, where fewer than 64 bytes are left."""
     cdef Masks m
     cdef uint64_t carry, escaped, stop, odd
     cdef const uint8_t* q
@@ -188,7 +188,7 @@ cdef inline const uint8_t* scan_escapes(Cursor* c, const uint8_t* p, bint* wide)
 
 
 cdef inline int scan_string(Cursor* c, Text* text) noexcept nogil:
-    """Pass a string, `at` being behind its opening quote: escapes, control characters and UTF-8 are checked."""
+    """Skip a string; `at` is after its opening quote. Escapes, control characters and UTF-8 are checked."""
     cdef const uint8_t* p = c.at
     cdef uint32_t hits, high
     cdef int length
@@ -250,7 +250,7 @@ cdef inline uint8_t* put_code_point(uint8_t* out, int32_t point) noexcept nogil:
 
 
 cdef inline int undo_escape(const uint8_t** source, const uint8_t* end, uint8_t** target) noexcept nogil:
-    """Undo the checked escape at `source`, a surrogate pair in one go; a lone surrogate becomes U+FFFD."""
+    """Decode the checked escape at `source`, a surrogate pair as one; a lone surrogate becomes U+FFFD."""
     cdef const uint8_t* p = source[0]
     cdef uint8_t* out = target[0]
     cdef int32_t unit, low
@@ -281,7 +281,7 @@ cdef inline int undo_escape(const uint8_t** source, const uint8_t* end, uint8_t*
 
 cdef inline int64_t unescape(const uint8_t* p, int64_t size, uint8_t* out) noexcept nogil:
     """Write the checked string [p, p + size) without its escapes and return its length, never more than `size`;
-    `out` has room for size + 16 bytes."""
+    `out` has size + 16 bytes."""
     cdef const uint8_t* end = p + size
     cdef uint8_t* begin = out
     cdef uint32_t hits, high
@@ -305,7 +305,7 @@ cdef inline int64_t unescape(const uint8_t* p, int64_t size, uint8_t* out) noexc
 
 
 cdef inline int append_text(ByteBuffer buffer, Text* text) noexcept nogil:
-    """Append the string's meaning: 0, or -1 when memory is out."""
+    """Append the unescaped string: 0, or -1 if memory is exhausted."""
     if buffer.capacity - buffer.size < text.size + 16 and buffer.reserve(text.size + 16) != 0:
         return -1
     if text.escaped:
@@ -317,7 +317,7 @@ cdef inline int append_text(ByteBuffer buffer, Text* text) noexcept nogil:
 
 
 cdef inline int copy_string(Cursor* c, ByteBuffer buffer) noexcept nogil:
-    """scan_string and append_text at once, for strings that are long or full of escapes; -1 when memory is out."""
+    """scan_string and append_text at once, for strings that are long or full of escapes; -1 if memory is exhausted."""
     cdef const uint8_t* p = c.at
     cdef uint8_t* out
     cdef Masks m
@@ -365,7 +365,7 @@ cdef inline int copy_string(Cursor* c, ByteBuffer buffer) noexcept nogil:
 
 
 cdef inline int undo_key(Text* key, ByteBuffer scratch) noexcept nogil:
-    """Undo the key's escapes into `scratch`, where it stands until the next one: 0, or -1 when memory is out."""
+    """Unescape the key into `scratch`, where it stays until the next one: 0, or -1 if memory is exhausted."""
     if not key.escaped:
         return 0
     scratch.size = 0
@@ -378,7 +378,7 @@ cdef inline int undo_key(Text* key, ByteBuffer scratch) noexcept nogil:
 
 
 cdef inline int read_key(Cursor* c, Text* key, ByteBuffer scratch) noexcept nogil:
-    """Pass `"key" :` and undo the key's escapes; -1 when memory is out."""
+    """Skip `"key" :` and unescape the key; -1 if memory is exhausted."""
     if expect(c, 0x22, b"a key is missing") != 0 or scan_string(c, key) != 0:
         return SYNTAX
     if undo_key(key, scratch) != 0:
@@ -391,7 +391,7 @@ cdef inline bint is_word(const uint8_t* p, int64_t size, const char* word, int64
 
 
 cdef inline int skip_word(Cursor* c, const char* word, int size) noexcept nogil:
-    """Pass `word`, whose first byte is already known to fit."""
+    """Skip `word`, whose first byte is already known to match."""
     cdef int k
     for k in range(size):
         if c.end - c.at <= k or c.at[k] != <uint8_t>word[k]:
@@ -412,7 +412,7 @@ cdef inline int skip_digits(Cursor* c) noexcept nogil:
 
 
 cdef inline int skip_number(Cursor* c) noexcept nogil:
-    """Pass a number of RFC 8259, or a bare one where the cursor allows them."""
+    """Skip a number of RFC 8259, or a bare one if the cursor allows them."""
     if c.bare_numbers and c.at < c.end and c.at[0] == 0x4E:
         return skip_word(c, b"NaN", 3)
     if c.at < c.end and c.at[0] == 0x2D:
@@ -440,7 +440,7 @@ cdef inline bint starts_number(Cursor* c, uint8_t ch) noexcept nogil:
 
 
 cdef inline int skip_scalar(Cursor* c, uint8_t ch) noexcept nogil:
-    """Pass the string, number or literal whose first byte is ch."""
+    """Skip the string, number or literal whose first byte is ch."""
     cdef Text text
     if ch == 0x22:
         c.at += 1
@@ -457,7 +457,7 @@ cdef inline int skip_scalar(Cursor* c, uint8_t ch) noexcept nogil:
 
 
 cdef inline int skip_value(Cursor* c) noexcept nogil:
-    """Pass one value of any kind, all of it checked."""
+    """Skip one value of any kind, and check all of it."""
     cdef uint8_t ch = skip_space(c)
     return skip_container(c) if ch == 0x7B or ch == 0x5B else skip_scalar(c, ch)
 
@@ -510,8 +510,8 @@ cdef inline int skip_container(Cursor* c) noexcept nogil:
 
 
 cdef inline int skip_brackets(Cursor* c, const uint8_t* readable) noexcept nogil:
-    """Skip the object or array at `at` up to its closing bracket, 64 bytes at a time. Checked are strings, the count of
-    brackets and the end of the text, and nothing else. The memory can be read up to `readable`."""
+    """Skip the object or array at `at` up to its closing bracket, 64 bytes at a time. Only strings, the number
+    of brackets and the end of the text are checked. The memory can be read up to `readable`."""
     cdef const uint8_t* p = c.at
     cdef uint8_t rest[64]
     cdef Masks m

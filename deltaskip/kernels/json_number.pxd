@@ -15,16 +15,16 @@ cdef extern from *:
 
 
 cdef inline bint integral(const uint8_t* p, int64_t size, int64_t* value) noexcept nogil:
-    """Whether the checked number is exactly an int64, however written: 12, 12.0, 1.2e1."""
+    """Whether the checked number is exactly an int64, in any notation: 12, 12.0, 1.2e1."""
     cdef const uint8_t* end = p + size
     cdef bint negative = size > 0 and p[0] == 0x2D
     cdef bint point = False
     cdef bint minus
     cdef int64_t before = 0      # digits before the point
     cdef int64_t exponent = 0
-    cdef int64_t zeros = 0       # zeros since the last digit that counts
-    cdef int64_t digits = 0      # digits from the first that counts to the last
-    cdef int64_t place = 0       # digits seen up to the last that counts
+    cdef int64_t zeros = 0       # zeros since the last significant digit
+    cdef int64_t digits = 0      # digits from the first significant one to the last
+    cdef int64_t place = 0       # digits read up to the last significant one
     cdef int64_t seen = 0
     cdef uint64_t magnitude = 0
     cdef int64_t k
@@ -88,7 +88,7 @@ cdef inline bint plain_int64(const uint8_t* p, int64_t size, int64_t* value) noe
 
 
 cdef inline bint short_double(const uint8_t* p, int64_t size, double* value) noexcept nogil:
-    """The number's double where one multiplication or division gives it exactly: the digits fit 53 bits and the power
+    """The number's double if one multiplication or division gives it exactly: the digits fit 53 bits and the power
     of ten is at most 22, so that both are doubles and IEEE 754 rounds once. Bare numbers too."""
     cdef const uint8_t* end = p + size
     cdef bint negative = p[0] == 0x2D

@@ -13,7 +13,7 @@ cdef extern from *:
     #define DS_WIDE void
     #endif
     """
-    # Where the compiler can, a function with this return type is compiled twice, and the loader selects the version for
+    # If the compiler supports it, a function with this return type is compiled twice, and the loader selects the version for
     # the machine: baseline x86-64 cannot compare 64-bit integers in vectors, which makes such loops four times slower.
     ctypedef void wide_void "DS_WIDE"
 

@@ -95,7 +95,7 @@ cdef class Lane:
         cdef int code
         with nogil:
             total = _count(self.keep, self.n)
-            # One item more: the loop writes before it knows whether the row is kept.
+            # One more item, because the loop writes before it knows whether the row is kept.
             code = out.reserve((total + 1) * 8)
             if code == 0:
                 _indices(self.keep, self.n, <int64_t*>out.data)
@@ -140,7 +140,7 @@ cdef void expand_bits(const uint8_t* bitmap, int64_t offset, int64_t n, uint8_t*
 
 
 cdef void keep_missing(const uint8_t* validity, int64_t offset, int64_t n, uint8_t* keep) noexcept nogil:
-    """keep[i] = 1 where bit `offset + i` of the validity bitmap is 0; a NULL bitmap has no missing values."""
+    """keep[i] = 1 if bit `offset + i` of the validity bitmap is 0; a NULL bitmap has no missing values."""
     cdef int64_t i, whole = n - n % 8
     cdef uint64_t word, kept
     if validity == NULL:

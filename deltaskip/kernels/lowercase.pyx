@@ -1,8 +1,8 @@
 """Strings in the order of their lower case: keys, comparison with a literal, minimum and maximum.
 
-Each code point is lowered by itself through a table, U+0130 to two (`i`, U+0307); each maximal invalid part of UTF-8 is
-U+FFFD first. Keys order by unsigned bytes, which is the order of code points. Without a table bytes stay as they are.
-With `trim`, trailing U+0020 are ignored.
+A table maps each code point to its lower case, and U+0130 to two code points (`i`, U+0307); each maximal invalid part
+of UTF-8 is replaced by U+FFFD first. Keys order by unsigned bytes, which is the order of code points. Without a table
+the bytes stay as they are. With `trim`, trailing U+0020 are ignored.
 """
 
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_Size
@@ -32,9 +32,9 @@ cdef class LowercaseTable:
     # Page 0 holds no differences; memory of a new object is zero.
     cdef uint16_t[PAGES] page_of
     cdef int32_t* pages
-    # The two bytes of the lower case of a code point that takes two; 0 where that takes more or fewer.
+    # The two bytes of the lower case of a two-byte code point; 0 if the lower case takes more or fewer.
     cdef uint16_t[PAIRS] pairs
-    # Whether code points of three bytes, 256 at a time, are all their own lower case; 0 where UTF-8 has none.
+    # Whether blocks of 256 three-byte code points contain only their own lower case; 0 for blocks that UTF-8 lacks.
     cdef uint8_t[256] unchanged
 
     def __cinit__(self, dict lower not None):
@@ -147,7 +147,7 @@ cdef Folding _folding(LowercaseTable table, bint trim) noexcept:
 
 
 cdef Strings _strings(BinaryView view) noexcept nogil:
-    """The values of a view that has some."""
+    """The values of a view that is not empty."""
     return Strings(view.offsets32, view.offsets64, view.data, view.data + view.end(view.length - 1))
 
 
@@ -162,7 +162,7 @@ cdef inline Text _value(Strings s, int64_t i, bint trim) noexcept nogil:
 
 
 cdef wide_void _high_bits(const uint8_t* data, int64_t n, uint8_t* found) noexcept nogil:
-    """found[0] has bit 7 if some byte has."""
+    """Set bit 7 of found[0] if any byte has it."""
     cdef int64_t i
     cdef uint8_t seen = 0
     for i in range(n):
@@ -177,7 +177,7 @@ cdef wide_void _lower_ascii(const uint8_t* data, int64_t n, uint8_t* out) noexce
 
 
 cdef int _keys(BinaryView view, const Folding* folding, ByteBuffer offsets, ByteBuffer data) noexcept nogil:
-    """0, or -1 when memory is out."""
+    """0, or -1 if memory is exhausted."""
     cdef int64_t i, start, size = 0
     cdef uint8_t seen = 0
     cdef int64_t* ends
@@ -190,7 +190,7 @@ cdef int _keys(BinaryView view, const Folding* folding, ByteBuffer offsets, Byte
         return 0
     start = view.start(0)
     size = view.end(view.length - 1) - start
-    # Keys are rarely longer than their values; the rest is what the last ones ask for beforehand.
+    # Keys are rarely longer than their values; the remainder covers the reservation for the last values.
     if data.reserve(size + (size >> 6) + 1024) != 0:
         return -1
     if folding.pages != NULL:
@@ -246,7 +246,7 @@ cdef void _compare(BinaryView view, const Key* key, const Folding* folding, int8
 
 
 cdef int _extremes(BinaryView view, const Folding* folding, int64_t* least, int64_t* greatest) noexcept nogil:
-    """0, or -1 when memory is out."""
+    """0, or -1 if memory is exhausted."""
     cdef int64_t i
     cdef uint64_t head
     cdef Text text

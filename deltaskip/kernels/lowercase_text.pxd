@@ -25,7 +25,7 @@ cdef enum:
 
 
 cdef struct Folding:
-    # What turns a value into its key; pages NULL: its bytes as they are.
+    # The conversion of a value to its key; if pages is NULL, the key is the value's bytes.
     const uint16_t* page_of
     const int32_t* pages
     const uint16_t* pairs
@@ -62,7 +62,7 @@ cdef inline int lower_any(Text text, int64_t* at, const Folding* folding, uint8_
 cdef inline int lower_at(
     Text text, const uint8_t* end, int64_t* at, const Folding* folding, uint8_t* out
 ) noexcept nogil:
-    """Write the lower case of one code point or two at `at`, at most four bytes, and move behind them; how many bytes.
+    """Write the lower case of one or two code points at `at`, which moves past them. Return its size, at most 4 bytes.
 
     Bytes up to `end` may be read.
     """
@@ -96,9 +96,9 @@ cdef inline int lower_at(
 
 
 cdef inline int64_t lower_text(Text text, const uint8_t* end, const Folding* folding, uint8_t* out) noexcept nogil:
-    """Write the lower case of `text`, at most GROWTH bytes for each of its own; how many bytes.
+    """Write the lower case of `text`, at most GROWTH bytes for each of its own. Return the number of bytes.
 
-    Bytes up to `end` may be read, and eight more than GROWTH allows are written over.
+    Bytes up to `end` may be read, and up to eight bytes more than GROWTH allows are overwritten.
     """
     cdef int64_t at = 0, written = 0, ascii, left
     cdef uint64_t word
@@ -112,7 +112,7 @@ cdef inline int64_t lower_text(Text text, const uint8_t* end, const Folding* fol
         ascii = 8 if word & HIGH_BITS == 0 else trailing_zeros(word & HIGH_BITS) >> 3
         if ascii > left:
             ascii = left
-        # Bytes behind the ASCII ones are written over by what comes next.
+        # The bytes after the ASCII ones are overwritten in the next step.
         word = lower_word(word & 0x7F7F7F7F7F7F7F7FULL)
         memcpy(out + written, &word, 8)
         at += ascii
@@ -123,7 +123,7 @@ cdef inline int64_t lower_text(Text text, const uint8_t* end, const Folding* fol
 
 
 cdef inline int set_key(Key* key, Text text, const Folding* folding) noexcept nogil:
-    """Replace `key` by that of `text`: 0, or -1 when memory is out."""
+    """Replace `key` by that of `text`: 0, or -1 if memory is exhausted."""
     cdef int64_t wanted
     cdef uint8_t* grown
     if folding.trim:
@@ -161,15 +161,15 @@ cdef inline uint64_t key_head_beyond_ascii(Text text, const uint8_t* end, const 
 
 
 cdef inline uint64_t key_head(Text text, const uint8_t* end, const Folding* folding) noexcept nogil:
-    """The first eight bytes of the key of `text`, zeros behind a shorter one, as a number.
+    """The first eight bytes of the key of `text` as a number; zeros follow a shorter key.
 
-    Bytes up to `end` may be read. Where two heads differ, the keys order as they do.
+    Bytes up to `end` may be read. If two heads differ, the keys order as they do.
     """
     cdef uint64_t word = 0
     if text.data + 8 <= end:
         memcpy(&word, text.data, 8)
         if text.size < 8:
-            # Two shifts: one by 64 bits is not defined.
+            # Two shifts, because a shift by 64 bits is undefined.
             word &= ~((<uint64_t>0xFFFFFFFFFFFFFFFFULL << (4 * text.size)) << (4 * text.size))
     elif text.size > 0:
         memcpy(&word, text.data, text.size)
@@ -179,7 +179,7 @@ cdef inline uint64_t key_head(Text text, const uint8_t* end, const Folding* fold
 
 
 cdef inline int order_to(Text text, const uint8_t* end, const Key* key, const Folding* folding) noexcept nogil:
-    """-1, 0 or 1 as the key of `text` is below, equal to or above `key`; stops at the first byte that tells."""
+    """-1, 0 or 1 as the key of `text` is below, equal to or above `key`; stops at the first byte that differs."""
     cdef int64_t at = 0, told = 0, shared
     cdef uint64_t word, other
     cdef uint8_t[4] lowered

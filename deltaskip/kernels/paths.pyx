@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, validity_buffer
 
-# 1 where a byte is its own RFC 3986 path character and has no meaning to a normalisation: letters, digits, "-_=",
+# 1 for a byte that is a plain RFC 3986 path character without a role in normalization: letters, digits, "-_=".
 # 2 for "/", 3 for ".".
 cdef uint8_t PLAIN[256]
 cdef int _code
@@ -77,7 +77,7 @@ cdef bint _is_plain(const uint8_t* text, int64_t n) noexcept nogil:
 cdef void _prefix(
     BinaryView view, const char* head, int64_t head_size, ByteBuffer data, ByteBuffer offsets
 ) noexcept nogil:
-    """Room for everything is reserved."""
+    """Memory for everything is reserved."""
     cdef int64_t i, start, size
     cdef int64_t position = 0
     cdef int32_t* ends = <int32_t*>offsets.data

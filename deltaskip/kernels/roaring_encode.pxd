@@ -7,7 +7,7 @@ cdef enum:
     NO_RUNS = 12346         # cookies of a 32-bit bitmap
     WITH_RUNS = 12347
     OFFSETS_FROM = 4        # with runs, a bitmap of fewer containers has no offsets
-    ARRAY_LIMIT = 4096      # up to so many values a container is an array
+    ARRAY_LIMIT = 4096      # a container of at most this many values is an array
     BITMAP_BYTES = 8192
 
 

@@ -1,6 +1,7 @@
 """Encoding of sorted row indexes as a serialized Roaring bitmap: RoaringFormatSpec in its 64-bit portable extension.
 
-Each block of 65536 rows becomes a sorted array, a bitmap or runs, whichever has the fewest bytes.
+Each block of 65536 rows becomes a sorted array, a bitmap or runs, whichever has the fewest bytes. deletion_vector
+decodes it.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize

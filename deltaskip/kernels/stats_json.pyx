@@ -62,7 +62,7 @@ cdef list _extract(object stats, object paths, Wanted wanted):
     return [arrays[leaf] for leaf in leaves]
 
 
-# A key as it stood in a text, from its quote through its colon, and the node it leads to.
+# A key as written in a text, from its quote through its colon, and its node.
 cdef struct Seen:
     const uint8_t* raw
     int64_t size
@@ -72,7 +72,7 @@ cdef struct Seen:
 cdef struct Node:
     const uint8_t* key
     int64_t key_size
-    int child           # the first of its children, each of which names the next
+    int child           # its first child; `sibling` is the next one
     int sibling
     int parent
     int leaf            # its column, or NOBODY
@@ -81,12 +81,12 @@ cdef struct Node:
     Kind kind
     Text text
     int shape_size
-    Seen[SHAPE] shape   # the members of the object here when last seen: texts of one column are much alike
+    Seen[SHAPE] shape   # the members of this object in an earlier text: texts of one column are similar
 
 
 @cython.final
 cdef class KeyTree:
-    """The wanted paths, node 0 being the root of every text."""
+    """The wanted paths, node 0 is the root of every text."""
     cdef ByteBuffer nodes       # Node by Node
     cdef ByteBuffer leaves      # int64: node of each leaf
     cdef ByteBuffer columns     # borrowed LeafColumn pointers; `owners` holds them
@@ -96,7 +96,7 @@ cdef class KeyTree:
     cdef Wanted wanted
     cdef Cursor cursor
     cdef const uint8_t* readable
-    cdef bint repeats           # some key of the row came twice
+    cdef bint repeats           # a key of the row occurs twice
 
     def __cinit__(self, Wanted wanted):
         self.nodes = ByteBuffer()
@@ -211,7 +211,7 @@ cdef class KeyTree:
         return code
 
     cdef int read_object(self, int number, int64_t row) noexcept nogil:
-        """Read an object whose opening bracket has been passed. Recursion goes no deeper than the longest path."""
+        """Read an object after its opening bracket. Recursion goes no deeper than the longest path."""
         cdef Cursor* c = &self.cursor
         cdef Node* node = self.node(number)
         cdef Seen* seen = node.shape
@@ -248,7 +248,7 @@ cdef class KeyTree:
         return 0
 
     cdef int read_child(self, Node* node, int64_t place) noexcept nogil:
-        """Pass a key and remember it at its place in the shape: the child that it leads to, or NOBODY, NOT_JSON, OUT_OF_MEMORY."""
+        """Skip a key and store it at its position in the shape. Return its child, or NOBODY, NOT_JSON, OUT_OF_MEMORY."""
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* raw = c.at
         cdef Text key
@@ -272,7 +272,7 @@ cdef class KeyTree:
         return skip_scalar(c, ch)
 
     cdef int read_wanted(self, int number, int64_t row) noexcept nogil:
-        """Note on the node what its key's value is."""
+        """Set the kind and text of the key's value on the node."""
         cdef Cursor* c = &self.cursor
         cdef Node* node = self.node(number)
         cdef uint8_t ch = skip_space(c)

@@ -55,7 +55,7 @@ cdef class _Cursor:
         return <int64_t>(value >> 1) ^ -<int64_t>(value & 1)
 
     cdef int64_t size(self, int64_t least_bytes) except -1:
-        """A number of things that follow, each of `least_bytes` or more."""
+        """The number of items that follow, each of `least_bytes` or more."""
         cdef uint64_t value = self.varint()
         if value > <uint64_t>(self.end - self.at) // <uint64_t>least_bytes:
             raise ValueError("a Thrift size exceeds the data")

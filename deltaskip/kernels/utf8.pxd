@@ -19,9 +19,9 @@ cdef inline Text trimmed(Text text) noexcept nogil:
 
 
 cdef inline int32_t decode(const uint8_t* data, int64_t size, int64_t* at) noexcept nogil:
-    """The code point at `at`, which moves behind it; U+FFFD behind the longest beginning of one that is cut short.
+    """The code point at `at`, which moves past it; U+FFFD for an invalid sequence, of which the maximal part is skipped.
 
-    # Unicode, table 3-7: the second byte is narrower behind E0, ED, F0 and F4.
+    # Unicode, table 3-7: the second byte has a smaller range after E0, ED, F0 and F4.
     """
     cdef uint8_t first = data[at[0]], low = 0x80, high = 0xBF
     cdef int32_t code_point
@@ -56,7 +56,7 @@ cdef inline int32_t decode(const uint8_t* data, int64_t size, int64_t* at) noexc
 
 
 cdef inline int encode(int32_t c, uint8_t* out) noexcept nogil:
-    """Write code point `c`; how many bytes it took."""
+    """Write code point `c`. Return the number of bytes."""
     if c < 0x80:
         out[0] = c
         return 1
