@@ -81,6 +81,9 @@ class PlannedScan(Protocol):
     def files(self) -> pa.Table:
         """The files that may hold matching rows."""
 
+    def replanned(self, time_zone: str, collation_version: str) -> PlannedScan:
+        """The scan in the session's time zone and for its version of the collations; itself if they are the same."""
+
 
 class Engine(Protocol):
     """Operations that need a query engine. Sessions, columns and DataFrames are the engine's own objects."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property, partial
 from typing import Any
 
@@ -49,6 +50,9 @@ class Scan:
     Made by `DeltaTable.scan`. Planning starts when a method is called; columns that were read stay cached with the
     snapshot, so that later scans of the same table are faster. Safe to share between threads.
 
+    `snapshot`, `predicate`, `program`, `complement`, `evaluate` and `replanned` are for other packages of deltaskip;
+    their types can change in any release.
+
     Args:
         snapshot: Snapshot to scan.
         where: Predicate as Spark SQL text, an expression of `deltaskip.col`, or a PySpark Column. None matches every
@@ -79,9 +83,16 @@ class Scan:
         self.where = where
         self.limit = arguments.non_negative("limit", limit)
         self.columns = None if columns is None else self._resolved(arguments.texts("columns", columns))
-        self.time_zone = None if time_zone is None else self._known_zone(arguments.text("time_zone", time_zone))
-        self._predicate = self._bound(where)
-        self.collation_version = arguments.text("collation_version", collation_version)
+        if time_zone is not None:
+            self._check_zone(arguments.text("time_zone", time_zone))
+        self._parsed = self._parse(where)
+        self._plan(time_zone, arguments.text("collation_version", collation_version))
+
+    def _plan(self, time_zone: str | None, collation_version: str) -> None:
+        """Bind and compile the predicate for a time zone and a version of the collations."""
+        self.time_zone = time_zone
+        self.collation_version = collation_version
+        self._predicate = self._bound()
         self._collations = Collations(collation_version)
         self._partition_truth = PartitionTruth(time_zone, self._collations.order)
         try:
@@ -89,8 +100,30 @@ class Scan:
         except UnicodeEncodeError as error:
             raise PredicateError(
                 "A string of the predicate contains an unpaired surrogate and cannot be encoded as UTF-8 "
-                f"(table {snapshot.table_root}, version {snapshot.version})."
+                f"{self._at_version()}."
             ) from error
+
+    def replanned(self, time_zone: str, collation_version: str) -> Scan:
+        """Return this scan, planned in another time zone and for another version of the collations.
+
+        For other packages of deltaskip: the time zone is the one of a Spark session, which may know regions that this
+        process does not have; such a region is accepted if no timestamp is read in it.
+
+        Args:
+            time_zone: Session time zone.
+            collation_version: Version of the collations that the session compares with.
+
+        Raises:
+            InvalidArgument: `time_zone` is not a time zone that this process has, and timestamps are read in it.
+        """
+        if (time_zone, collation_version) == (self.time_zone, self.collation_version):
+            return self
+        zoned = any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
+        self._check_zone(time_zone, required=self._parsed is not None or zoned)
+        scan = copy(self)
+        scan.__dict__.pop("complement", None)
+        scan._plan(time_zone, collation_version)
+        return scan
 
     def __repr__(self) -> str:
         members = [f"{name}={value!r}" for name, value in self._given().items()]
@@ -114,12 +147,15 @@ class Scan:
 
     @property
     def predicate(self) -> Node:
-        """The bound, normalized predicate; a TRUE literal if the scan has none."""
+        """The bound, normalized predicate; a TRUE literal if the scan has none. For other packages of deltaskip."""
         return self._predicate
 
     @cached_property
     def complement(self) -> Program:
-        """The program that keeps the files that can contain a row for which the predicate is not TRUE."""
+        """The program that keeps the files that can contain a row for which the predicate is not TRUE.
+
+        For other packages of deltaskip.
+        """
         return self._rewritten(not_true(self._predicate))
 
     @property
@@ -140,11 +176,12 @@ class Scan:
 
         Args:
             stats: Whether to add the column `stats`, the statistics as JSON text.
-            columns: Names of the columns to return; only these are read. The default is all columns.
+            columns: Names of the columns to return, which may include `stats`; only these are read. The default is all
+                columns except `stats`.
 
         Raises:
             CorruptLog: A path or partition value in the log cannot be read.
-            InvalidArgument: A file list has no column of that name.
+            InvalidArgument: A file list has no column of that name, or `stats` is true and not listed in `columns`.
             InvalidArgumentType: `columns` is not a list of str.
         """
         names = _file_columns(stats, columns)
@@ -226,10 +263,10 @@ class Scan:
     def _extreme(self, column: str, side: Side) -> Any:
         arguments.text("column", column)
         snapshot = self.snapshot
-        where = f"(table {snapshot.table_root}, version {snapshot.version})"
         if self.limit is not None:
             raise NotProvable(
-                f"The {side}imum of a scan with a limit depends on which rows are read: leave out the limit {where}."
+                f"The {side}imum of a scan with a limit depends on which rows are read: leave out the limit "
+                f"{self._at_version()}."
             )
         try:
             named = parse_sql(column)
@@ -237,7 +274,7 @@ class Scan:
                 raise PredicateError(f"{column!r} is not the name of a column.")
             resolved = resolve(snapshot.schema, named.parts, snapshot.mapping_mode)
         except PredicateError as error:
-            raise PredicateError(f"{error} {where}") from error
+            raise PredicateError(f"{error} {self._at_version()}") from error
         return exact_extreme(self, resolved, side, self.time_zone)
 
     def estimated_rows(self) -> int:
@@ -271,7 +308,10 @@ class Scan:
         return engine(f"Reading {self.snapshot.table_root} through Spark").scan_to_dataframe(spark, self)
 
     def evaluate(self, program: Program, batch: Batch) -> Lane:
-        """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not."""
+        """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not.
+
+        For other packages of deltaskip.
+        """
         batch.prepare(program)
 
         def partitions(term: PartitionTerm) -> Lane:
@@ -279,31 +319,45 @@ class Scan:
 
         return evaluate(program.root, batch.statistics, partitions)
 
-    def _known_zone(self, time_zone: str) -> str:
+    def _at_version(self) -> str:
+        """The table and version, for the end of a message."""
+        return f"(table {self.snapshot.table_root}, version {self.snapshot.version})"
+
+    def _check_zone(self, time_zone: str, required: bool = True) -> None:
+        """Raise InvalidArgument for a wrong time zone; not `required`: accept regions that this process lacks."""
         try:
             zone_of(time_zone)
         except LookupError as error:
-            # Spark may know regions that this process has no rules for; they do not matter to every scan.
-            zoned = any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
-            if self.where is not None or zoned or not isinstance(error, UnknownZone):
+            if required or not isinstance(error, UnknownZone):
                 raise InvalidArgument(
                     f"time_zone must be a time zone such as Europe/Berlin, +02:00 or UTC, not {time_zone!r} "
-                    f"(table {self.snapshot.table_root})."
+                    f"{self._at_version()}."
                 ) from error
-        return time_zone
 
-    def _bound(self, where: object) -> Node:
+    def _parse(self, where: object) -> Node | None:
+        """The predicate before it is bound to the schema; None for every row."""
         if where is None:
+            return None
+        try:
+            return parse_sql(where) if isinstance(where, str) else _node(where)
+        except PredicateError as error:
+            raise PredicateError(f"{error} {self._at_version()}") from error
+
+    def _bound(self) -> Node:
+        if self._parsed is None:
             return Literal(True, BOOLEAN)
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         try:
-            node = parse_sql(where) if isinstance(where, str) else _node(where)
-            return normalize(bind(node, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, zone))
+            bound = bind(self._parsed, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, zone)
+            return normalize(bound)
         except PredicateError as error:
-            raise PredicateError(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
+            raise PredicateError(f"{error} {self._at_version()}") from error
 
     def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:
-        return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
+        try:
+            return tuple(resolve(self.snapshot.schema, [name]).logical[0] for name in columns)
+        except PredicateError as error:
+            raise PredicateError(f"{error} {self._at_version()}") from error
 
     def _keeps_all(self) -> bool:
         return isinstance(self._predicate, Literal) and self._predicate.value is True
@@ -347,6 +401,8 @@ def _file_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]
         raise InvalidArgument(
             f"A file list has no column {unknown[0]!r}; its columns are {', '.join(FILE_COLUMNS)} and stats."
         )
+    if stats and "stats" not in names:
+        raise InvalidArgument("stats=True adds the column stats to all columns: list 'stats' in columns instead.")
     return names
 
 

@@ -16,7 +16,6 @@ from deltaskip.features import deletion_vectors
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.types import TYPE_CHANGES_KEY, StructType
-from deltaskip.skipping.scan import Scan
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import quoted, with_declared_lengths
@@ -39,8 +38,7 @@ def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
     zone = spark.conf.get("spark.sql.session.timeZone")
     snapshot = scan.snapshot
     version = session_collation_version(spark) if scan.compares_collated else scan.collation_version
-    if zone != scan.time_zone or version != scan.collation_version:
-        scan = Scan(snapshot, scan.where, scan.columns, scan.limit, zone, version)
+    scan = scan.replanned(zone, version)
 
     def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
         return deletion_vectors.read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)

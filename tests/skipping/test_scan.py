@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,17 @@ def test_notebooks_show_the_same_as_an_escaped_table(table: ds.DeltaTable) -> No
         ({"time_zone": 1}, InvalidArgumentType),
         ({"time_zone": "+25:00"}, InvalidArgument),
         ({"time_zone": "Mars/Olympus", "where": "i = 1"}, InvalidArgument),
+        ({"time_zone": "Mars/Olympus"}, InvalidArgument),
     ],
 )
 def test_wrong_arguments(table: ds.DeltaTable, arguments: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
+        table.scan(**arguments)
+
+
+@pytest.mark.parametrize("arguments", [{"where": "nowhere = 1"}, {"where": "i ="}, {"columns": ["nowhere"]}])
+def test_an_error_names_the_table_and_version(table: ds.DeltaTable, arguments: dict[str, Any]) -> None:
+    with pytest.raises(ds.PredicateError, match=rf"\(table {re.escape(table.uri)}, version {table.version}\)$"):
         table.scan(**arguments)
 
 
@@ -75,9 +83,31 @@ def test_a_time_zone_without_rules_matters_only_where_timestamps_are_read_in_it(
         add("a", partitionValues={"p": "2024-01-01 00:00:00"})
     )
     with pytest.raises(InvalidArgument, match="time_zone must be a time zone"):
-        ds.DeltaTable(tmp_path / "t").scan(time_zone="Mars/Olympus")
+        ds.DeltaTable(tmp_path / "t").scan().replanned("Mars/Olympus", "77.1")
     TableBuilder(tmp_path / "u", {"i": INTEGER}).commit(add("a"))
-    assert len(ds.DeltaTable(tmp_path / "u").scan(time_zone="Mars/Olympus").files()) == 1
+    unzoned = ds.DeltaTable(tmp_path / "u")
+    assert len(unzoned.scan().replanned("Mars/Olympus", "77.1").files()) == 1
+    with pytest.raises(InvalidArgument, match="time_zone must be a time zone"):
+        unzoned.scan("i = 1").replanned("Mars/Olympus", "77.1")
+
+
+def test_a_scan_planned_again_is_that_of_the_other_time_zone(tmp_path: Path) -> None:
+    TableBuilder(tmp_path, {"p": TIMESTAMP}, ["p"]).commit(
+        add("a", partitionValues={"p": "2024-01-01 00:00:00"}), add("b", partitionValues={"p": "2024-01-02 00:00:00"})
+    )
+    found = ds.DeltaTable(tmp_path)
+    where = "p = timestamp'2024-01-01 00:00:00Z'"
+    scan = found.scan(where, columns=["p"], limit=3)
+    assert scan.replanned("UTC", scan.collation_version) is scan
+    assert scan.paths() and scan.complement
+    again = scan.replanned("+02:00", "1.2")
+    assert (again.time_zone, again.collation_version) == ("+02:00", "1.2")
+    assert (again.columns, again.limit, again.where) == (("p",), 3, where)
+    fresh = found.scan(where, columns=["p"], limit=3, time_zone="+02:00")
+    assert again.paths() == fresh.paths() == []
+    assert again.files().equals(fresh.files())
+    assert again.complement == fresh.complement
+    assert (scan.time_zone, len(scan.paths())) == ("UTC", 1)
 
 
 def test_columns_of_a_file_list_are_checked(table: ds.DeltaTable) -> None:
@@ -85,6 +115,9 @@ def test_columns_of_a_file_list_are_checked(table: ds.DeltaTable) -> None:
         table.scan().files(columns=["nowhere"])
     with pytest.raises(InvalidArgumentType, match="columns must be a list of str"):
         table.scan().files(columns="path")
+    with pytest.raises(InvalidArgument, match="list 'stats' in columns"):
+        table.scan().files(stats=True, columns=["path"])
+    assert table.scan().files(stats=True, columns=["stats"]).column_names == ["stats"]
 
 
 def test_an_extreme_needs_the_name_of_a_column_and_no_limit(table: ds.DeltaTable) -> None:
