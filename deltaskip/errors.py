@@ -78,7 +78,7 @@ class UnsupportedFeature(DeltaSkipError, RuntimeError):
 
 
 class PredicateError(DeltaSkipError, ValueError):
-    """The predicate cannot be parsed, or does not match the table's schema."""
+    """A predicate or column name cannot be parsed, or does not match the table's schema."""
 
 
 class NotProvable(PredicateError):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import find
-from deltaskip.errors import InvalidCollation, SchemaError
+from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError, SchemaError
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
@@ -76,25 +76,26 @@ def indexed_columns(
     """Return the columns with statistics, in the schema's order.
 
     columns: Names in place of those of the table's properties, each of a leaf or of a struct with all its leaves, with
-    dots between parts and backticks around a part that needs them. Raises SchemaError for a property or name that
-    cannot be parsed, and for a column that does not exist.
+    dots between parts and backticks around a part that needs them. Raises SchemaError for a property that cannot be
+    parsed, and PredicateError for a name that cannot be parsed or a column that does not exist.
     """
     partitions = {fold_name(name) for name in partition_columns}
     fields = tuple(each for each in schema.fields if fold_name(each.name) not in partitions)
     found = tuple(_leaves(fields, mapping_mode, (), (), ()))
     settings = TableProperties.from_configuration(properties)
     if columns is not None:
-        return _named(found, [name for text in columns for name in parse_names(text, "columns")], strict=True)
+        names = [name for text in columns for name in parse_names(text, "columns", PredicateError)]
+        return _named(found, names, strict=True)
     if settings.stats_columns is not None:
         return _named(found, parse_names(settings.stats_columns, STATS_COLUMNS), strict=False)
     limit = settings.num_indexed_columns
     return found if limit < 0 else found[:limit]
 
 
-def parse_names(text: str, where: str) -> list[tuple[str, ...]]:
+def parse_names(text: str, where: str, error: type[DeltaSkipError] = SchemaError) -> list[tuple[str, ...]]:
     """Parse column names separated by commas into their parts. `where`: Description of the text for errors.
 
-    Raises SchemaError if the text is not a list of names.
+    Raises `error` if the text is not a list of names.
     """
     names: list[tuple[str, ...]] = []
     parts: list[str] = []
@@ -102,7 +103,7 @@ def parse_names(text: str, where: str) -> list[tuple[str, ...]]:
     while position < len(text) and text.strip():
         match = _NAME_PART.match(text, position)
         if match is None:
-            raise SchemaError(f"{where} is {text!r}, which is not a list of column names such as a, b.c, `d e`.")
+            raise error(f"{where} is {text!r}, which is not a list of column names such as a, b.c, `d e`.")
         quoted, plain, separator = match.groups()
         parts.append(plain if quoted is None else quoted.replace("``", "`"))
         if separator != ".":
@@ -110,7 +111,7 @@ def parse_names(text: str, where: str) -> list[tuple[str, ...]]:
             parts = []
         position = match.end()
         if separator and position == len(text):
-            raise SchemaError(f"{where} is {text!r}, which ends in {separator!r}: a column name is missing.")
+            raise error(f"{where} is {text!r}, which ends in {separator!r}: a column name is missing.")
     return names
 
 
@@ -182,7 +183,7 @@ def _named(found: Sequence[StatColumn], names: Sequence[tuple[str, ...]], strict
             taken.append(column)
     missing = [name for name in names if tuple(map(fold_name, name)) not in met]
     if strict and missing:
-        raise SchemaError(
+        raise PredicateError(
             f"There is no data column {display_name(missing[0])} that can have statistics; partition columns have none."
         )
     return tuple(taken)

@@ -12,7 +12,7 @@ from deltaskip import arguments
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
 from deltaskip.deprecations import warn_renamed
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.json import parse_schema
@@ -88,7 +88,8 @@ def compute(
         InvalidArgument, InvalidArgumentType: An argument is wrong.
         DataFileMissing: A file does not exist.
         StorageError: A file cannot be read, or is not a Parquet file.
-        SchemaError: A column does not exist, or a column with collated bounds is not a string.
+        PredicateError: A column does not exist, or a column with collated bounds is not a string.
+        SchemaError: The schema, or a property that chooses the columns, is not valid.
         InvalidCollation, CollationUnavailable: A collation is unknown, or no library here evaluates its version.
     """
     # PROTOCOL, Per-file Statistics; COLLATIONS RFC, statsWithCollation
@@ -225,14 +226,14 @@ def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]
 
 
 def _by_column(columns: Sequence[StatColumn], wanted: Collations) -> tuple[tuple[str, ...], ...]:
-    """Canonical identifiers of each column's collated bounds. Raises SchemaError for a name of another column."""
+    """Canonical identifiers of each column's collated bounds. Raises PredicateError for a name of another column."""
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     paths = {tuple(map(fold_name, column.logical)): column for column in columns}
     for name, identifiers in wanted.items():
         identifiers = arguments.texts(f"collations[{name!r}]", identifiers)
-        names = parse_names(name, "A key of collations")
+        names = parse_names(name, "A key of collations", PredicateError)
         column = paths.get(tuple(map(fold_name, names[0]))) if len(names) == 1 else None
         if column is None or column.type != STRING:
-            raise SchemaError(f"Collated bounds need a string column with statistics, and {name} is not one.")
+            raise PredicateError(f"Collated bounds need a string column with statistics, and {name} is not one.")
         found[column.logical] = tuple(dict.fromkeys(str(registry.collation(i).id.canonical) for i in identifiers))
     return tuple(found.get(column.logical, ()) for column in columns)

@@ -267,7 +267,7 @@ class DeltaTable:
 
         Raises:
             SparkUnavailable: PySpark is not installed, or the executors lack this package.
-            SchemaError: A column does not exist.
+            PredicateError: The predicate is not valid, or a column does not exist.
             InvalidCollation, CollationUnavailable: A collation is unknown, or no library here evaluates its version.
             DataFileMissing: A data file is not in storage.
             CommitConflict: Another writer changed the table's schema or features.

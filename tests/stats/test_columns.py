@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltaskip.errors import SchemaError
+from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -72,9 +72,9 @@ def test_partition_columns_are_left_out_before_counting() -> None:
 
 def test_asked_columns_go_before_properties_and_must_exist() -> None:
     assert names({INDEXED_COLUMNS: "1"}, columns=["k", "s.x"]) == ["s.x", "k"]
-    with pytest.raises(SchemaError, match="no data column nope"):
+    with pytest.raises(PredicateError, match="no data column nope"):
         names(columns=["nope"])
-    with pytest.raises(SchemaError, match="no data column i "):
+    with pytest.raises(PredicateError, match="no data column i "):
         names(columns=["i"], partition_columns=["i"])
 
 

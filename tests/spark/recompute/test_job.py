@@ -16,7 +16,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.engine import RESULT_SCHEMA
-from deltaskip.errors import DataFileMissing, SchemaError, SparkUnavailable
+from deltaskip.errors import DataFileMissing, PredicateError, SparkUnavailable
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.schema import from_arrow, schema_to_json
 from deltaskip.stats import compute
@@ -161,7 +161,7 @@ def test_some_columns_are_put_into_the_other_statistics(spark: Any, table: ds.De
     whole = without_spark(table)
     assert parsed(texts["part%201.parquet"]) == parsed(whole["part%201.parquet"])
     assert set(parsed(texts["part%200.parquet"])["nullCount"]) == {"name"}
-    with pytest.raises(SchemaError, match="no data column nope"):
+    with pytest.raises(PredicateError, match="no data column nope"):
         recomputed(spark, table, columns=["nope"])
 
 
