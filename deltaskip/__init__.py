@@ -57,7 +57,7 @@ from deltaskip.stats.coverage import Advice, ColumnCoverage, TableCoverage
 from deltaskip.table.collations import CollatedColumn
 from deltaskip.table.detail import LogDetail, TableDetail
 from deltaskip.table.table import DeltaTable
-from deltaskip.txn.recompute.recomputed import Recomputed
+from deltaskip.txn.recompute.recomputed import ColumnPlan, Recomputed, RecomputePlan
 
 __version__ = "0.2.0"
 
@@ -75,6 +75,7 @@ __all__ = [
     "CollationUnavailable",
     "ColumnCoverage",
     "ColumnExpr",
+    "ColumnPlan",
     "CommitConflict",
     "CommitInfo",
     "CorruptDeletionVector",
@@ -102,6 +103,7 @@ __all__ = [
     "PredicateError",
     "PrimitiveType",
     "Protocol",
+    "RecomputePlan",
     "Recomputed",
     "RemoveFile",
     "Scan",

@@ -15,9 +15,7 @@ from deltaskip.cli.spark import session
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
-    from deltaskip.txn.recompute.plan import RecomputePlan
-    from deltaskip.txn.recompute.recomputed import Recomputed
-    from deltaskip.txn.recompute.request import RecomputeRequest
+    from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
 
 _BATCH_FILES = 20_000
 
@@ -43,17 +41,7 @@ def options(
 
 def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
     """Return what a recomputation would do, from the log alone."""
-    from deltaskip.txn.recompute.plan import recompute_plan
-
-    return recompute_plan(table.snapshot, _request(table, chosen))
-
-
-def _request(table: DeltaTable, chosen: dict[str, Any]) -> RecomputeRequest:
-    from deltaskip.txn.recompute.request import recompute_request
-
-    versions = {"collations": chosen["collation_versions"]}
-    others = {name: value for name, value in chosen.items() if name != "collation_versions"}
-    return recompute_request(table.snapshot, **others, **versions)
+    return table.recompute_plan(**chosen)
 
 
 def print_plan(found: RecomputePlan) -> None:
@@ -82,9 +70,7 @@ def _resumed(files: int) -> str:
 
 def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str, Any]:
     """Recompute statistics with the active Spark session or a local one; return the result for JSON."""
-    from deltaskip.txn.recompute.plan import recompute_work
-
-    todo = recompute_work(table.snapshot, _request(table, chosen))
+    todo = table.recompute_plan(**chosen, overlap=False)
     start = perf_counter()
     with session(_act(table)) as spark, _progress(todo.files, bar) as advance:
         done = table.recompute_stats(spark, **chosen, batch_files=_BATCH_FILES, progress=advance)

@@ -28,7 +28,8 @@ from deltaskip.table.detail import TableDetail, table_detail
 
 if TYPE_CHECKING:
     from deltaskip.log.checkpoint.written import WrittenCheckpoint
-    from deltaskip.txn.recompute.recomputed import Recomputed
+    from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
+    from deltaskip.txn.recompute.request import RecomputeRequest
     from deltaskip.txn.transaction import Transaction
 
 __all__ = ["DeltaTable"]
@@ -150,7 +151,10 @@ class DeltaTable:
                 version of Spark 4.1. Statistics of other versions are not used.
 
         Raises:
-            PredicateError: The predicate does not parse, or does not match the schema.
+            PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
+            InvalidArgument: `limit` is negative, or `time_zone` is not a time zone.
+            InvalidArgumentType: An argument has the wrong type.
+            SparkUnavailable: `where` is a PySpark Column, and PySpark cannot be loaded.
         """
         return Scan(self.snapshot, where, columns, limit, time_zone, collation_version)
 
@@ -268,26 +272,29 @@ class DeltaTable:
         Raises:
             SparkUnavailable: PySpark is not installed, or the executors lack this package.
             PredicateError: The predicate is not valid, or a column does not exist.
-            InvalidCollation, CollationUnavailable: A collation is unknown, or no library here evaluates its version.
+            InvalidArgument: An argument has a wrong value, or both `collations` and `collation_versions` are given.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCollation: A collation identifier is not valid.
+            CollationUnavailable: No library in this process implements a collation version.
+            UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
             DataFileMissing: A data file is not in storage.
+            CorruptLog: An action in the log cannot be read.
             CommitConflict: Another writer changed the table's schema or features.
+            StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
         from deltaskip.txn.recompute.commit import commit_statistics
-        from deltaskip.txn.recompute.request import files_to_read, recompute_request
+        from deltaskip.txn.recompute.request import files_to_read
 
         if again is not None:
             warn_renamed(f"DeltaTable.recompute_stats(again={again})", f"resume={not again}")
             resume = not again
-        if collations is not None and collation_versions is not None:
-            raise InvalidArgument(
-                f"Specify either collations or collation_versions to recompute statistics of {self.uri}, not both."
-            )
         if collations is not None and not isinstance(collations, Mapping):
             warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
         if not arguments.non_negative("batch_files", batch_files):
             raise InvalidArgument(f"batch_files must be 1 or greater, not {batch_files}.")
-        chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
-        request = recompute_request(self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling)
+        request = self._recompute_request(
+            where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling
+        )
         results = engine(f"Recomputing statistics of {self.uri}").recompute_statistics(
             spark,
             self.snapshot,
@@ -305,6 +312,68 @@ class DeltaTable:
         )
         self.refresh()
         return done
+
+    def recompute_plan(
+        self,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        collations: Mapping[str, Sequence[str]] | None = None,
+        mode: Literal["auto", "footer", "scan"] = "auto",
+        only_missing: bool = False,
+        *,
+        collation_versions: Sequence[str] | None = None,
+        resume: bool = True,
+        kernel_spelling: bool = False,
+        overlap: bool = True,
+    ) -> RecomputePlan:
+        """Return what `recompute_stats` would do at this version, from the log alone. Needs no Spark.
+
+        Args:
+            where: As in `recompute_stats`.
+            columns: As in `recompute_stats`.
+            collations: As in `recompute_stats`.
+            mode: As in `recompute_stats`.
+            only_missing: As in `recompute_stats`.
+            collation_versions: As in `recompute_stats`.
+            resume: As in `recompute_stats`.
+            kernel_spelling: As in `recompute_stats`.
+            overlap: If False, do not measure how many files an equality predicate keeps, which is faster.
+
+        Raises:
+            PredicateError: The predicate is not valid, or a column does not exist.
+            InvalidArgument: An argument has a wrong value, or both `collations` and `collation_versions` are given.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCollation: A collation identifier is not valid.
+            CollationUnavailable: No library in this process implements a collation version.
+            CorruptLog: An action in the log cannot be read.
+            StorageError: Storage cannot be accessed.
+        """
+        from deltaskip.txn.recompute.plan import recompute_plan
+
+        request = self._recompute_request(
+            where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling
+        )
+        return recompute_plan(self.snapshot, request, overlap)
+
+    def _recompute_request(
+        self,
+        where: object,
+        columns: Sequence[str] | None,
+        collations: Mapping[str, Sequence[str]] | Sequence[str] | None,
+        collation_versions: Sequence[str] | None,
+        mode: Literal["auto", "footer", "scan"],
+        only_missing: bool,
+        resume: bool,
+        kernel_spelling: bool,
+    ) -> RecomputeRequest:
+        from deltaskip.txn.recompute.request import recompute_request
+
+        if collations is not None and collation_versions is not None:
+            raise InvalidArgument(
+                f"Specify either collations or collation_versions to recompute statistics of {self.uri}, not both."
+            )
+        chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
+        return recompute_request(self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling)
 
     def retire_collation_version(self, collation: str, version: str) -> int:
         """Stop keeping statistics of a collation version for new files.

@@ -53,5 +53,12 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(run: Run, bare: Path
     # Each of the hundred that have bounds holds ids of its own, so that half of the files would.
     assert (found["columns"]["id"]["files_met"], found["columns"]["id"]["files_met_then"]) == (101, 2)
     assert found["collations"] == ["icu.UNICODE_CI.77.1"]
+    plan = ds.DeltaTable(bare).recompute_plan(only_missing=True)
+    assert found == json.loads(json.dumps(plan.to_dict()))
+    unmeasured = ds.DeltaTable(bare).recompute_plan(only_missing=True, overlap=False)
+    assert (unmeasured.files, unmeasured.bytes) == (plan.files, plan.bytes)
+    assert unmeasured.columns["id"] == ds.ColumnPlan(100, None, None)
+    with pytest.raises(ds.InvalidArgument, match="either collations or collation_versions"):
+        ds.DeltaTable(bare).recompute_plan(collations={}, collation_versions=["77.1"])
     assert "would read 200 files" in run("stats", bare, "--recompute", "--dry-run").out
     assert ds.DeltaTable(bare).version == 0

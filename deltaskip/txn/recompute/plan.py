@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from deltaskip.log import Snapshot
 from deltaskip.schema import display_name
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.stats.coverage import ColumnCoverage
 from deltaskip.stats.merge import lacking_columns
+from deltaskip.txn.recompute.recomputed import ColumnPlan, RecomputePlan
 from deltaskip.txn.recompute.request import RecomputeRequest, chosen_files, finished_files, not_done
 
-__all__ = ["ColumnPlan", "RecomputePlan", "Work", "recompute_plan", "recompute_work"]
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnPlan:
-    """What a recomputation would change for one column.
-
-    lacking: number of files to read that lack some statistic of the column; as long as they lack its bounds, every
-    predicate on the column keeps them. files_met: average number of files of the table that an equality predicate keeps
-    now (see ColumnCoverage). files_met_then: the same afterwards, if the files without bounds overlap as the others do.
-    Both are None if the column has no bounds, or no file shows what its values are like.
-    """
-
-    lacking: int
-    files_met: float | None
-    files_met_then: float | None
+__all__ = ["Work", "recompute_plan", "recompute_work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,35 +31,13 @@ class Work:
     lacking: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RecomputePlan:
-    """What a recomputation would do at this version of the table.
-
-    files, bytes, done, wide: as in Work. columns: the columns that would get statistics, by name. collations: versioned
-    identifiers of the collated bounds that would be written.
-    """
-
-    version: int
-    files: int
-    bytes: int
-    done: int
-    wide: int
-    columns: Mapping[str, ColumnPlan]
-    collations: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """For json.dumps."""
-        return asdict(self)
-
-
-def recompute_plan(snapshot: Snapshot, request: RecomputeRequest) -> RecomputePlan:
-    """What DeltaTable.recompute_stats would do for this request; reads only the log."""
+def recompute_plan(snapshot: Snapshot, request: RecomputeRequest, overlap: bool = True) -> RecomputePlan:
+    """What DeltaTable.recompute_stats would do for this request; reads only the log. overlap: compare bounds too."""
     work = recompute_work(snapshot, request)
-    coverage = table_coverage(snapshot)
-    found = {column.name: column for column in coverage.columns}
+    found = {column.name: column for column in table_coverage(snapshot).columns} if overlap else {}
     names = [display_name(column.logical) for column in request.statistics.columns]
     plans = {
-        name: _column_plan(found.get(name), count, coverage.files)
+        name: _column_plan(found.get(name), count, snapshot.num_files)
         for name, count in zip(names, work.lacking, strict=True)
     }
     return RecomputePlan(snapshot.version, work.files, work.bytes, work.done, work.wide, plans, request.identifiers)

@@ -1,10 +1,56 @@
-"""The result of recomputing statistics, apart from the code that commits, so that importing it is cheap."""
+"""The plan and the result of recomputing statistics, apart from the code that commits, so that importing is cheap."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-__all__ = ["Recomputed"]
+__all__ = ["ColumnPlan", "RecomputePlan", "Recomputed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """What a recomputation of statistics would change for one column.
+
+    Attributes:
+        lacking: Number of files to read that lack some statistic of the column. As long as a file lacks the bounds,
+            every predicate on the column keeps it.
+        files_met: Average number of files of the table that an equality predicate keeps now, as in `ColumnCoverage`.
+            None if the column has no bounds, no file shows how its values are distributed, or overlap is not measured.
+        files_met_then: The same afterwards, if the files without bounds overlap as the others do.
+    """
+
+    lacking: int
+    files_met: float | None
+    files_met_then: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputePlan:
+    """What a recomputation of statistics would do at this version of the table.
+
+    Attributes:
+        version: Version of the table.
+        files: Number of files to read.
+        bytes: Total size of the files to read.
+        done: Number of files that are skipped because an interrupted run already finished them.
+        wide: Number of files to read whose bounds are wide because rows were deleted, and would become tight.
+        columns: The columns that would get statistics, by name.
+        collations: Versioned identifiers of the collated bounds that would be written.
+    """
+
+    version: int
+    files: int
+    bytes: int
+    done: int
+    wide: int
+    columns: Mapping[str, ColumnPlan]
+    collations: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as values that `json.dumps` accepts."""
+        return asdict(self)
 
 
 @dataclass(slots=True)
