@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, SupportsIndex, overload
 
 from deltaskip.actions import CommitInfo
-from deltaskip.errors import CorruptLog, VersionNotFound
+from deltaskip.errors import VersionNotFound
 from deltaskip.html import html_rows
-from deltaskip.log.commit import commit_infos, read_commits
-from deltaskip.log.file_names import LogFile
-from deltaskip.log.loading import list_log, load_snapshot
-from deltaskip.log.segment import LogListing, earliest_rebuildable
+from deltaskip.log.in_commit_timestamps import commit_times, read_commit_infos
+from deltaskip.log.loading import list_log
+from deltaskip.log.segment import earliest_rebuildable
 from deltaskip.storage import Storage
 
-__all__ = ["History", "HistoryEntry", "commit_time", "history", "version_at_timestamp"]
+__all__ = ["History", "HistoryEntry", "history", "version_at_timestamp"]
 
 _HEADINGS = ("version", "time", "operation", "parameters", "engine")
 _SHOWN_ENTRIES = 50
 _SHOWN_CHARACTERS = 60
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HistoryEntry:
@@ -98,23 +98,10 @@ def history(storage: Storage, root: str, limit: int | None = None, version: int 
     """
     listing = list_log(storage, root)
     versions = sorted(listing.commits)
-    times = _file_times(listing, versions)
-    ict_from = _ict_from(storage, root)
     chosen = [each for each in reversed(versions) if version is None or each <= version][:limit]
-    infos = _read_infos(storage, root, [listing.commits[each] for each in chosen])
-    entries = History()
-    first_ict: int | None = None
-    if chosen and ict_from is not None and chosen[0] < ict_from <= versions[-1]:
-        # The commit that enabled in-commit timestamps is newer than the requested versions, and bounds their times.
-        enabling = next(each for each in versions if each >= ict_from)
-        first_ict = _read_in_commit_time(storage, root, listing.commits[enabling])
-    for each, info in zip(chosen, infos, strict=True):
-        if ict_from is not None and each >= ict_from:
-            time = first_ict = _in_commit_time(root, listing.commits[each], info)
-        else:
-            time = _before(times[each], first_ict)
-        entries.append(_entry(each, time, info))
-    return entries
+    infos = read_commit_infos(storage, root, [listing.commits[each] for each in chosen])
+    time_of = commit_times(storage, root, listing, versions, dict(zip(chosen, infos, strict=True)))
+    return History(_entry(each, time_of(each), info) for each, info in zip(chosen, infos, strict=True))
 
 
 def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
@@ -134,7 +121,7 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
     versions = [] if earliest is None else [version for version in sorted(listing.commits) if version >= earliest]
     if not versions:
         raise VersionNotFound(f"{root} has no commit with the time of a version: open the table by version instead.")
-    time_of = commit_time(storage, root, listing, versions)
+    time_of = commit_times(storage, root, listing, versions)
     latest, newest = versions[-1], time_of(versions[-1])
     if timestamp_ms > newest:
         raise VersionNotFound(
@@ -148,71 +135,6 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
             f"was committed at {_shown(time_of(versions[0]))}."
         )
     return versions[position - 1]
-
-
-def commit_time(
-    storage: Storage, root: str, listing: LogListing, versions: Sequence[int]
-) -> Callable[[int], int]:
-    """Return a function from version to commit time in milliseconds since the epoch; versions: ascending.
-
-    In-commit timestamps are read on demand. The times never descend.
-    """
-    times = _file_times(listing, versions)
-    ict_from = _ict_from(storage, root)
-    if ict_from is None or ict_from > versions[-1]:
-        return times.__getitem__
-    read: dict[int, int] = {}
-
-    def in_commit_time(version: int) -> int:
-        if version not in read:
-            read[version] = _read_in_commit_time(storage, root, listing.commits[version])
-        return read[version]
-
-    first = next(version for version in versions if version >= ict_from)
-    return lambda version: (
-        in_commit_time(version) if version >= ict_from else _before(times[version], in_commit_time(first))
-    )
-
-
-def _before(file_time: int, first_ict: int | None) -> int:
-    """The time of a commit before the first in-commit timestamp; a copied file may have a later modification time."""
-    return file_time if first_ict is None else min(file_time, first_ict - 1)
-
-
-def _file_times(listing: LogListing, versions: Sequence[int]) -> dict[int, int]:
-    """Modification times, each at least a millisecond after the previous one."""
-    times: dict[int, int] = {}
-    last: int | None = None
-    for version in versions:
-        time = listing.commits[version].file.modified_ms
-        last = time if last is None or time > last else last + 1
-        times[version] = last
-    return times
-
-
-def _ict_from(storage: Storage, root: str) -> int | None:
-    """The first version whose time is its in-commit timestamp; None if the table does not use them."""
-    properties = load_snapshot(storage, root).table_properties
-    return (properties.in_commit_timestamps_version or 0) if properties.in_commit_timestamps else None
-
-
-def _read_infos(storage: Storage, root: str, files: Sequence[LogFile]) -> list[CommitInfo | None]:
-    commits = read_commits(storage, root, files, ["path"])
-    return commit_infos(commits)
-
-
-def _read_in_commit_time(storage: Storage, root: str, file: LogFile) -> int:
-    return _in_commit_time(root, file, _read_infos(storage, root, [file])[0])
-
-
-def _in_commit_time(root: str, file: LogFile, info: CommitInfo | None) -> int:
-    time = None if info is None else info.in_commit_timestamp
-    if time is None:
-        raise CorruptLog(
-            f"The log of {root} is damaged: {file.file.name} (version {file.version}) has no inCommitTimestamp, "
-            f"although in-commit timestamps are enabled; open the table by version instead."
-        )
-    return time
 
 
 def _entry(version: int, timestamp_ms: int, info: CommitInfo | None) -> HistoryEntry:

@@ -13,6 +13,7 @@ from deltaskip.actions import Protocol
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.html import html_table
 from deltaskip.log import LogSegment, Snapshot
+from deltaskip.log.in_commit_timestamps import commit_time
 from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.skipping.program import Keep, Program
@@ -117,7 +118,7 @@ def table_detail(snapshot: Snapshot) -> TableDetail:
         description=metadata.description,
         location=snapshot.table_root,
         created_at=_moment(metadata.created_time),
-        last_modified=_moment(_commit_time(snapshot)),
+        last_modified=_moment(commit_time(snapshot)),
         partition_columns=tuple(snapshot.partition_columns),
         clustering_columns=tuple(clustering_columns(snapshot)),
         num_files=sums.files,
@@ -178,14 +179,6 @@ def _log_detail(segment: LogSegment) -> LogDetail:
         commits_after=segment.version - (-1 if checkpoint is None else checkpoint.version),
         has_checksum=segment.checksum is not None,
     )
-
-
-def _commit_time(snapshot: Snapshot) -> int | None:
-    """Milliseconds since the epoch: the in-commit timestamp, otherwise the commit file's modification time."""
-    if snapshot.in_commit_timestamp is not None:
-        return snapshot.in_commit_timestamp
-    commit = snapshot.segment.own_commit
-    return None if commit is None else commit.file.modified_ms
 
 
 def _moment(milliseconds: int | None) -> datetime | None:

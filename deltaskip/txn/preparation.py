@@ -12,10 +12,11 @@ from importlib.metadata import version as installed_version
 from typing import Any
 
 from deltaskip.actions import Action, CommitInfo, DomainMetadata, Metadata, Protocol, RemoveFile, to_line
-from deltaskip.errors import CorruptLog, InvalidCommit
+from deltaskip.errors import InvalidCommit
 from deltaskip.features import Change, check_readable, check_writable
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
 from deltaskip.log import Snapshot
+from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.schema import StructType, parse_schema, physical_name, physical_schema
 from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.txn.file_actions import FileRules, check_changes, check_files, is_uri
@@ -31,9 +32,6 @@ from deltaskip.txn.protocol_and_metadata_change import (
 from deltaskip.txn.row_ids import assign_row_ids, check_enabling, check_given_ids, tracks_rows
 
 __all__ = ["Prepared", "commit_text", "engine_info", "prepare"]
-
-_ICT_VERSION = TableProperties.in_commit_timestamps_version.name
-_ICT_TIMESTAMP = TableProperties.in_commit_timestamps_since_ms.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +83,15 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     intent, version = prepared.intent, latest.version + 1
     now = time.time_ns() // 1_000_000
     enabled = prepared.properties.in_commit_timestamps
-    previous = _previous_timestamp(latest) if enabled else None
-    # PROTOCOL, In-Commit Timestamps: later than that of the previous version, whatever the clock shows.
-    timestamp = now if previous is None else max(now, previous + 1)
-    metadata = _with_enablement(intent, latest, version, timestamp) if enabled else intent.metadata
+    timestamp = next_in_commit_timestamp(latest, now) if enabled else None
+    metadata = intent.metadata
+    if metadata is not None and timestamp is not None:
+        configuration = with_enablement(metadata.configuration, latest, version, timestamp)
+        metadata = replace(metadata, configuration=configuration)
     adds, mark = list(intent.adds.values()), None
     if adds and tracks_rows(prepared.protocol, prepared.properties):
         adds, mark = assign_row_ids(adds, prepared.known, intent.adds, latest, version)
-    info = _commit_info(prepared, txn_id, now, timestamp if enabled else None)
+    info = _commit_info(prepared, txn_id, now, timestamp)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
     removes = [_completed(remove, prepared.known[key], now) for key, remove in intent.removes.items()]
@@ -152,36 +151,6 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
 
 def _parameter(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _with_enablement(intent: Intent, latest: Snapshot, version: int, timestamp: int) -> Metadata | None:
-    """PROTOCOL, In-Commit Timestamps: a commit that enables them records the version and time of enablement."""
-    metadata = intent.metadata
-    if metadata is None:
-        return None
-    if latest.table_properties.well_formed().in_commit_timestamps:
-        since = {name: latest.properties[name] for name in (_ICT_VERSION, _ICT_TIMESTAMP) if name in latest.properties}
-    else:
-        since = {_ICT_VERSION: str(version), _ICT_TIMESTAMP: str(timestamp)}
-    return replace(metadata, configuration={**metadata.configuration, **since})
-
-
-def _previous_timestamp(latest: Snapshot) -> int | None:
-    """Commit time of the previous version: its in-commit timestamp if they are enabled, otherwise its file's time.
-
-    Raises CorruptLog if in-commit timestamps are enabled but that commit has none.
-    """
-    own = latest.segment.own_commit
-    if not latest.table_properties.well_formed().in_commit_timestamps:
-        return None if own is None else own.file.modified_ms
-    timestamp = latest.in_commit_timestamp
-    if timestamp is None:
-        raise CorruptLog(
-            f"Version {latest.version} of {latest.root} has no inCommitTimestamp although "
-            f"{TableProperties.in_commit_timestamps.name} is true, so the next one cannot be computed: restore the "
-            f"commit, or disable the property with Spark."
-        )
-    return timestamp
 
 
 def _known(intent: Intent) -> Mapping[str, Known]:

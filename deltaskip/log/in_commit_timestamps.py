@@ -1,0 +1,145 @@
+"""The commit time of a version: its in-commit timestamp if the table has them enabled, otherwise its file's time.
+
+# PROTOCOL, In-Commit Timestamps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from deltaskip.actions import CommitInfo
+from deltaskip.errors import CorruptLog
+from deltaskip.log.commit import commit_infos, read_commits
+from deltaskip.log.file_names import LogFile
+from deltaskip.log.loading import load_snapshot
+from deltaskip.log.segment import LogListing
+from deltaskip.log.snapshot import Snapshot
+from deltaskip.schema.properties import TableProperties
+from deltaskip.storage import Storage
+
+__all__ = [
+    "commit_time",
+    "commit_times",
+    "next_in_commit_timestamp",
+    "read_commit_infos",
+    "with_enablement",
+]
+
+_ENABLED = TableProperties.in_commit_timestamps.name
+_ENABLEMENT = (
+    TableProperties.in_commit_timestamps_version.name,
+    TableProperties.in_commit_timestamps_since_ms.name,
+)
+
+
+def commit_time(snapshot: Snapshot) -> int | None:
+    """Commit time of the snapshot's version in milliseconds since the epoch; None if its commit no longer exists."""
+    timestamp = snapshot.in_commit_timestamp
+    return _file_time(snapshot) if timestamp is None else timestamp
+
+
+def commit_times(
+    storage: Storage,
+    root: str,
+    listing: LogListing,
+    versions: Sequence[int],
+    infos: Mapping[int, CommitInfo | None] | None = None,
+) -> Callable[[int], int]:
+    """Return a function from version to commit time in milliseconds since the epoch. The times never descend.
+
+    From the version that enabled them on, the times are in-commit timestamps, which are read on demand. Before, they
+    are modification times of files, adjusted so that they ascend with the versions.
+
+    Args:
+        storage: Storage that contains the table.
+        root: Location of the table in the storage.
+        listing: Listing of the log.
+        versions: Versions of the listing's commits, ascending.
+        infos: The commitInfo of versions that were already read; None as a value for a commit without one.
+    """
+    times = _file_times(listing, versions)
+    enabled_from = _enabled_from(storage, root)
+    if enabled_from is None or not versions or enabled_from > versions[-1]:
+        return times.__getitem__
+    known = dict(infos or {})
+
+    def in_commit_time(version: int) -> int:
+        file = listing.commits[version]
+        if version not in known:
+            [known[version]] = read_commit_infos(storage, root, [file])
+        return _in_commit_time(root, file, known[version])
+
+    first = next(version for version in versions if version >= enabled_from)
+    # A copied file may have a modification time after the first in-commit timestamp.
+    return lambda version: (
+        in_commit_time(version) if version >= enabled_from else min(times[version], in_commit_time(first) - 1)
+    )
+
+
+def next_in_commit_timestamp(latest: Snapshot, now: int) -> int:
+    """Return the timestamp of the version after `latest`: `now`, or later if the time of `latest` is not earlier.
+
+    # PROTOCOL, In-Commit Timestamps: later than that of the previous version, whatever the clock shows.
+    Raises CorruptLog if in-commit timestamps are enabled but the commit of `latest` has none.
+    """
+    if not latest.table_properties.well_formed().in_commit_timestamps:
+        previous = _file_time(latest)
+    else:
+        previous = latest.in_commit_timestamp
+        if previous is None:
+            raise CorruptLog(
+                f"Version {latest.version} of {latest.root} has no inCommitTimestamp although {_ENABLED} is true, so "
+                f"the next one cannot be computed: restore the commit, or disable the property with Spark."
+            )
+    return now if previous is None else max(now, previous + 1)
+
+
+def with_enablement(
+    configuration: Mapping[str, str], latest: Snapshot, version: int, timestamp: int
+) -> Mapping[str, str]:
+    """Return the configuration that a commit sets, with the version and time that enabled in-commit timestamps.
+
+    # PROTOCOL, In-Commit Timestamps: a commit that enables them records the version and time of enablement.
+    """
+    if latest.table_properties.well_formed().in_commit_timestamps:
+        since = {name: latest.properties[name] for name in _ENABLEMENT if name in latest.properties}
+    else:
+        since = dict(zip(_ENABLEMENT, (str(version), str(timestamp)), strict=True))
+    return {**configuration, **since}
+
+
+def read_commit_infos(storage: Storage, root: str, files: Sequence[LogFile]) -> list[CommitInfo | None]:
+    """Return the commitInfo of each commit; None for a commit without one."""
+    return commit_infos(read_commits(storage, root, files, ["path"]))
+
+
+def _file_time(snapshot: Snapshot) -> int | None:
+    commit = snapshot.segment.own_commit
+    return None if commit is None else commit.file.modified_ms
+
+
+def _file_times(listing: LogListing, versions: Sequence[int]) -> dict[int, int]:
+    """Modification times, each at least a millisecond after the previous one."""
+    times: dict[int, int] = {}
+    last: int | None = None
+    for version in versions:
+        time = listing.commits[version].file.modified_ms
+        last = time if last is None or time > last else last + 1
+        times[version] = last
+    return times
+
+
+def _enabled_from(storage: Storage, root: str) -> int | None:
+    """The first version whose time is its in-commit timestamp; None if the table does not use them."""
+    properties = load_snapshot(storage, root).table_properties
+    return (properties.in_commit_timestamps_version or 0) if properties.in_commit_timestamps else None
+
+
+def _in_commit_time(root: str, file: LogFile, info: CommitInfo | None) -> int:
+    time = None if info is None else info.in_commit_timestamp
+    if time is None:
+        raise CorruptLog(
+            f"The log of {root} is damaged: {file.file.name} (version {file.version}) has no inCommitTimestamp, "
+            f"although in-commit timestamps are enabled; open the table by version instead."
+        )
+    return time
