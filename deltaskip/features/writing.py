@@ -14,6 +14,7 @@ from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.registry import FEATURES, TableProtocol, has_feature
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import TableProperties, TableProperty
+from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
     DEFAULT_KEY,
@@ -21,7 +22,6 @@ from deltaskip.schema.types import (
     IDENTITY_PREFIX,
     INVARIANTS_KEY,
     TIMESTAMP_NTZ,
-    TYPE_CHANGES_KEY,
     VARIANT,
     DataType,
     StructField,

@@ -35,7 +35,6 @@ __all__ = [
     "STRING",
     "TIMESTAMP",
     "TIMESTAMP_NTZ",
-    "TYPE_CHANGES_KEY",
     "VARIANT",
     "VOID",
     "ArrayType",
@@ -57,7 +56,6 @@ COLLATIONS_KEY = "__COLLATIONS"
 # Keys of a field's metadata; the last is the prefix of several.
 INVARIANTS_KEY = "delta.invariants"
 GENERATION_KEY = "delta.generationExpression"
-TYPE_CHANGES_KEY = "delta.typeChanges"
 DEFAULT_KEY = "CURRENT_DEFAULT"
 IDENTITY_PREFIX = "delta.identity."
 _COMMENT_KEY = "comment"

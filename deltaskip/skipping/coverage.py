@@ -15,6 +15,7 @@ from deltaskip.errors import SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
+from deltaskip.schema.type_widening import widened_types
 from deltaskip.skipping.batches import Batch, candidates
 from deltaskip.skipping.partition_values import map_values
 from deltaskip.skipping.program import Keep, Program
@@ -23,7 +24,7 @@ from deltaskip.stats.batch import FileStats
 from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
-from deltaskip.stats.layout import StatField, StatLeaf, widened_types
+from deltaskip.stats.layout import StatField, StatLeaf
 
 __all__ = ["clustering_columns", "table_coverage"]
 

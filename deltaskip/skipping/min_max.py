@@ -24,12 +24,13 @@ from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
 from deltaskip.skipping.batches import Batch, Pruning, candidates
 from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import live_rows
 from deltaskip.skipping.partition_values import readings
-from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField, widened_types
+from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
 
 __all__ = ["exact_extreme"]
 

@@ -15,7 +15,8 @@ from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.features import deletion_vectors
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
-from deltaskip.schema.types import TYPE_CHANGES_KEY, StructType
+from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
+from deltaskip.schema.types import StructType
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import quoted, with_declared_lengths

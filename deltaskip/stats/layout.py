@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Literal
+from typing import Literal
 
 from deltaskip.schema.types import (
     BOOLEAN,
@@ -18,7 +18,6 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    TYPE_CHANGES_KEY,
     DataType,
     DecimalType,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "StatField",
     "StatLeaf",
     "bound_kind",
-    "widened_types",
 ]
 
 Side = Literal["min", "max"]
@@ -126,11 +124,3 @@ class StatLeaf:
 
 
 NUM_RECORDS = StatLeaf("numRecords")
-
-
-def widened_types(metadata: Any) -> frozenset[str]:
-    """Return the names of the narrower types in `delta.typeChanges` of a field's metadata."""
-    changes = metadata.get(TYPE_CHANGES_KEY) if metadata else None
-    if not isinstance(changes, list):
-        return frozenset()
-    return frozenset(str(change.get("fromType")) for change in changes if isinstance(change, dict))

@@ -18,8 +18,8 @@ from deltaskip.log import Snapshot
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.mapping import MappingMode, field_id, mapping_mode
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, nested_types
-from deltaskip.stats.layout import widened_types
 
 __all__ = ["NewState", "check_metadata", "check_protocol", "check_uses", "file_dependence"]
 

@@ -26,8 +26,8 @@ from deltaskip.actions import (
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
+from deltaskip.schema.type_widening import widened_types
 from deltaskip.stats.columns import indexed_columns
-from deltaskip.stats.layout import widened_types
 from deltaskip.stats.parsed_stats import StatsStruct, collations_of
 
 __all__ = ["STATE_TYPES", "AddRows", "state_rows"]

@@ -9,11 +9,12 @@ from deltaskip.expr.nodes import FieldRef
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves
+from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.skipping.program import Keep, NullsPossible, ValuesPossible
 from deltaskip.skipping.proofs.proof import Proof
 from deltaskip.skipping.proofs.terms import all_of
-from deltaskip.stats.layout import StatField, widened_types
+from deltaskip.stats.layout import StatField
 
 __all__ = ["TableColumns", "label"]
 
