@@ -31,7 +31,7 @@ __all__ = [
 
 
 class DeltaSkipError(Exception):
-    """Base class of all exceptions that deltaskip raises."""
+    """Base class of the exceptions of deltaskip."""
 
 
 class InvalidArgument(DeltaSkipError, ValueError):

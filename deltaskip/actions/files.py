@@ -21,6 +21,7 @@ from deltaskip.actions.file_fields import (
     TEXT_MAP,
     ActionFields,
 )
+from deltaskip.errors import InvalidArgument
 
 __all__ = ["AddCdcFile", "AddFile", "DeletionVectorDescriptor", "RemoveFile"]
 
@@ -52,14 +53,14 @@ class DeletionVectorDescriptor:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the descriptor. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the descriptor. Raises InvalidArgument naming a member that is missing or wrong."""
         values = _read(_DELETION_VECTOR, json)
         if values["storage_type"] not in _STORAGE_TYPES:
-            raise ValueError(f"deletionVector.storageType is not u, i or p: {values['storage_type']!r}")
+            raise InvalidArgument(f"deletionVector.storageType is not u, i or p: {values['storage_type']!r}")
         for field in DELETION_VECTOR_FIELDS.fields:
             value = values[field.name]
             if isinstance(value, int) and value < 0:
-                raise ValueError(f"deletionVector.{field.logged} is negative: {value}")
+                raise InvalidArgument(f"deletionVector.{field.logged} is negative: {value}")
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
@@ -89,7 +90,7 @@ class AddFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
         return cls(**_read_file(_ADD, json))
 
     def to_json(self) -> dict[str, Any]:
@@ -115,7 +116,7 @@ class RemoveFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
         return cls(**_read_file(_REMOVE, json))
 
     def to_json(self) -> dict[str, Any]:
@@ -135,7 +136,7 @@ class AddCdcFile:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
         return cls(**_read_file(_CDC, json))
 
     def to_json(self) -> dict[str, Any]:
@@ -146,16 +147,16 @@ class AddCdcFile:
 def _read_file(reader: _Reader, json: Mapping[str, Any]) -> dict[str, Any]:
     values = _read(reader, json)
     if not values["path"]:
-        raise ValueError(f"{reader.action}.path is empty")
+        raise InvalidArgument(f"{reader.action}.path is empty")
     return values
 
 
 def _read(reader: _Reader, json: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the action's fields by name. Raises ValueError naming a member that is missing or wrong."""
+    """The values of the action's fields by name. Raises InvalidArgument naming a member that is missing or wrong."""
     values = {name: read(reader.action, json, logged) for name, logged, read in reader.fields}
     for name, logged in reader.required:
         if values[name] is None:
-            raise ValueError(f"{reader.action}.{logged} is missing")
+            raise InvalidArgument(f"{reader.action}.{logged} is missing")
     return values
 
 
@@ -176,7 +177,7 @@ def _deletion_vector(action: str, json: Mapping[str, Any], name: str) -> Deletio
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise ValueError(f"{action}.{name} is not an object")
+        raise InvalidArgument(f"{action}.{name} is not an object")
     return DeletionVectorDescriptor.from_json(value)
 
 

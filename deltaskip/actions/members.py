@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from deltaskip.errors import InvalidArgument
+
 __all__ = [
     "boolean",
     "integer",
@@ -24,32 +26,32 @@ T = TypeVar("T")
 
 
 def string(action: str, members: Mapping[str, Any], name: str) -> str:
-    """Return the required string member. Raises ValueError if it is missing, null or of another type."""
+    """Return the required string member. Raises InvalidArgument if it is missing, null or of another type."""
     return _required(action, name, optional_string(action, members, name))
 
 
 def integer(action: str, members: Mapping[str, Any], name: str) -> int:
-    """Return the required integer member. Raises ValueError if it is missing, null or of another type."""
+    """Return the required integer member. Raises InvalidArgument if it is missing, null or of another type."""
     return _required(action, name, optional_integer(action, members, name))
 
 
 def boolean(action: str, members: Mapping[str, Any], name: str) -> bool:
-    """Return the required boolean member. Raises ValueError if it is missing, null or of another type."""
+    """Return the required boolean member. Raises InvalidArgument if it is missing, null or of another type."""
     return _required(action, name, optional_boolean(action, members, name))
 
 
 def string_map(action: str, members: Mapping[str, Any], name: str) -> dict[str, str | None]:
-    """Return the required map of strings. Raises ValueError if it is missing, null or of another type."""
+    """Return the required map of strings. Raises InvalidArgument if it is missing, null or of another type."""
     return _required(action, name, optional_string_map(action, members, name))
 
 
 def string_list(action: str, members: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """Return the required list of strings. Raises ValueError if it is missing, null or of another type."""
+    """Return the required list of strings. Raises InvalidArgument if it is missing, null or of another type."""
     return _required(action, name, optional_string_list(action, members, name))
 
 
 def optional_string(action: str, members: Mapping[str, Any], name: str) -> str | None:
-    """Return the string member, or None if it is missing or null. Raises ValueError for another JSON type."""
+    """Return the string member, or None if it is missing or null. Raises InvalidArgument for another JSON type."""
     value = members.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -57,17 +59,17 @@ def optional_string(action: str, members: Mapping[str, Any], name: str) -> str |
 
 
 def optional_integer(action: str, members: Mapping[str, Any], name: str) -> int | None:
-    """Return the integer member, or None if it is missing or null. Raises ValueError for a value outside int64."""
+    """Return the integer member, or None if it is missing or null. Raises InvalidArgument for a value outside int64."""
     return _integer(action, members, name, 64)
 
 
 def optional_int32(action: str, members: Mapping[str, Any], name: str) -> int | None:
-    """Return the integer member, or None if it is missing or null. Raises ValueError for a value outside int32."""
+    """Return the integer member, or None if it is missing or null. Raises InvalidArgument for a value outside int32."""
     return _integer(action, members, name, 32)
 
 
 def optional_boolean(action: str, members: Mapping[str, Any], name: str) -> bool | None:
-    """Return the boolean member, or None if it is missing or null. Raises ValueError for another JSON type."""
+    """Return the boolean member, or None if it is missing or null. Raises InvalidArgument for another JSON type."""
     value = members.get(name)
     if value is None or isinstance(value, bool):
         return value
@@ -77,7 +79,7 @@ def optional_boolean(action: str, members: Mapping[str, Any], name: str) -> bool
 def optional_string_map(action: str, members: Mapping[str, Any], name: str) -> dict[str, str | None] | None:
     """Return the map of strings (values may be null), or None if it is missing or null.
 
-    A list of pairs, Arrow's form of a map in a checkpoint, is accepted, too. Raises ValueError for any other value.
+    A list of pairs, Arrow's form of a map in a checkpoint, is accepted too. Raises InvalidArgument for any other value.
     """
     value = members.get(name)
     if value is None:
@@ -94,7 +96,7 @@ def optional_string_map(action: str, members: Mapping[str, Any], name: str) -> d
 
 
 def optional_string_list(action: str, members: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
-    """Return the list of strings, or None if it is missing or null. Raises ValueError for any other value."""
+    """Return the list of strings, or None if it is missing or null. Raises InvalidArgument for any other value."""
     value = members.get(name)
     if value is None:
         return None
@@ -120,10 +122,10 @@ def _integer(action: str, members: Mapping[str, Any], name: str, bits: int) -> i
 
 def _required(action: str, name: str, value: T | None) -> T:
     if value is None:
-        raise ValueError(f"{action}.{name} is missing")
+        raise InvalidArgument(f"{action}.{name} is missing")
     return value
 
 
-def _wrong(action: str, name: str, wanted: str, value: Any) -> ValueError:
+def _wrong(action: str, name: str, wanted: str, value: Any) -> InvalidArgument:
     text = repr(value)
-    return ValueError(f"{action}.{name} is not {wanted}: {text if len(text) <= 80 else text[:79] + '…'}")
+    return InvalidArgument(f"{action}.{name} is not {wanted}: {text if len(text) <= 80 else text[:79] + '…'}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from deltaskip.actions import members as m
+from deltaskip.errors import InvalidArgument
 
 __all__ = [
     "CheckpointMetadata",
@@ -35,7 +36,7 @@ class Protocol:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
         return cls(
             min_reader_version=m.integer("protocol", json, "minReaderVersion"),
             min_writer_version=m.integer("protocol", json, "minWriterVersion"),
@@ -64,7 +65,7 @@ class Format:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the format. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the format. Raises InvalidArgument naming a member that is missing or wrong."""
         return cls(
             provider=m.string("metaData.format", json, "provider"),
             options=m.optional_string_map("metaData.format", json, "options") or {},
@@ -93,10 +94,10 @@ class Metadata:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
         encoding = json.get("format")
         if not isinstance(encoding, Mapping):
-            raise ValueError("metaData.format is missing or not an object")
+            raise InvalidArgument("metaData.format is missing or not an object")
         configuration = m.string_map("metaData", json, "configuration")
         return cls(
             id=m.string("metaData", json, "id"),
@@ -135,7 +136,7 @@ class Txn:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
         return cls(
             app_id=m.string("txn", json, "appId"),
             version=m.integer("txn", json, "version"),
@@ -157,7 +158,7 @@ class DomainMetadata:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong.
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong.
 
         The configuration is a string in the protocol and a map in its draft; a map becomes its JSON text.
         """
@@ -231,7 +232,7 @@ class CheckpointMetadata:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
         return cls(
             version=m.integer("checkpointMetadata", json, "version"),
             tags=m.optional_string_map("checkpointMetadata", json, "tags"),
@@ -253,7 +254,7 @@ class Sidecar:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
-        """Parse the action. Raises ValueError naming a member that is missing or wrong."""
+        """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
         return cls(
             path=m.string("sidecar", json, "path"),
             size_in_bytes=m.integer("sidecar", json, "sizeInBytes"),

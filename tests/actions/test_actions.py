@@ -18,6 +18,7 @@ from deltaskip.actions import (
     parse_action,
     to_line,
 )
+from deltaskip.errors import InvalidArgument
 from tests import corpus
 
 DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
@@ -116,7 +117,7 @@ def test_unknown_members_are_tolerated_and_nulls_left_out(action, members):
 @pytest.mark.parametrize(("action", "members", "name"), MISSING)
 def test_a_missing_required_member_is_named(action, members, name, null):
     rest = {k: v for k, v in members.items() if k != name} | ({name: None} if null else {})
-    with pytest.raises(ValueError, match=rf"\.{name} "):
+    with pytest.raises(InvalidArgument, match=rf"\.{name} "):
         action.from_json(rest)
 
 
@@ -125,13 +126,13 @@ def test_a_member_of_the_wrong_json_type_is_named(action, members):
     for name in members:
         if action is DomainMetadata and name == "configuration":
             continue
-        with pytest.raises(ValueError, match=name):
+        with pytest.raises(InvalidArgument, match=name):
             action.from_json({**members, name: {"wrong": 1.5} if isinstance(members[name], str) else "wrong"})
 
 
 @pytest.mark.parametrize("value", [True, 1.0, 2**63, -(2**63) - 1])
 def test_integers_are_64_bit_integers_and_nothing_else(value):
-    with pytest.raises(ValueError, match=r"txn\.version"):
+    with pytest.raises(InvalidArgument, match=r"txn\.version"):
         Txn.from_json({"appId": "a", "version": value})
 
 
@@ -140,7 +141,7 @@ def test_integers_are_64_bit_integers_and_nothing_else(value):
     [({"storageType": "x"}, "storageType"), ({"sizeInBytes": -1}, "sizeInBytes"), ({"offset": -4}, "offset")],
 )
 def test_impossible_deletion_vectors_are_refused(change, name):
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(InvalidArgument, match=name):
         DeletionVectorDescriptor.from_json({**DV, **change})
 
 
