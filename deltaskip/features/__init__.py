@@ -7,11 +7,11 @@ from deltaskip.features.registry import (
     has_feature,
     support_table,
 )
-from deltaskip.features.writing import Change, check_maintainable, check_writable
+from deltaskip.features.writing import CommitSummary, check_maintainable, check_writable
 
 __all__ = [
     "FEATURES",
-    "Change",
+    "CommitSummary",
     "TableFeature",
     "check_maintainable",
     "check_readable",

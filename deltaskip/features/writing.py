@@ -29,13 +29,13 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-__all__ = ["WRITER_VERSION", "Change", "check_maintainable", "check_writable", "uses_of"]
+__all__ = ["WRITER_VERSION", "CommitSummary", "check_maintainable", "check_writable", "uses_of"]
 
 WRITER_VERSION = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CommitSummary:
     """The properties of a commit on which the requirements of features depend.
 
     Attributes:
@@ -56,7 +56,7 @@ class Change:
 
 
 def check_writable(
-    protocol: TableProtocol, properties: TableProperties, schema: StructType, where: str, change: Change
+    protocol: TableProtocol, properties: TableProperties, schema: StructType, where: str, summary: CommitSummary
 ) -> None:
     """Check that the table's features allow a commit.
 
@@ -65,7 +65,7 @@ def check_writable(
         properties: The table properties.
         schema: The table's schema.
         where: Start of the message, such as "Version 7 of /data/events".
-        change: Properties of the commit.
+        summary: Properties of the commit.
 
     Raises:
         UnsupportedFeature: The commit is not allowed or not supported; lists every writer feature that prevents it.
@@ -87,17 +87,17 @@ def check_writable(
         )
     unchecked = [name for name in active if FEATURES[name].writes == "no new rows"]
     of_files = [name for name in unchecked if name in _RULES_OF_FILES]
-    if of_files and change.adds_files and not change.adds_rows:
+    if of_files and summary.adds_files and not summary.adds_rows:
         raise UnsupportedFeature(
             f"{where} has the writer feature{_s(of_files)} {', '.join(of_files)}, whose requirements for new files "
             f"deltaskip cannot check, even if their rows are not new; rewrite the files with Spark."
         )
-    if unchecked and change.adds_rows:
+    if unchecked and summary.adds_rows:
         raise UnsupportedFeature(
             f"{where} has the writer feature{_s(unchecked)} {', '.join(unchecked)}, whose requirements for new rows "
             f"deltaskip cannot check; add rows with Spark, or commit only changes that add no rows."
         )
-    _check_rules(protocol, properties, active, where, change)
+    _check_rules(protocol, properties, active, where, summary)
 
 
 def check_maintainable(protocol: TableProtocol, where: str) -> None:
@@ -136,29 +136,29 @@ def uses_of(properties: TableProperties, schema: StructType) -> dict[tuple[str, 
 
 
 def _check_rules(
-    protocol: TableProtocol, properties: TableProperties, active: list[str], where: str, change: Change
+    protocol: TableProtocol, properties: TableProperties, active: list[str], where: str, summary: CommitSummary
 ) -> None:
-    if "appendOnly" in active and change.removes_rows:
+    if "appendOnly" in active and summary.removes_rows:
         raise UnsupportedFeature(
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
             f"{TableProperties.append_only.name} to false first."
         )
     # PROTOCOL, Add CDC File: readers derive the changes of a commit that only adds or only removes files.
-    inferred = not (change.adds_rows and change.removes_rows)
-    if "changeDataFeed" in active and not inferred and not change.has_cdc_files:
+    inferred = not (summary.adds_rows and summary.removes_rows)
+    if "changeDataFeed" in active and not inferred and not summary.has_cdc_files:
         raise UnsupportedFeature(
             f"{where} has change data feed enabled (table feature changeDataFeed), and this commit both adds and "
             f"removes rows, so it must include CDC files; add them with add_cdc, or make the change with Spark."
         )
     # PROTOCOL, Deletion Vectors: the feature must be supported and the property set for new ones to be written.
-    if change.sets_deletion_vectors and not (
+    if summary.sets_deletion_vectors and not (
         has_feature(protocol, "deletionVectors") and properties.deletion_vectors
     ):
         raise UnsupportedFeature(
             f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
             f"{TableProperties.deletion_vectors.name} to true."
         )
-    if change.sets_domains and not has_feature(protocol, "domainMetadata"):
+    if summary.sets_domains and not has_feature(protocol, "domainMetadata"):
         raise UnsupportedFeature(
             f"{where} lacks the writer feature domainMetadata, so domain metadata cannot be set: enable it first."
         )

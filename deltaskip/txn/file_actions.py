@@ -27,7 +27,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.txn.intent import Intent, dv_id
 from deltaskip.txn.known_files import Known
 
-__all__ = ["FileRules", "check_changes", "check_files", "is_uri", "num_records", "parsed_stats"]
+__all__ = ["FileRules", "check_cdc_files", "check_files", "is_uri", "num_records", "parsed_stats"]
 
 # PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
 # beyond ASCII except blanks and control characters.
@@ -77,17 +77,17 @@ def check_files(intent: Intent, known: Mapping[str, Known], rules: FileRules) ->
         _check_vector(add, old, intent.removes.get(key), stats or {}, rules)
 
 
-def check_changes(intent: Intent, rules: FileRules, kept: bool) -> None:
+def check_cdc_files(intent: Intent, rules: FileRules, kept: bool) -> None:
     """Raise InvalidCommit for the first CDC file that is not allowed. kept: whether the change data feed is enabled."""
-    for change in intent.changes.values():
+    for cdc in intent.cdc_files.values():
         if not kept:
-            _refuse(change, rules, "the table has no change data feed enabled; leave it out")
-        if not is_uri(change.path):
-            _refuse(change, rules, "it is not a URI; percent-encode it")
-        if change.data_change:
+            _refuse(cdc, rules, "the table has no change data feed enabled; leave it out")
+        if not is_uri(cdc.path):
+            _refuse(cdc, rules, "it is not a URI; percent-encode it")
+        if cdc.data_change:
             # PROTOCOL, Add CDC File
-            _refuse(change, rules, "dataChange of a CDC file must be false")
-        _check_partition_values(change, rules)
+            _refuse(cdc, rules, "dataChange of a CDC file must be false")
+        _check_partition_values(cdc, rules)
 
 
 def is_uri(path: str) -> bool:

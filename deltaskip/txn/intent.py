@@ -33,7 +33,7 @@ class Intent:
     adds: dict[str, AddFile] = field(default_factory=dict)
     unchanged: dict[str, Known] = field(default_factory=dict)
     removes: dict[str, RemoveFile] = field(default_factory=dict)
-    changes: dict[str, AddCdcFile] = field(default_factory=dict)
+    cdc_files: dict[str, AddCdcFile] = field(default_factory=dict)
     metadata: Metadata | None = None
     protocol: Protocol | None = None
     domains: dict[str, DomainMetadata] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Intent:
     def actions(self) -> int:
         """Number of actions without commitInfo."""
         state = sum(action is not None for action in (self.metadata, self.protocol))
-        files = len(self.adds) + len(self.removes) + len(self.changes)
+        files = len(self.adds) + len(self.removes) + len(self.cdc_files)
         return files + len(self.domains) + len(self.txns) + state
 
     @property
@@ -106,16 +106,16 @@ class Intent:
             raise InvalidCommit(self._both(action.path))
         self.removes[key] = action
 
-    def put_change(self, action: AddCdcFile) -> None:
+    def put_cdc(self, action: AddCdcFile) -> None:
         """Add a CDC file; see put_add."""
         key = self._key(action.path)
-        if key in self.changes:
+        if key in self.cdc_files:
             raise InvalidCommit(f"{action.path} was added twice in one transaction on {self.base.root}: add it once.")
-        self.changes[key] = action
+        self.cdc_files[key] = action
 
     def without(self, paths: tuple[str, ...]) -> Intent:
         """A copy without the file actions on these paths, as logged. Raises InvalidCommit if there are CDC files."""
-        if self.changes:
+        if self.cdc_files:
             raise InvalidCommit(
                 f"No file can be left out of a transaction on {self.base.root} that contains CDC files, which cover "
                 f"the changes of all its files: begin another transaction."

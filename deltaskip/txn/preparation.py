@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,15 +12,16 @@ from typing import Any
 
 from deltaskip.actions import Action, CommitInfo, DomainMetadata, Metadata, Protocol, RemoveFile, to_line
 from deltaskip.errors import InvalidCommit
-from deltaskip.features import Change, check_readable, check_writable
+from deltaskip.features import CommitSummary, check_readable, check_writable
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.schema import StructType, parse_schema, physical_name, physical_schema
 from deltaskip.schema.properties import IsolationLevel, TableProperties
-from deltaskip.txn.file_actions import FileRules, check_changes, check_files, is_uri
+from deltaskip.txn.file_actions import FileRules, check_cdc_files, check_files, is_uri
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, known_files
+from deltaskip.txn.operation_parameters import logged_parameter
 from deltaskip.txn.protocol_and_metadata_change import (
     NewState,
     check_metadata,
@@ -63,10 +63,10 @@ def prepare(intent: Intent) -> Prepared:
     protocol does not allow.
     """
     known = _known(intent)
-    state = _check_state(intent, _change(intent, known))
+    state = _check_state(intent, _summary(intent, known))
     rules = FileRules.of(intent, state.protocol, state.metadata, state.schema)
     check_files(intent, known, rules)
-    check_changes(intent, rules, state.properties.change_data_feed)
+    check_cdc_files(intent, rules, state.properties.change_data_feed)
     if tracks_rows(state.protocol, state.properties):
         check_given_ids(intent.base, intent.adds.values())
     every_file = _check_files_of(intent, state)
@@ -95,7 +95,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
     removes = [_completed(remove, prepared.known[key], now) for key, remove in intent.removes.items()]
-    actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *removes, *adds, *intent.changes.values()]
+    actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *removes, *adds, *intent.cdc_files.values()]
     try:
         return "".join(f"{to_line(action)}\n" for action in actions).encode()
     except UnicodeEncodeError as error:
@@ -133,7 +133,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "inCommitTimestamp": in_commit_timestamp,
         "timestamp": now,
         "operation": intent.operation,
-        "operationParameters": {name: _parameter(value) for name, value in intent.parameters.items()},
+        "operationParameters": {name: logged_parameter(value) for name, value in intent.parameters.items()},
         "readVersion": intent.base.version,
         "isolationLevel": "SnapshotIsolation" if intent.rearranges else prepared.isolation,
         "isBlindAppend": intent.is_blind_append,
@@ -149,10 +149,6 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
     return CommitInfo(members)
 
 
-def _parameter(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _known(intent: Intent) -> Mapping[str, Known]:
     """What is known of every file that is removed, or whose add is not certainly of a new file."""
     new = {
@@ -165,37 +161,37 @@ def _known(intent: Intent) -> Mapping[str, Known]:
     return {**intent.unchanged, **known_files(intent.base, wanted, new)}
 
 
-def _change(intent: Intent, known: Mapping[str, Known]) -> Change:
+def _summary(intent: Intent, known: Mapping[str, Known]) -> CommitSummary:
     new_vectors = any(
         add.deletion_vector is not None
         and (key not in known or known[key].dv_id != add.deletion_vector.unique_id)
         for key, add in intent.adds.items()
     )
-    return Change(
+    return CommitSummary(
         adds_rows=any(add.data_change for add in intent.adds.values()),
         removes_rows=any(remove.data_change for remove in intent.removes.values()),
         adds_files=any(key not in known for key in intent.adds),
         sets_deletion_vectors=new_vectors,
         sets_domains=bool(intent.domains),
-        has_cdc_files=bool(intent.changes),
+        has_cdc_files=bool(intent.cdc_files),
     )
 
 
-def _check_state(intent: Intent, change: Change) -> NewState:
+def _check_state(intent: Intent, summary: CommitSummary) -> NewState:
     """The state of the table after the commit, with its protocol and metadata checked."""
     base = intent.base
     protocol, metadata = intent.protocol or base.protocol, intent.metadata or base.metadata
     where = f"Version {base.version} of {base.root}"
     if intent.protocol is None and intent.metadata is None:
-        check_writable(base.protocol, base.table_properties, base.schema, where, change)
+        check_writable(base.protocol, base.table_properties, base.schema, where, summary)
         return NewState(base, protocol, metadata, base.schema)
-    check_writable(base.protocol, base.table_properties.well_formed(), base.schema, where, Change())
+    check_writable(base.protocol, base.table_properties.well_formed(), base.schema, where, CommitSummary())
     check_protocol(base, protocol)
     schema = parse_schema(metadata.schema_string) if metadata.schema_string else StructType(())
     state = NewState(base, protocol, metadata, schema)
     check_uses(state)
     check_readable(protocol, metadata.configuration, base.root, base.version + 1)
-    check_writable(protocol, state.properties, schema, f"The new state of {base.root}", change)
+    check_writable(protocol, state.properties, schema, f"The new state of {base.root}", summary)
     check_metadata(state)
     return state
 

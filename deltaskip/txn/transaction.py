@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
-from deltaskip.arguments import instance, mapping, text, texts
+from deltaskip.arguments import instance, mapping, non_negative, text, texts
 from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, StorageError
 from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
@@ -178,7 +178,7 @@ class Transaction:
             InvalidCommit: A path was already added in this transaction.
         """
         for file in files:
-            self._pending.put_change(instance("Each file", file, AddCdcFile, "an AddCdcFile"))
+            self._pending.put_cdc(instance("Each file", file, AddCdcFile, "an AddCdcFile"))
 
     def set_metadata(self, metadata: Metadata) -> None:
         """Replace the metaData action: schema, partition columns and table properties.
@@ -232,9 +232,11 @@ class Transaction:
 
         Args:
             app_id: Identifier of the application, such as that of a streaming query.
-            version: The application's own version, such as the number of a micro-batch.
+            version: The application's own version, 0 or greater, such as the number of a micro-batch.
         """
-        name, number = text("app_id", app_id), instance("version", version, int, "an int")
+        name, number = text("app_id", app_id), non_negative("version", version)
+        if number is None:
+            raise InvalidArgumentType.of("version", "an int", version)
         self._pending.txns[name] = Txn(name, number, time.time_ns() // 1_000_000)
 
     def set_metrics(self, metrics: Mapping[str, object]) -> None:

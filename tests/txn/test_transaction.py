@@ -125,6 +125,8 @@ def test_a_conflict_at_the_end_of_a_block_leaves_the_transaction_open(folder: Pa
         (lambda txn: txn.set_domain("x", {}), "configuration must be a str, not dict"),
         (lambda txn: txn.remove_domain(1), "domain must be a str, not int"),
         (lambda txn: txn.set_app_version("x", "1"), "version must be an int, not str"),
+        (lambda txn: txn.set_app_version("x", True), "version must be an int, not bool"),
+        (lambda txn: txn.set_app_version("x", None), "version must be an int, not NoneType"),
         (lambda txn: txn.read_app(1), "app_id must be a str, not int"),
         (lambda txn: txn.read_files("a"), "paths must be a list of str, not a str"),
         (lambda txn: txn.set_metrics([]), "metrics must be a mapping, not list"),
@@ -211,6 +213,15 @@ def test_deleted_rows_stay_deleted_when_a_file_is_added_again(folder: Path) -> N
     other.remove(gone("a", deletion_vector=vector("1")))
     other.add(file("a", deletion_vector=vector("2")))
     assert other.commit() == 2
+
+
+def test_the_version_of_an_application_is_not_negative(folder: Path) -> None:
+    txn = make_table(folder).transaction()
+    with pytest.raises(ds.InvalidArgument, match=r"version must be 0 or greater, not -1\."):
+        txn.set_app_version("app", -1)
+    txn.set_app_version("app", 0)
+    txn.commit()
+    assert ds.DeltaTable(folder).app_versions == {"app": 0}
 
 
 def test_state_is_set_in_one_commit(folder: Path) -> None:

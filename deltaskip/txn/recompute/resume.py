@@ -20,6 +20,7 @@ from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.txn.operation_parameters import parameter_value
 from deltaskip.txn.preparation import engine_info
 
 __all__ = ["computed_before"]
@@ -76,14 +77,4 @@ def _is_of(info: CommitInfo | None, parameters: Mapping[str, Any]) -> bool:
     logged = info.members.get("operationParameters")
     if not isinstance(logged, dict) or set(logged) != set(parameters):
         return False
-    return all(_value(logged[name], value) == value for name, value in parameters.items())
-
-
-def _value(text: Any, like: Any) -> Any:
-    """The value of a logged parameter: text is logged unchanged, everything else as JSON text."""
-    if isinstance(like, str) or not isinstance(text, str):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+    return all(parameter_value(logged[name], value) == value for name, value in parameters.items())
