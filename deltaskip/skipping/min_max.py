@@ -31,6 +31,7 @@ from deltaskip.skipping.constants import FIRST_DAY
 from deltaskip.skipping.counts import live_rows
 from deltaskip.skipping.partition_values import readings
 from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
+from deltaskip.stats.tight_bounds import are_tight
 
 __all__ = ["exact_extreme"]
 
@@ -133,7 +134,7 @@ def _bound_extreme(
     other = stats.bound(statistic, "max" if side == "min" else "min").take(kept)
     exact = pc.and_(pc.and_(whole, pc.is_valid(other)), _as_written(values, statistic))
     [vectors] = batch.rows(["deletion_vector"], kept)
-    exact = pc.and_(pc.and_(exact, counted), pc.coalesce(stats.tight().take(kept), pc.is_null(vectors)))
+    exact = pc.and_(pc.and_(exact, counted), are_tight(stats.tight().take(kept), vectors))
     inexact = pc.and_(counted, pc.invert(exact))
     found.add(_outermost(values.filter(exact), side), _outermost(values.filter(inexact), side))
 

@@ -18,6 +18,7 @@ from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, Scop
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
+from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
 __all__ = ["ColumnStore", "FileStats", "StatisticsSource", "stats_of_texts"]
 
@@ -142,7 +143,7 @@ class FileStats:
 
     def tight(self) -> pa.BooleanArray:
         """`tightBounds`: False where bounds and null counts may include deleted rows; null if it is not recorded."""
-        [parsed] = self._source.struct_leaves([("tightBounds",)])
+        [parsed] = self._source.struct_leaves([(TIGHT_BOUNDS,)])
         valid = None if parsed is None else self._source.struct_valid()
         said = pa.nulls(self.num_rows, pa.bool_()) if parsed is None else parsed.cast(pa.bool_())
         if valid is not None and valid.false_count == 0:
@@ -150,7 +151,7 @@ class FileStats:
         text = self._source.json()
         if text is None or text.null_count == len(text):
             return said
-        [(values, _)] = extract_leaves(text, [("tightBounds",)])
+        [(values, _)] = extract_leaves(text, [(TIGHT_BOUNDS,)])
         return pc.coalesce(said, pc.equal(values, arrow_scalar("true", values.type)))
 
     def nan_recorded(self) -> pa.BooleanArray:

@@ -17,10 +17,10 @@ from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import STRING, StructType
 from deltaskip.stats.columns import StatColumn, indexed_columns, parse_names
+from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import parse_location
 from deltaskip.storage.opening import storage_for
@@ -116,7 +116,7 @@ def compute(
         columns=None if columns is None else arguments.texts("columns", columns),
     )
     if tight_bounds is None:
-        tight_bounds = deletion_vectors is not None or TableProperties(settings).deletion_vectors
+        tight_bounds = writes_tight_bounds(None, settings, has_vectors=deletion_vectors is not None)
     request = statistics_request(
         chosen,
         versions or () if collations is None else collations,

@@ -21,6 +21,7 @@ from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, Fil
 from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import Side
 from deltaskip.stats.parquet_values import ScannedColumn, scan_file
+from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
 from deltaskip.stats.values import bound_text, json_string
 
@@ -169,7 +170,7 @@ def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
         )
         parts.append(f'"nullCount":{_tree(counts)}')
     if request.tight_bounds:
-        parts.append('"tightBounds":true')
+        parts.append(f'"{TIGHT_BOUNDS}":true')
     collated = _collated(facts, request)
     if collated:
         parts.append(f'"statsWithCollation":{{{",".join(collated)}}}')

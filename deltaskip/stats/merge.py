@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from deltaskip.stats.file_facts import StatisticsRequest
+from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide
 from deltaskip.stats.values import json_string
 
 __all__ = ["has_statistics", "lacking_columns", "merged_stats"]
@@ -32,15 +33,15 @@ def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
     found = _parsed(new)
     paths = [column.physical for column in request.columns]
     kept = {group: _without(before.get(group), paths) for group in _GROUPS}
-    tight = found.pop("tightBounds", None)
-    if any(map(_has_leaf, kept.values())) and before.get("tightBounds") is False:
+    tight = found.pop(TIGHT_BOUNDS, None)
+    if any(map(_has_leaf, kept.values())) and is_wide(before):
         tight = False
     merged = {**found, **{group: _over(kept[group], found.get(group)) for group in _GROUPS}}
     collated = _over(_as_object(before.get(_COLLATED)), found.get(_COLLATED))
     merged = {key: value for key, value in merged.items() if value or key not in _GROUPS}
     merged.pop(_COLLATED, None)
     if tight is not None:
-        merged["tightBounds"] = tight
+        merged[TIGHT_BOUNDS] = tight
     if collated:
         merged[_COLLATED] = collated
     return _text(merged)
@@ -59,7 +60,7 @@ def lacking_columns(text: str | None, request: StatisticsRequest) -> tuple[list[
     stats = _parsed(text)
     if not _has_count(stats):
         return list(range(len(request.columns))), False
-    return list(_lacking(stats, request)), stats.get("tightBounds") is False
+    return list(_lacking(stats, request)), is_wide(stats)
 
 
 def _has_count(stats: Mapping[str, Any]) -> bool:

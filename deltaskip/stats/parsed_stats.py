@@ -36,6 +36,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar
 from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
 __all__ = ["Instants", "StatsStruct", "collations_of", "instant_bounds", "stats_json"]
 
@@ -64,7 +65,7 @@ class StatsStruct:
     ) -> None:
         kept = set(widened)
         leaves: dict[Path, DataType] = {("numRecords",): LONG}
-        self._flags: list[Path] = [("tightBounds",)]
+        self._flags: list[Path] = [(TIGHT_BOUNDS,)]
         bounded = [column for column in columns if column.bounded and column.physical not in kept]
         for side in ("minValues", "maxValues"):
             leaves.update({(side, *column.physical): column.type for column in bounded})
@@ -74,7 +75,7 @@ class StatsStruct:
             for side in ("minValues", "maxValues"):
                 leaves.update({(_COLLATED, identifier, side, *column.physical): column.type for column in collated})
         self._leaves = leaves
-        nested = _nested({**{path: arrow_type(type_) for path, type_ in leaves.items()}, ("tightBounds",): pa.bool_()})
+        nested = _nested({**{path: arrow_type(type_) for path, type_ in leaves.items()}, (TIGHT_BOUNDS,): pa.bool_()})
         self.type: pa.StructType = _struct_type(nested)
 
     def parse(self, texts: pa.Array) -> pa.StructArray:
@@ -92,7 +93,7 @@ class StatsStruct:
         for path, leaf in zip(others, flags, strict=False):
             found[path] = _other(leaf.text, leaf.kind, self._leaves[path])
         tight = flags[-1]
-        found[("tightBounds",)] = _booleans(tight.text, tight.kind)
+        found[(TIGHT_BOUNDS,)] = _booleans(tight.text, tight.kind)
         missing = pc.or_(pc.is_null(texts), pc.equal(tight.kind, arrow_scalar(INVALID, pa.uint8())))
         return _struct_array(_nested(found), self.type, missing)
 

@@ -20,6 +20,7 @@ from deltaskip.stats.columns import StatColumn, declared_collations, indexed_col
 from deltaskip.stats.computation import Collations, statistics_request
 from deltaskip.stats.file_facts import Mode, StatisticsRequest
 from deltaskip.stats.merge import has_statistics
+from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.txn.recompute.resume import computed_before
 
 __all__ = [
@@ -95,13 +96,12 @@ def recompute_request(
         properties=snapshot.properties,
         columns=columns,
     )
-    features = {*(snapshot.protocol.reader_features or ()), *(snapshot.protocol.writer_features or ())}
     statistics = statistics_request(
         chosen,
         _versions_of_domain(snapshot, chosen) if collations is None else collations,
         mapping_mode=snapshot.mapping_mode,
         mode=mode,
-        tight_bounds="deletionVectors" in features,
+        tight_bounds=writes_tight_bounds(snapshot.protocol, snapshot.properties),
         kernel_spelling=kernel_spelling,
     )
     return RecomputeRequest(statistics, columns is None, where, only_missing, resume)
