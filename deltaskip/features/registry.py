@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 
 __all__ = [
     "FEATURES",
@@ -22,6 +23,7 @@ __all__ = [
     "TableFeature",
     "TableProtocol",
     "check_readable",
+    "feature_names",
     "has_feature",
     "support_table",
 ]
@@ -33,7 +35,7 @@ FeatureKind = Literal["reader-writer", "writer"]
 # are refused. A feature that a table has but does not use does not block commits (see features.writing).
 Support = Literal["yes", "not needed", "no new rows", "not yet", "no"]
 
-READER_VERSIONS = (1, 2, 3)
+READER_VERSIONS = (1, 2, FEATURES_READER_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +150,15 @@ def has_feature(protocol: TableProtocol, name: str) -> bool:
     feature = FEATURES.get(name)
     if feature is None:
         return False
-    return _implied(feature.legacy_reader_version, protocol.min_reader_version, 3) or _implied(
-        feature.legacy_writer_version, protocol.min_writer_version, 7
+    return _implied(feature.legacy_reader_version, protocol.min_reader_version, FEATURES_READER_VERSION) or _implied(
+        feature.legacy_writer_version, protocol.min_writer_version, FEATURES_WRITER_VERSION
     )
+
+
+def feature_names(name: str) -> tuple[str, ...]:
+    """Return the names of a feature in protocols: its own, and that of its preview if it has one."""
+    preview = f"{name}-preview"
+    return (name, preview) if preview in FEATURES else (name,)
 
 
 def check_readable(protocol: TableProtocol, properties: Mapping[str, str], table: str, version: int) -> None:
@@ -207,14 +215,19 @@ def _check_reader_version(protocol: TableProtocol, where: str) -> None:
         )
     if reader < min(READER_VERSIONS):
         raise CorruptLog(f"{where} has reader version {reader} in its protocol action; restore the log.")
-    if reader == 3 and protocol.reader_features is None:
-        raise CorruptLog(f"{where} has reader version 3 but no readerFeatures in its protocol action; restore the log.")
-    if reader == 3 and writer < 7:
-        raise CorruptLog(f"{where} has reader version 3 with writer version {writer}, not 7; restore the log.")
-    if reader < 3 and protocol.reader_features:
+    if reader == FEATURES_READER_VERSION and protocol.reader_features is None:
+        raise CorruptLog(
+            f"{where} has reader version {reader} but no readerFeatures in its protocol action; restore the log."
+        )
+    if reader == FEATURES_READER_VERSION and writer < FEATURES_WRITER_VERSION:
+        raise CorruptLog(
+            f"{where} has reader version {reader} with writer version {writer}, not {FEATURES_WRITER_VERSION}; restore "
+            f"the log."
+        )
+    if reader < FEATURES_READER_VERSION and protocol.reader_features:
         raise CorruptLog(
             f"{where} lists the reader features {', '.join(protocol.reader_features)} although its reader version is "
-            f"{reader} and not 3; restore the log."
+            f"{reader} and not {FEATURES_READER_VERSION}; restore the log."
         )
 
 

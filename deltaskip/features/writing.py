@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.features.registry import FEATURES, TableProtocol, has_feature
+from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import TableProperties, TableProperty
+from deltaskip.schema.protocol_versions import FEATURES_WRITER_VERSION
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
@@ -31,7 +32,7 @@ from deltaskip.schema.types import (
 
 __all__ = ["WRITER_VERSION", "CommitSummary", "check_maintainable", "check_writable", "uses_of"]
 
-WRITER_VERSION = 7
+WRITER_VERSION = FEATURES_WRITER_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ _PROPERTY: Mapping[str, TableProperty[bool]] = {
 }
 # Their requirements for a file do not depend on whether its rows are new.
 _RULES_OF_FILES = frozenset(("materializePartitionColumns",))
-_WIDENING = ("typeWidening", "typeWidening-preview")
+_WIDENING = feature_names("typeWidening")
 _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     *((definition, (feature,)) for feature, definition in _PROPERTY.items()),
     (TableProperties.deletion_vectors, ("deletionVectors",)),
@@ -205,11 +206,11 @@ _USING_KEYS: Mapping[str, tuple[str, ...]] = {
     IDENTITY_PREFIX: ("identityColumns",),
     TYPE_CHANGES_KEY: _WIDENING,
     DEFAULT_KEY: ("allowColumnDefaults",),
-    COLLATIONS_KEY: ("collations", "collations-preview"),
+    COLLATIONS_KEY: feature_names("collations"),
 }
 _USING_TYPES: Mapping[DataType, tuple[str, ...]] = {
     TIMESTAMP_NTZ: ("timestampNtz", "timestampNTZ"),
-    VARIANT: ("variantType", "variantType-preview"),
+    VARIANT: feature_names("variantType"),
 }
 _FIELD_KEY = {
     "invariants": INVARIANTS_KEY,

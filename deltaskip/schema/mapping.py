@@ -11,6 +11,7 @@ from typing import Protocol
 from deltaskip.errors import SchemaError
 from deltaskip.schema.collations import rekeyed_metadata
 from deltaskip.schema.properties import MappingMode, TableProperties
+from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
 
 __all__ = [
@@ -89,7 +90,8 @@ def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
 def _supports_mapping(protocol: ReaderProtocol) -> bool:
     if protocol.min_reader_version == 2:
         return True
-    return protocol.min_reader_version >= 3 and "columnMapping" in (protocol.reader_features or ())
+    listed = protocol.reader_features or ()
+    return protocol.min_reader_version >= FEATURES_READER_VERSION and "columnMapping" in listed
 
 
 def _physical_field(field: StructField, mode: MappingMode) -> StructField:

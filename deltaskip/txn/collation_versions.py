@@ -12,14 +12,14 @@ from deltaskip.actions import Protocol
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, write_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
-from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.registry import FEATURES, feature_names, has_feature
 from deltaskip.log import Snapshot
+from deltaskip.schema.protocol_versions import FEATURES_WRITER_VERSION
 from deltaskip.txn.transaction import Transaction
 
 __all__ = ["announce", "retire"]
 
 _FEATURES = ("collations", "domainMetadata")
-_WRITER_VERSION = 7
 
 
 def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
@@ -88,9 +88,9 @@ def _spelling(versions: Mapping[str, tuple[str, ...]], identifier: CollationId) 
 
 
 def _with_features(protocol: Protocol) -> Protocol:
-    if protocol.min_writer_version == _WRITER_VERSION:
+    if protocol.min_writer_version == FEATURES_WRITER_VERSION:
         listed = protocol.writer_features or ()
-        missing = [name for name in _FEATURES if name not in listed and f"{name}-preview" not in listed]
+        missing = [name for name in _FEATURES if not any(each in listed for each in feature_names(name))]
         if not missing:
             return protocol
         writer = (*listed, *missing)
@@ -98,4 +98,4 @@ def _with_features(protocol: Protocol) -> Protocol:
         # PROTOCOL, Table Features: from writer version 7 on, features that older versions imply must be listed.
         implied = [name for name in FEATURES if has_feature(protocol, name)]
         writer = (*implied, *(name for name in _FEATURES if name not in implied))
-    return Protocol(protocol.min_reader_version, _WRITER_VERSION, protocol.reader_features, writer)
+    return Protocol(protocol.min_reader_version, FEATURES_WRITER_VERSION, protocol.reader_features, writer)

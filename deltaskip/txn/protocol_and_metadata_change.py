@@ -18,6 +18,7 @@ from deltaskip.log import Snapshot
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.mapping import MappingMode, field_id, mapping_mode
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.protocol_versions import FEATURES_WRITER_VERSION
 from deltaskip.schema.type_widening import widened_types
 from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, nested_types
 
@@ -54,8 +55,8 @@ def check_protocol(base: Snapshot, protocol: Protocol) -> None:
 
     A protocol action alone cannot drop a feature: its traces in the table have to be removed first.
     """
-    if protocol.min_writer_version == 7 and protocol.writer_features is None:
-        _refuse_protocol(base, "has writer version 7 but lists no writerFeatures")
+    if protocol.min_writer_version == FEATURES_WRITER_VERSION and protocol.writer_features is None:
+        _refuse_protocol(base, f"has writer version {FEATURES_WRITER_VERSION} but lists no writerFeatures")
     old = base.protocol
     lost = sorted(_features(old) - _features(protocol))
     lower = (
@@ -72,8 +73,8 @@ def check_protocol(base: Snapshot, protocol: Protocol) -> None:
     had = {*(old.writer_features or ()), *(old.reader_features or ())}
     for name in sorted(read - listed - had):
         _refuse_protocol(base, f"lists {name} in its readerFeatures but not in its writerFeatures")
-    if protocol.min_writer_version < 7 and listed:
-        _refuse_protocol(base, "lists writerFeatures, which need writer version 7")
+    if protocol.min_writer_version < FEATURES_WRITER_VERSION and listed:
+        _refuse_protocol(base, f"lists writerFeatures, which need writer version {FEATURES_WRITER_VERSION}")
     for name in sorted(listed - read - had):
         feature = FEATURES.get(name)
         implied = feature is not None and feature.legacy_reader_version == protocol.min_reader_version
