@@ -30,6 +30,8 @@ __all__ = [
 _EXACT = Context(prec=160, Emax=10_000, Emin=-10_000)
 # Spark multiplies in a context of 39 digits and divides to 39 places before it rounds to the result's scale.
 _SPARK = Context(prec=39, rounding=ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
+# The context of scala.BigDecimal, where Spark leaves arithmetic to it.
+_SCALA = Context(prec=34, Emax=10_000, Emin=-10_000)
 _DIVISION_SCALE = 39
 
 
@@ -66,7 +68,7 @@ def negated(value: object, type_: DataType | None) -> object:
         case int():
             return checked_integral(-value, type_)
         case Decimal():
-            return value.copy_negate() if value else value
+            return _rounded_to_34(value.copy_negate()) if value else value
         case float():
             return -value
     raise EvaluationError(f"No negative of {value!r}.")
@@ -78,10 +80,17 @@ def absolute(value: object, type_: DataType | None) -> object:
         case int():
             return checked_integral(abs(value), type_)
         case Decimal():
-            return value.copy_abs()
+            return _rounded_to_34(value.copy_abs())
         case float():
             return math.fabs(value)
     raise EvaluationError(f"No absolute value of {value!r}.")
+
+
+def _rounded_to_34(value: Decimal) -> Decimal:
+    """`value`, whose sign was changed. Spark rounds it to 34 digits there: Undecided if that changes it."""
+    if _SCALA.plus(value) != value:
+        raise Undecided(f"The sign of {value}, which has more than 34 digits, is left to Spark.")
+    return value
 
 
 def whole(value: object, up: bool, type_: DataType | None) -> object:
@@ -107,11 +116,13 @@ def rounded(value: object, scale: int, type_: DataType | None) -> object:
         case int():
             if scale >= 0:
                 return value
-            unit = 10**-scale
+            # No integral or decimal value has more than 38 digits.
+            unit = 10 ** min(-scale, 40)
             half_up = (abs(value) + unit // 2) // unit * unit
             return checked_integral(half_up if value >= 0 else -half_up, type_)
         case Decimal():
-            moved = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
+            places = max(-40, min(scale, 40))
+            moved = value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _EXACT)
             return to_decimal(moved, type_)
     raise Undecided("Rounded floating point numbers depend on the Java version.")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from deltaskip.expr.arithmetic import checked_integral, to_decimal
 from deltaskip.expr.coerce import INTEGRAL_BITS
@@ -26,7 +26,7 @@ from deltaskip.schema.calendar import (
     parse_timestamp,
     parse_timestamp_ntz,
 )
-from deltaskip.schema.floats import float_text, nearest_double, nearest_float, to_float
+from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -95,6 +95,8 @@ def _to_string(value: object, source: DataType, zone: Zone) -> str:
         case int():
             return str(value)
         case Decimal():
+            if value.adjusted() < -6:
+                raise Undecided(f"The text of {value:f} has an exponent without ANSI mode.")
             return format(value, "f")
         case float():
             text = float_text(value, source == FLOAT)
@@ -179,7 +181,10 @@ def _to_integral(value: object, source: DataType, target: DataType) -> int:
         case int():
             return checked_integral(value, target)
         case Decimal():
-            return checked_integral(int(value.to_integral_value(ROUND_DOWN)), target)
+            whole = int(value.to_integral_value(ROUND_DOWN))
+            if target != LONG and whole != math.trunc(float(value)):
+                raise Undecided(f"{value} as {sql_name(target)} goes through a double in Spark above 18 digits.")
+            return checked_integral(whole, target)
         case float():
             return _truncated(value, target)
     raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
@@ -202,7 +207,8 @@ def _to_floating(value: object, source: DataType, target: DataType) -> float:
         case bool():
             return float(value)
         case int() if source == TIMESTAMP:
-            seconds = value / MICROS_PER_SECOND
+            # Two roundings: the long to a double, and the quotient.
+            seconds = float(value) / MICROS_PER_SECOND
             return to_float(seconds) if target == FLOAT else seconds
         case int():
             return nearest_float(value) if target == FLOAT else float(value)
@@ -217,20 +223,33 @@ def _to_decimal(value: object, source: DataType, target: DecimalType) -> Decimal
     match value:
         case int() if source == TIMESTAMP:
             # Spark converts through a double here.
-            return to_decimal(_shortest(value / MICROS_PER_SECOND), target)
+            return _decimal_of_double(float(value) / MICROS_PER_SECOND, target)
         case bool() | int():
             return to_decimal(Decimal(int(value)), target)
         case Decimal():
             return to_decimal(value, target)
         case float():
             # NaN and the infinities become NULL, even in ANSI mode.
-            return to_decimal(_shortest(value), target) if math.isfinite(value) else None
+            return _decimal_of_double(value, target) if math.isfinite(value) else None
     raise EvaluationError(f"{value!r} cannot be cast to {sql_name(target)}.")
 
 
-def _shortest(value: float) -> Decimal:
-    """The decimal of a double's shortest text, as scala.BigDecimal computes it."""
-    return Context(prec=40).create_decimal(repr(value))
+def _decimal_of_double(value: float, target: DecimalType) -> Decimal:
+    """The decimal of a double's text in Java, rounded to the type.
+
+    Java before 19 does not always write the shortest text, but one between the middles to the neighboring doubles. It
+    matters only where these have another result.
+    """
+    found = to_decimal(Decimal(repr(value)), target)
+    if float_text(value, False) is None:
+        for end in double_text_range(value):
+            try:
+                same = to_decimal(end, target) == found
+            except EvaluationError:
+                same = False
+            if not same:
+                raise Undecided(f"{value!r} as {sql_name(target)} depends on the Java version.")
+    return found
 
 
 def _to_datetime(value: object, source: DataType, target: DataType, zone: Zone) -> int:
@@ -243,7 +262,7 @@ def _to_datetime(value: object, source: DataType, target: DataType, zone: Zone) 
         return _long(instant_of(local, zone) if target == TIMESTAMP else local)
     if source == TIMESTAMP:
         local = local_of(value, zone)
-        return local // MICROS_PER_DAY if target == DATE else local
+        return local // MICROS_PER_DAY if target == DATE else _long(local)
     return value // MICROS_PER_DAY if target == DATE else _long(instant_of(value, zone))
 
 

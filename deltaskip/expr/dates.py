@@ -24,13 +24,16 @@ __all__ = [
     "TIME_FIELDS",
     "add_days",
     "add_months",
+    "checked_date",
     "checked_micros",
     "date_field",
+    "days_between",
     "formatted",
     "last_day",
     "time_field",
     "truncated_date",
     "truncated_timestamp",
+    "whole_seconds",
 ]
 
 DATE_FIELDS = ("year", "quarter", "month", "weekofyear", "dayofmonth", "dayofweek", "weekday", "dayofyear")
@@ -92,8 +95,15 @@ def time_field(name: str, local: int) -> int:
     raise EvaluationError(f"{name} is not a field of a time.")
 
 
+def checked_date(days: int | None) -> int | None:
+    """Return `days` if a date can hold it; else raise Undecided: Spark raises for some units, and wraps for others."""
+    if days is not None and _as_int(days) != days:
+        raise Undecided("A date beyond the first or last one is left to Spark.")
+    return days
+
+
 def truncated_date(days: int, unit: str) -> int | None:
-    """`trunc(date, unit)`; NULL for an unknown unit."""
+    """`trunc(date, unit)`; NULL for an unknown unit. It may be below the first day that a date can hold."""
     year, month, _ = civil_from_days(days)
     match _UNITS.get(unit.upper()):
         case "year":
@@ -130,7 +140,7 @@ def checked_micros(micros: int | None) -> int | None:
 
 
 def last_day(days: int) -> int:
-    """The last day of the date's month."""
+    """The last day of the date's month. It may be above the last day that a date can hold."""
     year, month, _ = civil_from_days(days)
     return days_from_civil(year, month, days_in_month(year, month))
 
@@ -144,8 +154,18 @@ def add_months(days: int, months: int) -> int:
 
 
 def add_days(days: int, count: int) -> int:
-    """`date_add(date, count)`."""
-    return _checked_days(days + count)
+    """`date_add(date, count)`. Java adds in 32 bits, without an error."""
+    return _as_int(days + count)
+
+
+def days_between(end: int, start: int) -> int:
+    """`datediff(end, start)`. Java subtracts in 32 bits, without an error."""
+    return _as_int(end - start)
+
+
+def whole_seconds(micros: int) -> int:
+    """`unix_timestamp(timestamp)`: towards zero, unlike CAST(timestamp AS BIGINT)."""
+    return micros // MICROS_PER_SECOND if micros >= 0 else -(-micros // MICROS_PER_SECOND)
 
 
 def formatted(local: int, pattern: str) -> str:
@@ -175,6 +195,11 @@ def _iso_week(days: int) -> int:
     thursday = days - (days + 3) % 7 + 3
     year, _, _ = civil_from_days(thursday)
     return (thursday - days_from_civil(year, 1, 1)) // 7 + 1
+
+
+def _as_int(value: int) -> int:
+    """`value` as Java keeps it in 32 bits."""
+    return (value + 2**31) % 2**32 - 2**31
 
 
 def _checked_days(days: int) -> int:

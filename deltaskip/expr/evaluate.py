@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from deltaskip.expr.casts import cast_value
-from deltaskip.expr.coerce import DATETIMES, type_of
+from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
@@ -36,7 +36,7 @@ from deltaskip.expr.nodes import (
 from deltaskip.expr.strings import cased, compare_strings, like
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone, near_clock_change, zone_of
 from deltaskip.schema.floats import compare_floats
-from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
 __all__ = ["Order", "Row", "compare_values", "deterministic", "evaluate"]
 
@@ -221,6 +221,7 @@ class _Evaluation:
         if source is None:
             raise Undecided("The type of the cast's operand is not known.")
         self.check_clock(node, value, source)
+        self.check_float(node, value)
         if not node.safe:
             return cast_value(value, source, node.type, self.zone)
         try:
@@ -242,6 +243,17 @@ class _Evaluation:
         mixes = TIMESTAMP in (source, node.type) and node.type in (TIMESTAMP, TIMESTAMP_NTZ)
         if mixes and near_clock_change(micros, self.zone):
             raise Undecided("A local time near a clock change is left to Spark.")
+
+    def check_float(self, node: Cast, value: object) -> None:
+        """Raise Undecided for a double cast from a float that was cast from an integer and is not equal to it.
+
+        Spark's optimizer casts the integer directly to a double (SimplifyCasts).
+        """
+        inner = node.child
+        if node.type == DOUBLE and isinstance(inner, Cast) and inner.type == FLOAT:
+            whole = self.value(inner.child)
+            if isinstance(whole, int) and type_of(inner.child) in INTEGRAL_BITS and float(whole) != value:
+                raise Undecided("A double cast from a float that was cast from an integer is left to Spark.")
 
     def call(self, node: Call) -> object:
         function = FUNCTIONS.get(node.name)

@@ -29,7 +29,7 @@ from deltaskip.expr.coerce import (
 )
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
-from deltaskip.schema.calendar import MICROS_PER_SECOND, Zone, local_of
+from deltaskip.schema.calendar import Zone, local_of
 from deltaskip.schema.floats import compare_floats
 from deltaskip.schema.types import (
     BINARY,
@@ -122,6 +122,10 @@ def _arithmetic_operands(op: str, left: Node, right: Node) -> tuple[Node, Node] 
         met = DOUBLE
     if op == "div" and met in INTEGRAL_BITS:
         met = LONG
+    if STRING in types:
+        # A string beside an integer is read as a bigint, also for a division.
+        read = wider_type(types[0], types[1]) or met
+        left, right = cast_to(left, read), cast_to(right, read)
     return cast_to(left, met), cast_to(right, met)
 
 
@@ -242,7 +246,12 @@ def _pmod(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     if args[1] == 0:
         raise EvaluationError("Division by zero.")
     remainder: Any = arithmetic("%", args[0], args[1], call.type)
-    return arithmetic("%", remainder + args[1], args[1], call.type) if remainder < 0 else remainder
+    if remainder >= 0:
+        return remainder
+    # Java adds bytes and shorts as ints; ints and longs wrap around.
+    bits = max(32, INTEGRAL_BITS[call.type] if call.type is not None else 64)
+    moved = (remainder + args[1] + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    return arithmetic("%", moved, args[1], call.type)
 
 
 def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
@@ -331,12 +340,15 @@ FUNCTIONS: Mapping[str, Function] = {
     "concat": Function(_concat_signature, lambda args, call, zone: (b"" if call.type == BINARY else "").join(args)),
     **{name: _date_field(name) for name in dates.DATE_FIELDS},
     **{name: Function(_time_signature, partial(_compute_time_field, name)) for name in dates.TIME_FIELDS},
-    "last_day": Function(_takes(DATE, DATE), lambda args, call, zone: dates.last_day(args[0])),
+    "last_day": Function(_takes(DATE, DATE), lambda args, call, zone: dates.checked_date(dates.last_day(args[0]))),
     "date_add": Function(_days_signature, lambda args, call, zone: dates.add_days(args[0], args[1])),
     "date_sub": Function(_days_signature, lambda args, call, zone: dates.add_days(args[0], -args[1])),
     "add_months": Function(_takes(DATE, DATE, INTEGER), lambda args, call, zone: dates.add_months(args[0], args[1])),
-    "datediff": Function(_takes(INTEGER, DATE, DATE), lambda args, call, zone: args[0] - args[1]),
-    "trunc": Function(_takes(DATE, DATE, STRING), lambda args, call, zone: dates.truncated_date(args[0], args[1])),
+    "datediff": Function(_takes(INTEGER, DATE, DATE), lambda args, call, zone: dates.days_between(*args)),
+    "trunc": Function(
+        _takes(DATE, DATE, STRING),
+        lambda args, call, zone: dates.checked_date(dates.truncated_date(args[0], args[1])),
+    ),
     "date_trunc": Function(
         _takes(TIMESTAMP, STRING, TIMESTAMP),
         lambda args, call, zone: dates.checked_micros(dates.truncated_timestamp(args[0], args[1], zone)),
@@ -345,5 +357,5 @@ FUNCTIONS: Mapping[str, Function] = {
         _takes(STRING, TIMESTAMP, STRING),
         lambda args, call, zone: dates.formatted(local_of(args[0], zone), args[1]),
     ),
-    "unix_timestamp": Function(_seconds_signature, lambda args, call, zone: args[0] // MICROS_PER_SECOND),
+    "unix_timestamp": Function(_seconds_signature, lambda args, call, zone: dates.whole_seconds(args[0])),
 }

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 import struct
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 
-__all__ = ["compare_floats", "float_text", "java_text", "nearest_double", "nearest_float", "to_float"]
+__all__ = [
+    "compare_floats",
+    "double_text_range",
+    "float_text",
+    "java_text",
+    "nearest_double",
+    "nearest_float",
+    "to_float",
+]
 
 _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
@@ -60,6 +68,13 @@ def float_text(value: float, single: bool) -> str | None:
         if not Decimal("0.001") <= abs(shortest) < 10**7 or len(shortest.as_tuple().digits) > (6 if single else 15):
             return None
     return java_text(value, single)
+
+
+def double_text_range(value: float) -> tuple[Decimal, Decimal]:
+    """Decimals that enclose every text that reads back as a finite double: the middles to its neighbors, exactly."""
+    with localcontext(Context(prec=1200)):
+        half = Decimal(math.ulp(value)) / 2
+        return Decimal(value) - half, Decimal(value) + half
 
 
 def java_text(value: float, single: bool) -> str:

@@ -125,6 +125,8 @@ def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
 
     Without it the bound is a prefix that compares as one (CUT_FROM), which includes every string that it may be the
     prefix of (docs/pages/soundness.md, trap 5).
+    These writers truncated UTF-16 units: half of a supplementary character at the end became "?". There the greatest
+    character replaces it.
     Shorter strings were not truncated: there U+FFFD is the string's own last character.
     """
     if side == "min":
@@ -133,7 +135,15 @@ def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
     weak = pc.and_(pc.ends_with(values, "\ufffd"), long)
     if not pc.any(weak).as_py():
         return values
-    return pc.if_else(weak, pc.utf8_slice_codeunits(values, 0, -1), values)
+    whole = pc.if_else(weak, pc.utf8_slice_codeunits(values, 0, -1), values)
+    halved = pc.and_(weak, pc.ends_with(values, "?\ufffd"))
+    if not pc.any(halved).as_py():
+        return whole
+    beginnings = pc.utf8_slice_codeunits(values, 0, -2)
+    raised = pc.binary_join_element_wise(
+        beginnings, arrow_scalar("\U0010ffff", values.type), arrow_scalar("", values.type)
+    )
+    return pc.if_else(halved, raised, whole)
 
 
 def widen_timestamps(micros: pa.Array, side: Side) -> pa.Array:

@@ -51,6 +51,8 @@ def test_constants_have_spark_s_values(text: str, answer: str) -> None:
         "CAST('1d' AS DOUBLE)",
         "CAST('\uff15' AS DECIMAL(10,2))",
         "CAST(1e300 AS STRING)",
+        "CAST(1e30D AS DECIMAL(38,2))",
+        "CAST(0.0000000001BD AS STRING)",
         "CAST(0.1D + 0.2D AS STRING)",
         "upper('\u019b')",
         "date_format(DATE'2024-01-01', 'EEE')",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -141,6 +142,54 @@ def test_a_long_maximum_without_tie_breaker_is_a_prefix(tmp_path: Path, length: 
     assert kept(table, f"c = '{'x' * length}zz'") == ["f"]
     assert kept(table, f"c > '{'x' * length}'") == ["f"]
     assert kept(table, f"c > '{'x' * (length - 1)}y'") == []
+
+
+@pytest.mark.parametrize("struct", [False, True])
+@pytest.mark.parametrize("beginning", ["x" * 31, "x" * 29 + "\U0001f600", "\U0001f600" * 15 + "x"])
+def test_half_a_character_before_the_old_tie_breaker_stands_for_any_supplementary_one(
+    tmp_path: Path, beginning: str, struct: bool
+) -> None:
+    maximum = beginning + "?\ufffd"
+    value = beginning + "\U0001f600 and more"
+    if struct:
+        [bound] = from_struct(pa.array([maximum]), StatField(("c",), STRING, "c"), "max").to_pylist()
+        assert bound > value and len(bound.encode()) >= 32
+        return
+    table = one_file(tmp_path, STRING, bounds(c=("a", maximum)), None)
+    assert kept(table, f"c = '{value}'") == ["f"]
+    assert kept(table, f"c > '{beginning}\U0001f5ff'") == ["f"]
+    assert kept(table, f"startswith(c, '{beginning}\U0010ffff')") == ["f"]
+    assert kept(table, "c > '\U0001f601'") == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "where"),
+    [
+        (DATE, "2024-01-01", "date_add(c, 2147483647) < DATE'1970-01-01'"),
+        (DATE, "1850-01-01", "date_sub(c, -2147483648) > DATE'1970-01-01'"),
+        (DATE, "2024-01-01", "c + 2147483647 < DATE'1970-01-01'"),
+        (DATE, "1970-01-02", "datediff(c, CAST('-5877641-06-23' AS DATE)) < 0"),
+        (INTEGER, -1, "pmod(c, -2147483648) = 2147483647"),
+        (LONG, 9007199254740993, "CAST(CAST(c AS FLOAT) AS DOUBLE) = CAST(c AS DOUBLE)"),
+        (LONG, 16777217, "CAST(CAST(c AS FLOAT) AS DOUBLE) = 16777217D"),
+        (DecimalType(38, 0), 10**30, "c div 0.3BD < 0"),
+        (DecimalType(20, 20), 0.5, "CAST(c AS INT) = 0"),
+        (DecimalType(21, 20), "0.99999999999999999999", "CAST(c AS INT) = 1"),
+        (TIMESTAMP, "1969-12-31T23:59:59.500Z", "unix_timestamp(c) = 0"),
+        (DOUBLE, 2e-3, "CAST(c AS DECIMAL(38,38)) != 0"),
+    ],
+)
+@pytest.mark.parametrize("around", [False, True])
+def test_what_spark_wraps_or_rounds_keeps_its_file(
+    tmp_path: Path, type_: DataType, value: Any, where: str, around: bool
+) -> None:
+    low, high = (value, value)
+    if around and isinstance(value, int):
+        low, high = value - 1, value + 1
+    text = json.dumps(bounds(c=(low, high)))
+    if isinstance(type_, DecimalType):
+        text = text.replace('"', "\0").replace(f"\0{value}\0", str(value)).replace("\0", '"')
+    assert kept(one_file(tmp_path, type_, text), where) == ["f"]
 
 
 def test_the_old_tie_breaker_sorts_below_supplementary_characters(tmp_path: Path) -> None:

@@ -162,6 +162,9 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
     if None in results:
         return None
     least, most = results if rises else results[::-1]
+    if least > most:
+        # One of the ends wrapped around.
+        return None
     has_least, has_most = (low > domain.low, stop < domain.stop)
     if not rises:
         has_least, has_most = has_most, has_least

@@ -121,7 +121,7 @@ def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | Non
         case Call("datediff", (Literal(int() as day), operand)):
             return operand, (rising(_DATES, lambda x: day - x, falling=True),)
         case Call("unix_timestamp", (operand,)):
-            return operand, (Floor(_INSTANTS, MICROS_PER_SECOND),)
+            return operand, (rising(_INSTANTS, dates.whole_seconds),)
     return None
 
 

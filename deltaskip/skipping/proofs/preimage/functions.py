@@ -3,9 +3,10 @@
 A step represents a function f of ordinals (preimage.value_sets). `pull_back` returns a set that contains every x for
 which f(x) is in the set of results: for any other x the predicate is FALSE, NULL or raises, so no such row matches.
 
-f may extend Spark's function to arguments on which Spark raises (ANSI overflow): there, the extension's results must be
-outside the domain of the result's type. Sets of results never exceed that domain, so these arguments are in no
-preimage, and no rule has to know where the function raises.
+f may extend Spark's function to arguments on which Spark overflows: there, the extension's results must be outside the
+domain of the result's type. Spark raises for some of these arguments, and wraps around for others, also in ANSI mode.
+`preimage` adds all results outside of the domain to the wanted ones, so these arguments are in every preimage, and no
+rule has to know what Spark does with them.
 
 Where f is non-decreasing, {x : f(x) < v} = {x : x < t(v)} with the threshold t(v) = the least x with f(x) >= v, so
 the preimage of [a, b) is [t(a), t(b)): closed forms below, bisection with f itself elsewhere. Where f is
@@ -32,6 +33,7 @@ from deltaskip.skipping.proofs.preimage.value_sets import (
 )
 
 __all__ = [
+    "FAR",
     "Clock",
     "Floor",
     "Invertible",
@@ -48,6 +50,10 @@ __all__ = [
     "rising",
     "single_direction",
 ]
+
+
+FAR = 10**500
+"""Above every result of a step that is a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,7 @@ class Piece:
 class Monotone:
     """A function that is monotone on each of `pieces`; outside of them it raises.
 
+    most: If the result is not known exactly, it is at least f(x) and at most most(x), both monotone like f.
     nulls: Arguments whose result is NULL. unsure: Arguments with unknown results; they are in every preimage.
     """
 
@@ -107,6 +114,7 @@ class Monotone:
     pieces: tuple[Piece, ...]
     nulls: Spans = ()
     unsure: Spans = ()
+    most: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,9 +165,11 @@ def identity(source: Domain) -> Shift:
     return Shift(source, 0)
 
 
-def rising(source: Domain, f: Callable[[Any], Any], falling: bool = False) -> Monotone:
+def rising(
+    source: Domain, f: Callable[[Any], Any], falling: bool = False, most: Callable[[Any], Any] | None = None
+) -> Monotone:
     """Return the step of a function that is non-decreasing, or non-increasing if `falling`, on its whole domain."""
-    return Monotone(source, f, (Piece(source.low, source.stop, not falling),))
+    return Monotone(source, f, (Piece(source.low, source.stop, not falling),), most=most)
 
 
 def pull_back(step: Step, results: Values) -> Values | None:
@@ -184,7 +194,7 @@ def single_direction(step: Step) -> bool | None:
     match step:
         case Shift() | Floor() | Times() | Prefix() | Prepend():
             return True
-        case Monotone(source, _, (Piece(low, stop, direction),)) if (low, stop) == (source.low, source.stop):
+        case Monotone(source, _, (Piece(low, stop, direction),), most=None) if (low, stop) == (source.low, source.stop):
             return direction
     return None
 
@@ -225,16 +235,22 @@ def _monotone(step: Monotone, results: Values) -> Values:
     found: list[tuple[Any, Any]] = []
     for piece in step.pieces:
         for low, stop in results.spans:
-            first, last = (low, stop) if piece.rising else (stop, low)
-            found.append((_threshold(step.f, piece, first), _threshold(step.f, piece, last)))
+            # A result in [low, stop) is possible where most(x) >= low and f(x) < stop.
+            reaches = _threshold(step.most or step.f, piece, low)
+            exceeds = _threshold(step.f, piece, stop)
+            found.append((reaches, exceeds) if piece.rising else (exceeds, reaches))
     if results.null:
         found.extend(step.nulls)
-    return replace(results, spans=merged([*found, *step.unsure]), exact=results.exact and not step.unsure)
+    return replace(
+        results, spans=merged([*found, *step.unsure]), exact=results.exact and not step.unsure and step.most is None
+    )
 
 
 def _threshold(f: Callable[[Any], Any], piece: Piece, result: Any) -> Any:
     """The least x of the piece with f(x) >= result, or < result if f is falling; the end of the piece without one."""
     low, stop = piece.low, piece.stop
+    if isinstance(result, int) and abs(result) == FAR:
+        return low if (result < 0) is piece.rising else stop
     while low < stop:
         middle = (low + stop) // 2
         if (f(middle) >= result) is piece.rising:

@@ -4,8 +4,8 @@
 * An integer or decimal to decimal: multiplied by a power of ten, or divided by one and rounded half up: both are
   non-decreasing.
 * To double or float: the nearest one, non-decreasing. Double to integer: towards zero; NaN and what does not fit raise.
-  Double to decimal: its shortest text, rounded half up. Of two doubles the smaller has the smaller shortest text, as
-  each text is nearer to its own double than to any other; NaN and the infinities become NULL.
+  Double to decimal: its text, rounded half up. Java 17 does not always write the shortest one, but one between the
+  middles to the neighboring doubles; NaN and the infinities become NULL.
 * x + c, x - c, c - x, x * c, x div c, x / c: monotone in x for each sign of c in exact arithmetic, and so after any
   rounding, which is monotone itself. Overflow raises for integers and decimals; doubles have infinities, and NaN, which
   stays NaN and is a piece of its own where the function is falling.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,15 @@ from deltaskip.skipping.proofs.preimage.value_sets import INFINITY, NAN, Domain,
 
 __all__ = ["number_call", "number_cast"]
 
-_BEYOND = 10**80
+_BEYOND = 10**400
 """Above every ordinal of a number: the result of an extension on overflow."""
+
+_PLAIN_SCALE = 6
+"""Decimals with more places may have an exponent in their text without ANSI mode."""
 
 _MICROS_PER_SECOND = 1_000_000
 _MOST_RESIDUES = 4096
 _FLOATING = (FLOAT, DOUBLE)
-_EXACT = Context(prec=400)
 
 
 def number_cast(source: DataType, target: DataType) -> Step | None:
@@ -68,8 +70,23 @@ def number_cast(source: DataType, target: DataType) -> Step | None:
         return Floor(domain, _MICROS_PER_SECOND)
     if source == TIMESTAMP and target in _FLOATING:
         single = to_float if target == FLOAT else float
-        return rising(domain, lambda x: ordinal_of(DOUBLE, single(x / _MICROS_PER_SECOND)))
+        return rising(domain, lambda x: ordinal_of(DOUBLE, single(float(x) / _MICROS_PER_SECOND)))
     return None
+
+
+def double_of_float(source: DataType | None) -> Step | None:
+    """Return the step of CAST(CAST(x AS FLOAT) AS DOUBLE) of an integer; None for other types.
+
+    Spark's optimizer leaves out the float where it can (SimplifyCasts).
+    """
+    domain = domain_of(source)
+    if domain is None or source not in INTEGRAL_BITS:
+        return None
+    return rising(
+        domain,
+        lambda x: ordinal_of(DOUBLE, min(float(x), nearest_float(x))),
+        most=lambda x: ordinal_of(DOUBLE, max(float(x), nearest_float(x))),
+    )
 
 
 def number_call(call: Call) -> tuple[Node, Step] | None:
@@ -110,7 +127,6 @@ def _from_integral(source: DataType, domain: Domain, target: DataType) -> Step |
 
 
 def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step | None:
-    unit = 10**source.scale
     if target == STRING:
         return _to_text(source, domain)
     if target == BOOLEAN:
@@ -120,11 +136,28 @@ def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step
             return Times(domain, 10 ** (target.scale - source.scale))
         return rising(domain, lambda x: _half_up(x, 10 ** (source.scale - target.scale)))
     if target in INTEGRAL_BITS:
-        return rising(domain, lambda x: x // unit if x >= 0 else -(-x // unit))
+        return _to_integral(source, domain, target)
     if target in _FLOATING:
         nearest: Callable[[Any], float] = nearest_float if target == FLOAT else float
         return rising(domain, lambda x: ordinal_of(DOUBLE, nearest(value_at(source, x))))
     return None
+
+
+def _to_integral(source: DecimalType, domain: Domain, target: DataType) -> Step:
+    """Towards zero; more than 18 digits through a double, except to bigint."""
+    unit = 10**source.scale
+
+    def exact(x: int) -> int:
+        magnitude: int = abs(x) // unit
+        return magnitude if x >= 0 else -magnitude
+
+    if target == LONG:
+        return rising(domain, exact)
+
+    def through_double(x: int) -> int:
+        return math.trunc(float(value_at(source, x)))
+
+    return rising(domain, lambda x: min(exact(x), through_double(x)), most=lambda x: max(exact(x), through_double(x)))
 
 
 def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step | None:
@@ -133,12 +166,21 @@ def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step |
     if target == FLOAT:
         return rising(domain, lambda x: ordinal_of(FLOAT, to_float(value_at(DOUBLE, x))))
     if target in INTEGRAL_BITS:
-        return Monotone(domain, lambda x: _truncated(value_at(DOUBLE, x), target), (Piece(domain.low, NAN),))
+        return Monotone(
+            domain,
+            lambda x: _truncated(value_at(DOUBLE, x), target),
+            (Piece(domain.low, NAN),),
+            unsure=((NAN, NAN + 1),),
+        )
     if isinstance(target, DecimalType):
         infinite = ((-INFINITY, -INFINITY + 1), (INFINITY, NAN + 1))
         places = target.scale
         return Monotone(
-            domain, lambda x: _shortest(value_at(DOUBLE, x), places), (Piece(-INFINITY + 1, INFINITY),), infinite
+            domain,
+            lambda x: _of_text(value_at(DOUBLE, x), -1, places),
+            (Piece(-INFINITY + 1, INFINITY),),
+            infinite,
+            most=lambda x: _of_text(value_at(DOUBLE, x), 1, places),
         )
     return None
 
@@ -151,9 +193,12 @@ def _truncated(value: float, target: DataType) -> int:
     return whole - 1 if target == LONG and whole == 1 << 63 else whole
 
 
-def _shortest(value: float, places: int) -> int:
-    scaled = Decimal(repr(value)).scaleb(places, _EXACT)
-    return int(scaled.to_integral_value(ROUND_HALF_UP))
+def _of_text(value: float, side: int, places: int) -> int:
+    """The unscaled decimal of the middle between a double and its neighbor: no text of the double is beyond it."""
+    numerator, denominator = value.as_integer_ratio()
+    unit, of = math.ulp(value).as_integer_ratio()
+    # value + side * ulp / 2, over a common denominator
+    return _half_up((2 * numerator * of + side * unit * denominator) * 10**places, 2 * denominator * of)
 
 
 def _half_up(x: int, unit: int) -> int:
@@ -162,6 +207,8 @@ def _half_up(x: int, unit: int) -> int:
 
 
 def _to_text(source: DataType, domain: Domain) -> Step | None:
+    if isinstance(source, DecimalType) and source.scale > _PLAIN_SCALE:
+        return None
     texts = domain_of(STRING)
     assert texts is not None
 
@@ -293,15 +340,34 @@ def _unary(call: Call, operand: Node) -> Step | None:
             return identity(domain)
         case "negative" if floating:
             return _floating(domain, lambda v: -v, True)
-        case "negative":
+        case "negative" if not _is_long(type_):
             return rising(domain, lambda x: -x, falling=True)
-        case "abs":
+        case "abs" if not _is_long(type_):
             return Monotone(domain, abs, (Piece(domain.low, 0, False), Piece(0, domain.stop)))
+        case "negative":
+            return rising(domain, lambda x: _rounded(-x, ROUND_FLOOR), True, lambda x: _rounded(-x, ROUND_CEILING))
+        case "abs":
+            pieces = (Piece(domain.low, 0, False), Piece(0, domain.stop))
+            return Monotone(
+                domain,
+                lambda x: _rounded(abs(x), ROUND_FLOOR),
+                pieces,
+                most=lambda x: _rounded(abs(x), ROUND_CEILING),
+            )
         case "floor" | "ceil":
             return _whole(type_, domain, call.name == "ceil")
         case "sign" | "signum":
             return rising(domain, lambda x: x if x == NAN else ordinal_of(DOUBLE, float(_sign(x))))
     return None
+
+
+def _is_long(type_: DataType) -> bool:
+    return isinstance(type_, DecimalType) and type_.precision > 34
+
+
+def _rounded(x: int, rounding: str) -> int:
+    """`x` to 34 digits: Spark rounds a decimal so when it changes its sign."""
+    return x if abs(x) < 10**34 else int(Context(prec=34, rounding=rounding).create_decimal(x))
 
 
 def _sign(ordinal: int) -> int:

@@ -26,12 +26,12 @@ from deltaskip.expr.nodes import (
     StartsWith,
     children_of,
 )
-from deltaskip.schema.types import DOUBLE, FLOAT, STRING, DataType, DecimalType
+from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, DataType, DecimalType
 from deltaskip.skipping.proofs.preimage.dates import date_call, date_cast
-from deltaskip.skipping.proofs.preimage.functions import Step, pull_back
-from deltaskip.skipping.proofs.preimage.numbers import number_call, number_cast
+from deltaskip.skipping.proofs.preimage.functions import FAR, Clock, Floor, Monotone, Shift, Step, Times, pull_back
+from deltaskip.skipping.proofs.preimage.numbers import double_of_float, number_call, number_cast
 from deltaskip.skipping.proofs.preimage.text import text_call
-from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, ordinal_of
+from deltaskip.skipping.proofs.preimage.value_sets import Spans, Values, domain_of, holds, merged, ordinal_of
 
 __all__ = ["null_only_with", "preimage", "steps_of", "strict_columns"]
 
@@ -60,12 +60,30 @@ def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Val
     if found_steps is None:
         return None
     child, steps = found_steps
+    beyond = _overflow(type_of(node), steps)
+    if beyond and not results.cycles:
+        results = replace(results, spans=merged([*results.spans, *beyond]))
+    elif beyond and _pulled(steps, Values(beyond)) != Values(()):
+        return None
+    before = _pulled(steps, results)
+    return None if before is None else preimage(child, before, time_zone)
+
+
+def _pulled(steps: tuple[Step, ...], results: Values) -> Values | None:
+    """The results of several steps, outermost first, mapped back to their argument."""
+    found: Values | None = results
     for step in steps:
-        before = pull_back(step, results)
-        if before is None:
-            return None
-        results = before
-    return preimage(child, results, time_zone)
+        found = None if found is None else pull_back(step, found)
+    return found
+
+
+def _overflow(type_: DataType | None, steps: tuple[Step, ...]) -> Spans:
+    """The results outside of the type, which stand for overflow: what Spark returns there is not known (functions)."""
+    domain = domain_of(type_)
+    overflows = any(isinstance(step, Shift | Times | Clock | Monotone | Floor) for step in steps)
+    if domain is None or type_ in (STRING, FLOAT, DOUBLE, BOOLEAN) or not overflows:
+        return ()
+    return ((-FAR, domain.low), (domain.stop, FAR))
 
 
 def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:
@@ -75,6 +93,10 @@ def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None
             source = type_of(child)
             if source is None:
                 return None
+            if target == DOUBLE and source == FLOAT and isinstance(child, Cast):
+                direct = double_of_float(type_of(child.child))
+                if direct is not None:
+                    return child.child, (direct,)
             if source in DATETIMES and (steps := date_cast(source, target, time_zone)) is not None:
                 return child, steps
             step = number_cast(source, target)

@@ -1,0 +1,111 @@
+"""The evaluator and the preimages against Spark's answers at the edges of types (tests.expr.edges)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from deltaskip.expr import EvaluationError, evaluate
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.nodes import Compare, FieldRef, IsNull, Literal, Node, Not
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.types import BOOLEAN, STRING, DataType
+from deltaskip.skipping.proofs.leaf_values import leaf_values
+from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, ordinal_of
+from tests.expr.edges import ARGUMENTS, EDGES, ERROR, Case, answers, bound, calls, cases, decoded, encoded
+
+TYPES = list(EDGES)
+# Without ANSI mode Spark compares an integer with a float as floats, and reads a string beside an int as an int or, to
+# divide it, as a double. deltaskip has the coercion of ANSI mode only (docs/pages/soundness.md).
+COERCED = frozenset(
+    [f"c {op} {k}" for op in ("=", "<", ">=") for k in ("float('16777216')", "16777217", "5")]
+    + [f"c / {k}" for k in ("2", "-7", "2147483647", "-3L")]
+)
+
+
+@pytest.mark.parametrize("mode", ["on", "off"])
+@pytest.mark.parametrize("type_", TYPES, ids=simple_string)
+def test_the_evaluator_has_spark_s_answers_or_none(type_: DataType, mode: str) -> None:
+    agreed = refused = 0
+    wrong: list[str] = []
+    for case, node, edge, answer in answered(type_, mode):
+        try:
+            value = evaluate(node, {("c",): edge}, case.zone)
+        except EvaluationError:
+            refused += answer != ERROR
+            continue
+        agreed += answer != ERROR
+        found = encoded(value, type_of(node) or BOOLEAN)
+        if found != answer:
+            wrong.append(f"{case.key} of {edge!r}: {found}, in Spark {answer}")
+    assert not wrong, f"{len(wrong)}: " + "\n".join(wrong[:40])
+    # With ANSI off, only answers that differ are compared.
+    assert mode == "off" or agreed > 3 * refused, (agreed, refused)
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=simple_string)
+def test_preimages_contain_the_edges_that_have_the_answer(type_: DataType) -> None:
+    wrong: list[str] = []
+    found: dict[tuple[str, str | None], list[tuple[str, Any]]] = {}
+    for mode in ("on", "off"):
+        for case, node, edge, answer in answered(type_, mode):
+            if answer == ERROR:
+                continue
+            admitted = found.get((case.key, answer))
+            if admitted is None:
+                predicates = true_predicates(node, answer)
+                admitted = [(kind, leaf_values(predicate, case.zone)) for kind, predicate in predicates]
+                found[case.key, answer] = admitted
+            kinds = [kind for kind, values in admitted if values is not None and not contains(values, edge)]
+            wrong += [f"{case.key} of {edge!r} is {answer}: {kind}" for kind in kinds]
+    assert not wrong, f"{len(wrong)}: " + "\n".join(wrong[:40])
+
+
+def test_every_function_and_type_is_in_the_grid() -> None:
+    assert set(ARGUMENTS) <= set(FUNCTIONS)
+    texts = {case.sql for case in cases()}
+    missing = [name for name in FUNCTIONS if not any(text.replace("{c}", "c") in texts for text in calls(name))]
+    assert not missing
+    stored = answers()
+    unknown = [case.key for case in cases() if case.key not in stored]
+    assert len(unknown) < len(stored) / 20, unknown[:20]
+
+
+def answered(type_: DataType, mode: str) -> Iterator[tuple[Case, Node, Any, Any]]:
+    """Each case of a type with its bound expression, an edge, and Spark's answer there with ANSI on or off."""
+    stored = answers()
+    for case in cases():
+        known = stored.get(case.key)
+        node = bound(case) if case.type == type_ and known is not None else None
+        if node is None or known is None or known["type"] != simple_string(type_of(node) or BOOLEAN):
+            continue
+        if mode == "off" and ("off" not in known or case.sql in COERCED):
+            continue
+        for edge, answer, on in zip(EDGES[type_], known.get(mode, known["on"]), known["on"], strict=True):
+            if mode == "on" or answer != on:
+                yield case, node, edge, answer
+
+
+def true_predicates(node: Node, answer: str | None) -> Iterator[tuple[str, Node]]:
+    """Predicates that are TRUE for a row whose value of `node` is `answer`."""
+    type_ = type_of(node)
+    assert type_ is not None
+    if answer is None:
+        yield "IS NULL", IsNull(node)
+        return
+    yield "IS NOT NULL", Not(IsNull(node))
+    if type_ == STRING and any("\udc80" <= character <= "\udcff" for character in answer):
+        # Bytes that are not UTF-8: no literal has them.
+        return
+    literal = Literal(decoded(answer, type_), type_)
+    yield "=", Compare("=", node, literal)
+
+
+def contains(found: tuple[FieldRef, Values], edge: Any) -> bool:
+    """Whether the values that a predicate admits contain the edge."""
+    column, values = found
+    at = ordinal_of(column.type, edge)
+    return at is None or holds(values, at)
