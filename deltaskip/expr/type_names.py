@@ -57,7 +57,7 @@ TYPE_NAMES: dict[str, DataType] = {
     "void": VOID,
 }
 
-_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
+_DECIMAL = re.compile(rf"(?:{'|'.join(DECIMAL_NAMES)})\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 
 
 def type_named(text: str) -> DataType:

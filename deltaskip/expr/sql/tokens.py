@@ -11,7 +11,21 @@ from deltaskip.expr.nodes import MAX_DEPTH, Opaque
 from deltaskip.expr.sql.dialect import Token, TokenType, columns_in, new_token
 from deltaskip.expr.sql.lexer import CLOSING, NAMES, OPENING, PREFIXES, STRINGS, Source, Unreadable, spelled
 from deltaskip.expr.sql.literals import predicate_error
-from deltaskip.expr.type_names import DECIMAL_NAMES, type_named
+from deltaskip.expr.type_names import DECIMAL_NAMES, TYPE_NAMES, type_named
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+)
 
 __all__ = ["GROUP", "enclosing_call", "fold", "read_tokens"]
 
@@ -41,26 +55,24 @@ _KEYWORDS = frozenset(
         *(TokenType.INTERVAL,),
     )
 )
+# Casts to types that are not listed here are folded.
+_TOKEN_OF_TYPE = {
+    BOOLEAN: TokenType.BOOLEAN,
+    BYTE: TokenType.TINYINT,
+    SHORT: TokenType.SMALLINT,
+    INTEGER: TokenType.INT,
+    LONG: TokenType.BIGINT,
+    FLOAT: TokenType.FLOAT,
+    DOUBLE: TokenType.DOUBLE,
+    DATE: TokenType.DATE,
+    TIMESTAMP: TokenType.TIMESTAMPTZ,
+    TIMESTAMP_NTZ: TokenType.TIMESTAMPNTZ,
+    STRING: TokenType.TEXT,
+    BINARY: TokenType.BINARY,
+}
 _TYPE_KINDS = {
     **dict.fromkeys(DECIMAL_NAMES, TokenType.DECIMAL),
-    "boolean": TokenType.BOOLEAN,
-    "tinyint": TokenType.TINYINT,
-    "byte": TokenType.TINYINT,
-    "smallint": TokenType.SMALLINT,
-    "short": TokenType.SMALLINT,
-    "int": TokenType.INT,
-    "integer": TokenType.INT,
-    "bigint": TokenType.BIGINT,
-    "long": TokenType.BIGINT,
-    "float": TokenType.FLOAT,
-    "real": TokenType.FLOAT,
-    "double": TokenType.DOUBLE,
-    "date": TokenType.DATE,
-    "timestamp": TokenType.TIMESTAMPTZ,
-    "timestamp_ltz": TokenType.TIMESTAMPLTZ,
-    "timestamp_ntz": TokenType.TIMESTAMPNTZ,
-    "string": TokenType.TEXT,
-    "binary": TokenType.BINARY,
+    **{name: _TOKEN_OF_TYPE[type_] for name, type_ in TYPE_NAMES.items() if type_ in _TOKEN_OF_TYPE},
 }
 
 
