@@ -140,7 +140,7 @@ def test_a_page_that_cannot_be_read_is_named_with_the_cure(tmp_path: Path) -> No
     content[page : page + 40] = bytes(40)
     path.write_bytes(content)
     schema = StructType((StructField("d", DOUBLE),))
-    with pytest.raises(StorageError, match=r'written\.parquet cannot be read: .* with mode="footer"'):
+    with pytest.raises(StorageError, match=r'written\.parquet cannot be read: .* use mode="footer"'):
         compute([path], schema)
     assert one(path, schema, mode="footer")["nullCount"] == {"d": 0}
 
