@@ -177,7 +177,6 @@ def main() -> None:
         return
     if engine == "deltaskip":
         import deltaskip.log.checkpoint.write
-        import deltaskip.txn.after_commit
         import deltaskip.txn.transaction  # noqa: F401
     else:
         import deltalake  # noqa: F401

@@ -295,7 +295,7 @@ def _stats(
     opened = source.open()
     options = statistics.options(resume=resume and not again, **chosen)
     if dry_run:
-        _show(statistics.plan(opened, options), as_json, statistics.print_plan)
+        _show(opened.recompute_plan(**options), as_json, statistics.print_plan)
         return
     done = statistics.recompute(opened, options, bar=not as_json and sys.stderr.isatty())
     _show(done, as_json, statistics.print_recomputed)

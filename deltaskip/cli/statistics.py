@@ -39,11 +39,6 @@ def options(
     }
 
 
-def plan(table: DeltaTable, chosen: dict[str, Any]) -> RecomputePlan:
-    """Return what a recomputation would do, from the log alone."""
-    return table.recompute_plan(**chosen)
-
-
 def print_plan(found: RecomputePlan) -> None:
     """Print a plan as text."""
     click.echo(f"would read {counted(found.files, 'file')} ({human_bytes(found.bytes)}) and commit their statistics")

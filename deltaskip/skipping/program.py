@@ -17,7 +17,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.expr.nodes import FieldRef, Node
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 from deltaskip.stats.collated_bounds import CollatedBounds, Op, collated_leaf
-from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
+from deltaskip.stats.layout import NUM_RECORDS, Side, StatField, StatLeaf
 
 __all__ = [
     "AllOf",
@@ -215,16 +215,6 @@ class Program:
         terms = (term for term in terms_of(self.root) if isinstance(term, PartitionTerm))
         return tuple(dict.fromkeys(column for term in terms for column in term.columns))
 
-    @property
-    def reads_nothing(self) -> bool:
-        """Whether the result is the same for every file."""
-        return not self.stat_leaves and not self.partition_columns
-
-    @property
-    def guards_nan(self) -> bool:
-        """Whether some term depends on how the writer of a file treats NaN."""
-        return any(_guarded(term) for term in terms_of(self.root))
-
 
 class Statistics(Protocol):
     """Input of evaluation, one row per file (stats.FileStats) or per row group of a checkpoint."""
@@ -294,13 +284,3 @@ def _reads(term: Term) -> tuple[StatLeaf, ...]:
             return (StatLeaf("nullCount", column), NUM_RECORDS)
         case _:
             return ()
-
-
-def _guarded(term: Term) -> bool:
-    match term:
-        case Bound(column) | AnyPoint(column) | NotOnly(column):
-            return column.kind is BoundKind.DOUBLE
-        case ConstantTerm(_, columns):
-            return any(field.kind is BoundKind.DOUBLE for _, field in columns)
-        case _:
-            return False

@@ -20,7 +20,7 @@ from deltaskip.stats.decode import from_double, from_struct, from_text, only_str
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
-__all__ = ["ColumnStore", "FileStats", "StatisticsSource", "stats_of_texts"]
+__all__ = ["ColumnStore", "FileStats", "StatisticsSource"]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
@@ -243,33 +243,6 @@ class FileStats:
                 StatisticsWarning,
                 stacklevel=2,
             )
-
-
-class _Texts:
-    """Statistics that exist as JSON text only."""
-
-    def __init__(self, texts: pa.Array) -> None:
-        self._texts = texts
-
-    def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
-        return [None] * len(paths)
-
-    def struct_valid(self) -> pa.BooleanArray | None:
-        return None
-
-    def json(self) -> pa.Array | None:
-        return self._texts
-
-    def nan_recorded(self) -> pa.BooleanArray:
-        return pa.repeat(FALSE, len(self._texts))
-
-    def computed(self) -> pa.BooleanArray:
-        return pa.repeat(FALSE, len(self._texts))
-
-
-def stats_of_texts(texts: pa.Array) -> FileStats:
-    """Return the statistics in JSON texts (string array), one for each file; their writers are unknown."""
-    return FileStats(len(texts), _Texts(texts))
 
 
 def _layout(leaf: StatLeaf) -> BoundKind | None:
