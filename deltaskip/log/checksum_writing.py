@@ -10,11 +10,11 @@ import json
 import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo
-from deltaskip.log.commit import last_commit_info, read_commits
+from deltaskip.log.commit import last_commit_info, parse_contents, read_commits
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, commit_name, version_prefix
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_state import StateChange, overlay
-from deltaskip.log.tail import parse_tail
+from deltaskip.log.tail import tail_of
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
 
@@ -47,7 +47,7 @@ def write_checksum_after(latest: Snapshot, commit: bytes) -> bool:
     version = latest.version + 1
     name = commit_name(version)
     file = FileInfo(name, join(latest.root, LOG_FOLDER, name), len(commit), 0)
-    tail = parse_tail(latest.root, [LogFile(Kind.COMMIT, version, file)], memoryview(commit), [0])
+    tail = tail_of(parse_contents(latest.root, [LogFile(Kind.COMMIT, version, file)], memoryview(commit), [0]))
     state = overlay(latest.state, tail.state)
     older = latest.adds(["path", "size", "deletion_vector"])
     sizes = older["size"].filter(tail.files.superseded.live_mask(older["path"], older["deletion_vector"]))

@@ -58,6 +58,8 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
     folder = join(snapshot.root, LOG_FOLDER)
     deleted = []
     for info in snapshot.storage.list_from(folder, ""):
+        if not info.is_file:
+            continue
         file = parse_log_file(info)
         if _is_old(file, first) if file is not None else _is_left_over(info, _midnight(now) - _DAY):
             snapshot.storage.delete(info.path)
@@ -106,7 +108,7 @@ def _delete_sidecars(snapshot: Snapshot, first: int, before_ms: int) -> Iterator
         sidecars = snapshot.storage.list_from(folder, "")
     except (FileNotFoundError, NotADirectoryError):
         return
-    old = [info for info in sidecars if info.modified_ms < before_ms]
+    old = [info for info in sidecars if info.is_file and info.modified_ms < before_ms]
     if not old:
         return
     listing = list_log(snapshot.storage, snapshot.root)

@@ -1,31 +1,37 @@
 """Commits, log compactions and JSON checkpoints: newline-delimited actions, read into Arrow and action objects."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from deltaskip.actions import CommitInfo
-from deltaskip.errors import CorruptLog
+from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, parse_commits
 from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
-from deltaskip.storage import Storage
+from deltaskip.storage import NotAFile, Storage
 
 __all__ = [
+    "AT_ONCE_BYTES",
     "Commits",
     "OtherAction",
     "commit_infos",
     "damaged",
     "last_commit_info",
     "members_of",
-    "missing_commit",
     "parse_contents",
     "read_commits",
     "state_change",
 ]
+
+AT_ONCE_BYTES = 256 << 20
+"""Larger files are read in pieces, so that memory is bounded by the actions that they contain."""
+_PIECE_BYTES = 64 << 20
+_LONGEST_LINE = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +63,13 @@ def read_commits(
     """Read the actions of the files, in one pass over one buffer.
 
     columns: columns of add and remove actions to fill; None for all. Raises CorruptLog with the name of the file that
-    is missing or damaged, and the line.
+    is missing or damaged, and the line; StorageError if the actions do not fit in memory.
     """
-    try:
+    with _reading(root, files):
+        if sum(file.file.size for file in files) > AT_ONCE_BYTES:
+            return _read_in_pieces(storage, root, files, columns)
         data, starts = storage.read_joined([file.file for file in files])
-    except FileNotFoundError as error:
-        raise missing_commit(root, error, files) from error
-    return parse_contents(root, files, data, starts, columns)
+        return parse_contents(root, files, data, starts, columns)
 
 
 def parse_contents(
@@ -72,15 +78,19 @@ def parse_contents(
     data: memoryview,
     starts: Sequence[int],
     columns: Sequence[str] | None = None,
+    lines_before: int = 0,
 ) -> Commits:
-    """Like read_commits, for files that are already in memory: `data` contains each from its start on."""
+    """Like read_commits, for files that are already in memory: `data` contains each from its start on.
+
+    lines_before: lines of a single file that precede the data.
+    """
     try:
         parsed: ParsedCommits = parse_commits(data, starts or [0], columns)
     except CommitSyntaxError as error:
         file = files[error.commit]
-        raise CorruptLog(_damaged(root, file, error.line, error.reason)) from error
+        raise CorruptLog(_damaged(root, file, lines_before + error.line, error.reason)) from error
     others = tuple(
-        OtherAction(commit, line, name, bytes(data[begin:end]))
+        OtherAction(commit, lines_before + line, name, bytes(data[begin:end]))
         for commit, line, name, begin, end in parsed.others
         if name in _KNOWN
     )
@@ -145,13 +155,78 @@ def _state_action(commits: Commits, action: OtherAction) -> StateAction:
         raise damaged(commits, action, str(error)) from error
 
 
-def missing_commit(root: str, error: FileNotFoundError, files: Sequence[LogFile]) -> CorruptLog:
-    """The error for a file that disappeared after the log was listed."""
-    path = error.filename or str(error)
-    file = next((f for f in files if f.path == path), files[0])
+def _read_in_pieces(storage: Storage, root: str, files: Sequence[LogFile], columns: Sequence[str] | None) -> Commits:
+    """As read_commits, at most AT_ONCE_BYTES of text at a time."""
+    parts: list[Commits] = []
+    first = 0
+    while first < len(files):
+        last, size = first, 0
+        while last < len(files) and size + files[last].file.size <= AT_ONCE_BYTES:
+            size += files[last].file.size
+            last += 1
+        # Files that precede those in memory have no text, so that ordinals are those of all files.
+        if last > first:
+            data, starts = storage.read_joined([file.file for file in files[first:last]])
+            parts.append(parse_contents(root, files[:last], data, [0] * first + starts, columns))
+        else:
+            last = first + 1
+            for data, lines_before in _pieces(storage, root, files[first]):
+                parts.append(parse_contents(root, files[:last], data, [0] * last, columns, lines_before))
+        first = last
+    actions = pa.concat_tables([part.actions for part in parts])
+    return Commits(root, tuple(files), actions, tuple(action for part in parts for action in part.others))
+
+
+def _pieces(storage: Storage, root: str, file: LogFile) -> Iterator[tuple[memoryview, int]]:
+    """The text of a large file in pieces of whole lines, each with the number of lines before it."""
+    lines, offset, rest = 0, 0, b""
+    while True:
+        read = storage.read_range(file.path, offset, _PIECE_BYTES)
+        offset += len(read)
+        end = read.rfind(b"\n") + 1
+        if end or not read:
+            text = rest + (read[:end] if read else b"")
+            yield memoryview(text), lines
+            lines, rest = lines + text.count(b"\n"), read[end:]
+        else:
+            rest += read
+        if not read:
+            return
+        if len(rest) > _LONGEST_LINE:
+            raise CorruptLog(_damaged(root, file, lines + 1, f"the line is longer than {_LONGEST_LINE:,} bytes"))
+
+
+@contextmanager
+def _reading(root: str, files: Sequence[LogFile]) -> Iterator[None]:
+    """Convert what prevents reading the files to errors that name the table and the version."""
+    for file in files:
+        if not file.file.is_file:
+            raise _not_regular(root, file, file.file.kind)
+    try:
+        yield
+    except FileNotFoundError as error:
+        file = _file_at(error.filename, files)
+        raise CorruptLog(
+            f"{file.file.name} (version {file.version}) in the log of {root} was deleted while the log was read: open "
+            f"the table again, or restore that file."
+        ) from error
+    except NotAFile as error:
+        raise _not_regular(root, _file_at(error.filename, files), error.kind) from error
+    except MemoryError as error:
+        raise StorageError(
+            f"The commits of {root} from version {files[0].version} to {files[-1].version} do not fit in the memory of "
+            f"this process: raise its limit, or write a checkpoint with another client."
+        ) from error
+
+
+def _file_at(path: str | None, files: Sequence[LogFile]) -> LogFile:
+    return next((file for file in files if file.path == path), files[0])
+
+
+def _not_regular(root: str, file: LogFile, kind: str) -> CorruptLog:
     return CorruptLog(
-        f"{file.file.name} (version {file.version}) in the log of {root} was deleted while the log was read: open the "
-        f"table again, or restore that file."
+        f"The log of {root} is damaged: {file.file.name} (version {file.version}) is a {kind}, not a regular file; "
+        f"{restore_or_go_back(file.version)}."
     )
 
 

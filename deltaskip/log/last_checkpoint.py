@@ -15,12 +15,14 @@ from deltaskip.storage import Storage, join
 __all__ = ["LAST_CHECKPOINT", "canonical_form", "checksum", "parse_hint", "read_hint"]
 
 LAST_CHECKPOINT = "_last_checkpoint"
+# A larger hint, with the schema of a very wide checkpoint, would take longer to parse than it saves.
+_MOST_BYTES = 1 << 20
 
 
 def read_hint(storage: Storage, log_folder: str) -> int | None:
-    """Return the version in `_last_checkpoint`; None if the file is missing or damaged."""
+    """Return the version in `_last_checkpoint`; None if the file is missing, damaged, too large or not readable."""
     try:
-        return parse_hint(storage.read(join(log_folder, LAST_CHECKPOINT)))
+        return parse_hint(storage.read(join(log_folder, LAST_CHECKPOINT), _MOST_BYTES))
     except (FileNotFoundError, NotADirectoryError, StorageError):
         return None
 

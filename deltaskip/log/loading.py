@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
-from deltaskip.errors import CorruptLog, VersionNotFound
+from deltaskip.errors import CorruptLog, StorageError, VersionNotFound
 from deltaskip.log.checkpoint.read import open_checkpoint
-from deltaskip.log.commit import missing_commit
+from deltaskip.log.commit import AT_ONCE_BYTES, parse_contents, read_commits
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import LOG_FOLDER, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_not_found import table_not_found
-from deltaskip.log.tail import Tail, parse_tail
+from deltaskip.log.tail import Tail, tail_of
 from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = ["list_log", "load_snapshot", "refresh"]
@@ -112,20 +111,31 @@ def _read_tail(
     storage: Storage, root: str, commits: Sequence[LogFile], segment: LogSegment
 ) -> tuple[Tail, bytes | None]:
     """The parsed commits, and the contents of the checksum if it exists and is not too large."""
-    checksum = segment.checksum
-    if checksum is not None and checksum.file.size > _CHECKSUM_BYTES:
-        checksum = None
-    wanted = commits if checksum is None else [*commits, checksum]
-    try:
-        data, starts = storage.read_joined([file.file for file in wanted])
-    except FileNotFoundError as error:
-        if checksum is not None and not storage.exists(checksum.path):
-            return _read_tail(storage, root, commits, replace(segment, checksum=None))
-        raise missing_commit(root, error, commits) from error
-    if checksum is None:
-        return parse_tail(root, commits, data, starts), None
+    together = None if segment.checksum is None else _read_together(storage, commits, segment.checksum)
+    if together is None:
+        return tail_of(read_commits(storage, root, commits)), None
+    data, starts = together
     end = starts.pop()
-    return parse_tail(root, commits, data[:end], starts), bytes(data[end:])
+    return tail_of(parse_contents(root, commits, data[:end], starts)), bytes(data[end:])
+
+
+def _read_together(
+    storage: Storage, commits: Sequence[LogFile], checksum: LogFile
+) -> tuple[memoryview, list[int]] | None:
+    """The joined text of the commits and the checksum; None if it is too large, or a file cannot be read.
+
+    The checksum is not needed. Reading the commits alone decides whether they can be read.
+    """
+    wanted = [file.file for file in (*commits, checksum)]
+    if checksum.file.size > _CHECKSUM_BYTES or sum(file.size for file in wanted) > AT_ONCE_BYTES:
+        return None
+    if not all(file.is_file for file in wanted):
+        return None
+    try:
+        data, starts = storage.read_joined(wanted)
+    except (FileNotFoundError, StorageError, MemoryError):
+        return None
+    return None if len(data) - starts[-1] > _CHECKSUM_BYTES else (data, starts)
 
 
 def _list(storage: Storage, root: str, start_name: str) -> list[FileInfo]:

@@ -72,13 +72,19 @@ class LogListing:
 
     @property
     def latest(self) -> int | None:
-        """The newest version that a file of the log proves to exist; None if there is none."""
-        versions = [*self.commits, *self.checkpoints, *(c.end for c in self.compactions)]
-        return max(versions, default=None)
+        """The newest version that a file of the log proves to exist; None if there is none.
+
+        A compaction proves none: it is written beside its commits, and cleaning up keeps the last of them.
+        """
+        return max([*self.commits, *self.checkpoints], default=None)
 
 
 def read_listing(root: str, files: Sequence[FileInfo]) -> LogListing:
-    """Group the files of a `_delta_log` folder by kind, ignoring names that are not log files."""
+    """Group the entries of a `_delta_log` folder by kind, ignoring names that are not log files.
+
+    A directory, dangling link or FIFO in place of a commit or checkpoint counts as that file, so that no older version
+    is mistaken for the latest; reading it raises CorruptLog. Optional files of such a kind are ignored.
+    """
     commits: dict[int, LogFile] = {}
     checksums: dict[int, LogFile] = {}
     compactions: list[LogFile] = []
@@ -90,18 +96,21 @@ def read_listing(root: str, files: Sequence[FileInfo]) -> LogListing:
         match file.kind:
             case Kind.COMMIT:
                 commits[file.version] = file
+            case Kind.CHECKSUM | Kind.COMPACTION if not info.is_file:
+                continue
             case Kind.CHECKSUM:
                 checksums[file.version] = file
             case Kind.COMPACTION:
                 compactions.append(file)
             case _:
                 checkpoint_files[file.version].append(file)
+    latest = max([*commits, *checkpoint_files], default=-1)
     complete = {version: _complete_checkpoints(version, found) for version, found in checkpoint_files.items()}
     return LogListing(
         root,
         commits,
         {version: refs for version, refs in complete.items() if refs},
-        tuple(compactions),
+        tuple(compaction for compaction in compactions if compaction.end <= latest),
         checksums,
         {version: tuple(checkpoint_files[version]) for version, refs in complete.items() if not refs},
     )

@@ -33,7 +33,7 @@ def table_not_found(storage: Storage, root: str) -> TableNotFound:
 
 def _files_in(storage: Storage, root: str) -> list[FileInfo] | None:
     try:
-        return storage.list_from(root, "")
+        return [file for file in storage.list_from(root, "") if file.is_file]
     except (NotADirectoryError, FileNotFoundError):
         return None
     except StorageError:

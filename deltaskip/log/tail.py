@@ -1,19 +1,18 @@
 """The part of the log after its checkpoint."""
 
-from collections.abc import Sequence
 from threading import Lock
 
 import pyarrow as pa
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog
-from deltaskip.log.commit import Commits, last_commit_info, parse_contents, state_change
+from deltaskip.log.commit import Commits, last_commit_info, state_change
 from deltaskip.log.compaction import require_reconciled
-from deltaskip.log.file_names import Kind, LogFile
+from deltaskip.log.file_names import Kind
 from deltaskip.log.replay import EMPTY, Replay, after, replay
 from deltaskip.log.table_state import StateChange, overlay
 
-__all__ = ["Tail", "parse_tail"]
+__all__ = ["Tail", "tail_of"]
 
 
 class Tail:
@@ -64,13 +63,13 @@ class Tail:
             self._unread = None
 
 
-def parse_tail(root: str, files: Sequence[LogFile], data: memoryview, starts: Sequence[int]) -> Tail:
-    """Parse the commits, and compactions in place of missing ones; data: their joined text, oldest first.
+def tail_of(commits: Commits) -> Tail:
+    """Return the tail of the commits, and of compactions in place of missing ones, oldest first.
 
     Raises CorruptLog with the file and line that is damaged.
     """
-    commits: Commits = parse_contents(root, files, data, starts)
+    files = commits.files
     if any(file.kind is Kind.COMPACTION for file in files):
         require_reconciled(commits)
     info = last_commit_info(commits) if files and files[-1].kind is Kind.COMMIT else None
-    return Tail(root, state_change(commits), info, commits.actions)
+    return Tail(commits.root, state_change(commits), info, commits.actions)

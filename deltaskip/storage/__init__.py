@@ -1,7 +1,7 @@
 """File access: local files, pyarrow.fs, object stores through obstore, and Hadoop through Spark."""
 
 from deltaskip.storage.hadoop import HadoopStorage
-from deltaskip.storage.interface import FileInfo, Storage
+from deltaskip.storage.interface import FileInfo, NotAFile, Storage
 from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import is_local, join, parent, parse_location, scheme_of, uri_of
 from deltaskip.storage.opening import HADOOP_SCHEMES, open_storage, storage_for
@@ -13,6 +13,7 @@ __all__ = [
     "FileInfo",
     "HadoopStorage",
     "LocalStorage",
+    "NotAFile",
     "ObjectStorage",
     "Storage",
     "is_local",

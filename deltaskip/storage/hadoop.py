@@ -22,7 +22,7 @@ import pyarrow as pa
 from deltaskip.errors import StorageError
 from deltaskip.storage.hadoop_errors import EndOfFile, naming
 from deltaskip.storage.hadoop_status import file_infos
-from deltaskip.storage.interface import FileInfo, check_range, joined, not_found
+from deltaskip.storage.interface import FileInfo, check_range, joined, not_a_file, too_large
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parent, split_authority
 from deltaskip.storage.range_file import RangeFile
@@ -80,7 +80,7 @@ class HadoopStorage:
         return f"{self.base}/{split_authority(location)[1]}"
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Return the files in the directory with names >= start_name, sorted by name."""
+        """Return the entries of the directory with names >= start_name, sorted by name."""
         with naming(directory):
             statuses = self._files.listStatus(self._path(directory))
             # The constructor takes an array of Writable, not of another class.
@@ -91,12 +91,14 @@ class HadoopStorage:
             data = self._handed_over(directory, lambda output: self._write_out(written, output))
         return file_infos(data, directory, start_name)
 
-    def read(self, path: str) -> bytes:
-        """Read the file."""
+    def read(self, path: str, max_bytes: int | None = None) -> bytes:
+        """Read the file. Raises StorageError for a file of more than `max_bytes`."""
         with naming(path), self._opened(path) as stream:
             data = bytes(stream.readNBytes(_SMALL_BYTES + 1))
             if len(data) <= _SMALL_BYTES:
                 return data
+            if max_bytes is not None and self.size(path) > max_bytes:
+                raise too_large(path, max_bytes)
             stream.seek(0)
             copy = self._class("org.apache.hadoop.io.IOUtils").copyBytes
             return self._handed_over(path, lambda output: copy(stream, output, _BUFFER_BYTES, False))
@@ -136,7 +138,7 @@ class HadoopStorage:
         with naming(path):
             status = self._files.getFileStatus(self._path(path))
             if status.isDirectory():
-                raise not_found(path)
+                raise not_a_file(path, "directory")
             return int(status.getLen())
 
     def put_if_absent(self, path: str, data: bytes) -> None:

@@ -12,12 +12,12 @@ from deltaskip.storage.location import join
 __all__ = ["file_infos"]
 
 _TYPE, _PATH, _LENGTH, _MODIFIED = 1, 2, 3, 7
-_FILE = 2
+_KINDS = {1: "directory", 2: "file", 3: "link that cannot be followed"}
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 
 
 def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
-    """Return the files of a directory listing with names >= start_name, sorted by name.
+    """Return the entries of a directory listing with names >= start_name, sorted by name.
 
     Raises NotADirectory if a status is that of `directory` itself, and StorageError if the bytes are not a listing.
     """
@@ -32,8 +32,8 @@ def file_infos(data: bytes, directory: str, start_name: str) -> list[FileInfo]:
                 f"Cannot read {directory}: the format of its listing is not supported ({error})."
             ) from error
         name = path.rpartition("/")[2]
-        if kind == _FILE and name >= start_name:
-            found.append(FileInfo(name, join(directory, name), size, modified_ms))
+        if name >= start_name:
+            found.append(FileInfo(name, join(directory, name), size, modified_ms, _KINDS.get(kind, "special file")))
         at = end
         if path.rstrip("/") == directory.rstrip("/"):
             raise not_a_directory(directory)

@@ -16,12 +16,15 @@ __all__ = [
     "FileInfo",
     "FileNotFound",
     "NotADirectory",
+    "NotAFile",
     "Storage",
     "check_range",
     "file_exists",
     "joined",
     "not_a_directory",
+    "not_a_file",
     "not_found",
+    "too_large",
 ]
 
 
@@ -35,6 +38,12 @@ class FileExists(DeltaSkipError, FileExistsError):
 
 class NotADirectory(DeltaSkipError, NotADirectoryError):
     """The location, which is `filename`, or one above it is a file."""
+
+
+class NotAFile(StorageError):
+    """The location, which is `filename`, is no regular file: `kind` is what it is, such as a directory or a FIFO."""
+
+    kind = "special file"
 
 
 def not_found(location: str) -> FileNotFound:
@@ -52,14 +61,35 @@ def not_a_directory(location: str) -> NotADirectory:
     return NotADirectory(errno.ENOTDIR, "Not a directory", location)
 
 
+def not_a_file(location: str, kind: str) -> NotAFile:
+    """Return the error for a location that is not a regular file; kind: what it is."""
+    error = NotAFile(f"Cannot read {location}: it is a {kind}, not a regular file.")
+    error.filename, error.kind = location, kind
+    return error
+
+
+def too_large(location: str, max_bytes: int) -> StorageError:
+    """Return the error for a file with more bytes than the reader accepts."""
+    return StorageError(f"Cannot read {location}: it is larger than {max_bytes} bytes.")
+
+
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One file of a listing: name, location, size in bytes, and modification time in milliseconds since the epoch."""
+    """One entry of a listing: name, location, size in bytes, and modification time in milliseconds since the epoch.
+
+    kind: "file" for a regular file or a link to one; other kinds, such as "directory" or "FIFO", cannot be read.
+    """
 
     name: str
     path: str
     size: int
     modified_ms: int
+    kind: str = "file"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return self.kind == "file"
 
 
 @runtime_checkable
@@ -67,7 +97,8 @@ class Storage(Protocol):
     """One file system, whose files are named by location (see `storage.location`).
 
     A missing file or directory raises FileNotFound, and every other failure raises StorageError with the location,
-    unless a method documents another error.
+    unless a method documents another error. Only regular files are read: NotAFile, a StorageError, for all else; no
+    method waits for a writer of a FIFO.
     """
 
     @property
@@ -81,14 +112,15 @@ class Storage(Protocol):
         ...
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Return the files in the directory with names >= start_name (by code point), sorted by name.
+        """Return the entries of the directory with names >= start_name (by code point), sorted by name.
 
-        Subdirectories are not listed. Object stores have no directories: a missing one has no files there.
+        Entries that are not regular files are listed with their `kind`. Object stores have no directories: a missing
+        one has no files there, and a common prefix of objects is one of kind "directory".
         """
         ...
 
-    def read(self, path: str) -> bytes:
-        """Read the file."""
+    def read(self, path: str, max_bytes: int | None = None) -> bytes:
+        """Read the file. Raises StorageError for a file of more than `max_bytes`, without reading it to its end."""
         ...
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:

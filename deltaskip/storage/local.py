@@ -1,6 +1,9 @@
 """Local files, through system calls."""
 
+import errno
+import io
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
@@ -9,10 +12,28 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage.interface import FileInfo, check_range, joined, not_a_directory, not_found
+from deltaskip.storage.interface import (
+    FileInfo,
+    check_range,
+    joined,
+    not_a_directory,
+    not_a_file,
+    not_found,
+    too_large,
+)
 from deltaskip.storage.local_writing import create, publish, replace, unlink
 
 __all__ = ["LocalStorage"]
+
+# Opening a FIFO waits for a writer without O_NONBLOCK, which has no effect on regular files.
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFDIR: "directory",
+    stat.S_IFIFO: "FIFO",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
 
 
 class LocalStorage:
@@ -23,31 +44,48 @@ class LocalStorage:
     remote = False
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Return the files in the directory with names >= start_name, sorted by name, without dangling links."""
+        """Return the entries of the directory with names >= start_name, sorted by name."""
         with _naming(directory), os.scandir(directory) as entries:
             found = []
             for entry in entries:
                 name = entry.name
-                if name < start_name or entry.is_dir():
+                if name < start_name:
                     continue
+                path = f"{directory}/{name}"
                 try:
                     status = entry.stat()
-                except FileNotFoundError:
-                    continue
-                found.append(FileInfo(name, f"{directory}/{name}", status.st_size, status.st_mtime_ns // 1_000_000))
+                except OSError as error:
+                    if entry.is_symlink():
+                        found.append(FileInfo(name, path, 0, 0, _kind_of_link(error)))
+                        continue
+                    if isinstance(error, FileNotFoundError):
+                        # Deleted since the directory was read.
+                        continue
+                    raise
+                modified_ms = status.st_mtime_ns // 1_000_000
+                if stat.S_ISREG(status.st_mode):
+                    found.append(FileInfo(name, path, status.st_size, modified_ms))
+                else:
+                    found.append(FileInfo(name, path, 0, modified_ms, _kind_of(status)))
         found.sort(key=_name)
         return found
 
-    def read(self, path: str) -> bytes:
-        """Read the file."""
-        with _naming(path), open(path, "rb", buffering=0) as file:
-            return file.readall()
+    def read(self, path: str, max_bytes: int | None = None) -> bytes:
+        """Read the file. Raises StorageError for a file of more than `max_bytes`."""
+        with _naming(path), _opened(path) as file:
+            if max_bytes is None:
+                return file.readall()
+            if os.fstat(file.fileno()).st_size > max_bytes:
+                raise too_large(path, max_bytes)
+            return file.read(max_bytes) or b""
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
         check_range(path, offset, length)
         pieces = []
-        with _naming(path), open(path, "rb", buffering=0) as file:
+        with _naming(path), _opened(path) as file:
+            # The system call reserves memory for the whole length.
+            length = max(0, min(length, os.fstat(file.fileno()).st_size - offset))
             while length > 0 and (piece := os.pread(file.fileno(), length, offset)):
                 pieces.append(piece)
                 offset += len(piece)
@@ -61,7 +99,7 @@ class LocalStorage:
         data = np.empty(starts[-1] + 1, np.uint8).data
         for file, start, end in zip(files, starts, starts[1:], strict=False):
             try:
-                with open(file.path, "rb", buffering=0) as source:
+                with _opened(file.path) as source:
                     # One byte more than the listed size, to detect a file that has grown.
                     if source.readinto(data[start : end + 1]) != end - start:
                         return joined([self.read(each.path) for each in files])
@@ -73,8 +111,10 @@ class LocalStorage:
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
-        with _naming(path):
-            return pa.OSFile(path, "rb")
+        with _naming(path), _opened(path) as checked:
+            # Arrow opens by name, and another file may have that name by now.
+            same = f"/dev/fd/{checked.fileno()}"
+            return pa.OSFile(same if os.path.exists(same) else path, "rb")
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the location."""
@@ -88,7 +128,10 @@ class LocalStorage:
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
         with _naming(path):
-            return os.stat(path).st_size
+            status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise not_a_file(path, _kind_of(status))
+        return status.st_size
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file atomically: write and sync a temporary file beside it, then link it."""
@@ -111,6 +154,29 @@ def _name(info: FileInfo) -> str:
     return info.name
 
 
+def _opened(path: str) -> io.FileIO:
+    """Open a regular file without buffering; NotAFile for anything else, without waiting for it."""
+    handle = os.open(path, _OPEN)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise not_a_file(path, _kind_of(status))
+        return io.FileIO(handle)
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _kind_of(status: os.stat_result) -> str:
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "special file")
+
+
+def _kind_of_link(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return "dangling link"
+    return "loop of links" if error.errno == errno.ELOOP else "link that cannot be followed"
+
+
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
     try:
@@ -128,6 +194,11 @@ def _named(error: OSError | ValueError, path: str) -> OSError:
         return not_a_directory(path)
     if isinstance(error, PermissionError):
         return StorageError(f"No permission to read {path}: ask its owner for access, or run as a user with access.")
+    code = error.errno if isinstance(error, OSError) else None
+    if code == errno.ELOOP:
+        return not_a_file(path, "loop of links")
+    if code in (errno.ENXIO, errno.ENODEV):
+        return not_a_file(path, "socket or device")
     reason = error.strerror or error if isinstance(error, OSError) else error
     # A path from the log may have characters that the file system does not, such as NUL.
     return StorageError(f"Cannot read {path if path.isprintable() else ascii(path)}: {reason}.")

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -12,7 +12,16 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage.interface import FileInfo, Storage, check_range, file_exists, joined, not_found
+from deltaskip.storage.interface import (
+    FileInfo,
+    Storage,
+    check_range,
+    file_exists,
+    joined,
+    not_a_file,
+    not_found,
+    too_large,
+)
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
 from deltaskip.storage.range_file import RangeFile
@@ -35,21 +44,29 @@ class ArrowStorage:
         self.base = base
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Return the files in the directory with names >= start_name, sorted by name."""
+        """Return the entries of the directory with names >= start_name, sorted by name."""
         with _naming(directory):
             selector = pafs.FileSelector(self._path(directory), allow_not_found=False)
             infos = self._files.get_file_info(selector)
-        found = [
-            FileInfo(i.base_name, join(directory, i.base_name), i.size or 0, (i.mtime_ns or 0) // 1_000_000)
+        return _sorted(
+            FileInfo(
+                i.base_name,
+                join(directory, i.base_name),
+                i.size or 0,
+                (i.mtime_ns or 0) // 1_000_000,
+                _ARROW_KINDS.get(i.type, "special file"),
+            )
             for i in infos
-            if i.type == pafs.FileType.File and i.base_name >= start_name
-        ]
-        return sorted(found, key=lambda info: info.name)
+            if i.base_name >= start_name
+        )
 
-    def read(self, path: str) -> bytes:
-        """Read the file."""
+    def read(self, path: str, max_bytes: int | None = None) -> bytes:
+        """Read the file. Raises StorageError for a file of more than `max_bytes`."""
         with _naming(path), self._files.open_input_stream(self._path(path), compression=None) as stream:
-            return bytes(stream.read())
+            data = bytes(stream.read(None if max_bytes is None else max_bytes + 1))
+        if max_bytes is not None and len(data) > max_bytes:
+            raise too_large(path, max_bytes)
+        return data
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
@@ -76,8 +93,10 @@ class ArrowStorage:
         """Return the size of the file in bytes."""
         with _naming(path):
             info = self._files.get_file_info(self._path(path))
-        if info.type != pafs.FileType.File:
+        if info.type == pafs.FileType.NotFound:
             raise not_found(path)
+        if info.type != pafs.FileType.File:
+            raise not_a_file(path, _ARROW_KINDS.get(info.type, "special file"))
         return int(info.size)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
@@ -124,25 +143,33 @@ class ObjectStorage:
         self.options = options
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
-        """Return the files in the directory with names >= start_name, sorted by name; a missing directory has none."""
+        """Return the entries of the directory with names >= start_name, sorted by name; a missing one has none."""
         import obstore
 
         with _naming(directory):
-            objects = obstore.list_with_delimiter(self._store, self._key(directory) or None)["objects"]
-        found = []
-        for item in objects:
+            listed = obstore.list_with_delimiter(self._store, self._key(directory) or None)
+        found = {
+            name: FileInfo(name, join(directory, name), 0, 0, "directory")
+            for prefix in listed["common_prefixes"]
+            if (name := prefix.rstrip("/").rpartition("/")[2]) >= start_name
+        }
+        # An object wins over the prefix of others that has its name.
+        for item in listed["objects"]:
             name = item["path"].rpartition("/")[2]
             if name >= start_name:
                 modified_ms = int(item["last_modified"].timestamp() * 1000)
-                found.append(FileInfo(name, join(directory, name), item["size"], modified_ms))
-        return sorted(found, key=lambda info: info.name)
+                found[name] = FileInfo(name, join(directory, name), item["size"], modified_ms)
+        return _sorted(found.values())
 
-    def read(self, path: str) -> bytes:
-        """Read the file."""
+    def read(self, path: str, max_bytes: int | None = None) -> bytes:
+        """Read the file. Raises StorageError for a file of more than `max_bytes`."""
         import obstore
 
         with _naming(path):
-            return bytes(obstore.get(self._store, self._key(path)).bytes())
+            answer = obstore.get(self._store, self._key(path))
+            if max_bytes is not None and answer.meta["size"] > max_bytes:
+                raise too_large(path, max_bytes)
+            return bytes(answer.bytes())
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
@@ -228,6 +255,13 @@ class ObjectStorage:
 
     def _key(self, location: str) -> str:
         return location[len(self.base) :].lstrip("/")
+
+
+_ARROW_KINDS = {pafs.FileType.File: "file", pafs.FileType.Directory: "directory"}
+
+
+def _sorted(entries: Iterable[FileInfo]) -> list[FileInfo]:
+    return sorted(entries, key=lambda info: info.name)
 
 
 def read_side_by_side(storage: Storage, paths: Sequence[str], threads: int = _PARALLEL_READS) -> list[bytes]:

@@ -187,9 +187,9 @@ class CountingStorage(LocalStorage):
         self.listed.append((start_name, len(found)))
         return found
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, max_bytes: int | None = None) -> bytes:
         self.read_files.append(Path(path).name)
-        return super().read(path)
+        return super().read(path, max_bytes)
 
     def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
         self.read_files.extend(file.name for file in files)

@@ -166,12 +166,12 @@ def test_a_file_without_permission_is_named(five: TableBuilder, target: str) -> 
 
 
 def test_files_of_others_in_the_log_are_passed_over(five: TableBuilder) -> None:
-    for name in ("_commits", "_staged_commits", "_sidecars", "00000000000000000009.json", ".tmp"):
+    for name in ("_commits", "_staged_commits", "_sidecars", "00000000000000000009", ".tmp"):
         (five.log / name).mkdir()
     for name in (".00000000000000000002.json.crc", "._00000000000000000007.json", "info.txt", "0000.json.tmp"):
         (five.log / name).write_text("x")
     (five.log / "_staged_commits" / f"{log_name(5, UUID)}.json").write_text(json.dumps(add("staged")))
-    (five.log / "00000000000000000008.json").symlink_to(five.log / "nowhere")
+    (five.log / "00000000000000000008.json.tmp").symlink_to(five.log / "nowhere")
     assert five.paths() == ["f0", "f1", "f2", "f3", "f4"]
 
 

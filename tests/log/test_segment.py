@@ -152,8 +152,11 @@ def test_a_compaction_that_begins_before_the_checkpoint_is_not_used() -> None:
         best(*names)
 
 
-def test_a_compaction_beyond_the_last_commit_is_part_of_the_table() -> None:
-    assert shape(best(*commits(0, 1), compacted(2, 4))) == (4, None, [*commits(0, 1), compacted(2, 4)])
+@pytest.mark.parametrize("beyond", [compacted(2, 4), compacted(0, 4), compacted(1, 2), compacted(0, 2**63 - 1)])
+def test_a_compaction_beyond_the_last_commit_makes_no_version(beyond: str) -> None:
+    assert shape(best(*commits(0, 1), beyond)) == (1, None, commits(0, 1))
+    with pytest.raises(VersionNotFound, match="versions 0 to 1 can be opened"):
+        best(*commits(0, 1), beyond, wanted=2)
 
 
 def test_a_version_inside_a_compaction_s_range_without_its_commits_cannot_be_rebuilt() -> None:

@@ -72,8 +72,8 @@ def listing(*statuses: bytes) -> bytes:
 def test_a_status_is_taken_apart_by_its_fields() -> None:
     data = listing(STATUS, STATUS.replace(b"/h", b"/g"), STATUS.replace(bytes([8, 2]), bytes([8, 1])))
     found = [(info.name, info.path, info.size, info.modified_ms) for info in file_infos(data, "s://", "")]
-    assert found == [("g", "s:/g", 200, 5), ("h", "s:/h", 200, 5)]
-    assert [info.name for info in file_infos(data, "s://", "h")] == ["h"]
+    assert found == [("g", "s:/g", 200, 5), ("h", "s:/h", 200, 5), ("h", "s:/h", 200, 5)]
+    assert [info.kind for info in file_infos(data, "s://", "h")] == ["file", "directory"]
     assert file_infos(listing(), "s://", "") == []
     with pytest.raises(NotADirectoryError, match="s://h"):
         file_infos(listing(STATUS), "s://h", "")

@@ -1,7 +1,7 @@
 """What every storage does, on each of them."""
 
-import builtins
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +9,16 @@ import pyarrow.fs as pafs
 import pytest
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage import ArrowStorage, FileInfo, LocalStorage, ObjectStorage, Storage, open_storage, storage_for
+from deltaskip.storage import (
+    ArrowStorage,
+    FileInfo,
+    LocalStorage,
+    NotAFile,
+    ObjectStorage,
+    Storage,
+    open_storage,
+    storage_for,
+)
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 FILES = {
@@ -66,11 +75,13 @@ def test_every_one_is_a_storage(made: Made) -> None:
 
 def test_a_listing_is_one_level_sorted_from_a_name_on(made: Made) -> None:
     storage, root = made
-    found = storage.list_from(f"{root}/t/_log", "00002")
+    *found, below = storage.list_from(f"{root}/t/_log", "00002")
+    assert (below.name, below.path, below.kind) == ("_sidecars", f"{root}/t/_log/_sidecars", "directory")
     assert [(info.name, info.size) for info in found] == [("00002.json", 3), ("00010.json", 3)]
     assert [info.path for info in found] == [f"{root}/t/_log/00002.json", f"{root}/t/_log/00010.json"]
     assert all(info.modified_ms > 1_500_000_000_000 for info in found)
-    assert len(storage.list_from(f"{root}/t/_log", "")) == 3
+    assert all(info.is_file for info in found)
+    assert [info.is_file for info in storage.list_from(f"{root}/t/_log", "")] == [True, True, True, False]
 
 
 def test_a_folder_that_is_not_there_has_no_files(made: Made) -> None:
@@ -137,7 +148,7 @@ def test_a_permission_error_names_the_path(tmp_path: Path, monkeypatch: pytest.M
     def refuse(*args: object, **kwargs: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(builtins, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     monkeypatch.setattr(os, "scandir", refuse)
     storage = LocalStorage()
     path = str(tmp_path / "secret")
@@ -147,9 +158,55 @@ def test_a_permission_error_names_the_path(tmp_path: Path, monkeypatch: pytest.M
             act(path)
 
 
-def test_reading_a_folder_as_a_file_names_it(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=str(tmp_path)):
-        LocalStorage().read(str(tmp_path))
+def test_a_file_of_more_bytes_than_allowed_is_not_read(made: Made) -> None:
+    storage, root = made
+    path = f"{root}/t/a b%20ü#.bin"
+    assert len(storage.read(path, 100)) == 100
+    with pytest.raises(StorageError, match="larger than 99 bytes"):
+        storage.read(path, 99)
+
+
+def _special(kind: str, path: Path) -> str:
+    """Create a file of that kind; returns its name for users."""
+    match kind:
+        case "directory":
+            path.mkdir()
+        case "FIFO":
+            os.mkfifo(path)
+        case "socket":
+            os.mknod(path, stat.S_IFSOCK | 0o600)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "dangling link":
+            path.symlink_to(path.with_name("nowhere"))
+        case "loop of links":
+            path.symlink_to(path)
+    return kind
+
+
+SPECIAL = ["directory", "FIFO", "socket", "device", "dangling link", "loop of links"]
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+@pytest.mark.parametrize("act", ["read", "range", "joined", "open_input", "size"])
+def test_only_regular_files_are_read(tmp_path: Path, kind: str, act: str) -> None:
+    path = tmp_path / "x"
+    _special(kind, path)
+    storage = LocalStorage()
+    (found,) = storage.list_from(str(tmp_path), "")
+    assert (found.name, found.size, found.kind) == ("x", 0, kind)
+    acts: dict[str, Callable[[], object]] = {
+        "range": lambda: storage.read_range(found.path, 0, 1),
+        "joined": lambda: storage.read_joined([found]),
+    }
+    with pytest.raises(DeltaSkipError, match=str(path)) as raised:
+        acts.get(act, lambda: getattr(storage, act)(str(path)))()
+    assert isinstance(raised.value, FileNotFoundError if kind == "dangling link" else NotAFile)
+
+
+def test_a_range_far_longer_than_the_file_reserves_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"abc")
+    assert LocalStorage().read_range(str(tmp_path / "x"), 1, 1 << 50) == b"bc"
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 5), (5, -1)])

@@ -25,7 +25,7 @@ from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
-from deltaskip.storage import Storage, join, uri_of
+from deltaskip.storage import NotAFile, Storage, join, uri_of
 
 __all__ = ["Checkpoint", "CheckpointPart", "open_checkpoint"]
 
@@ -331,6 +331,8 @@ def _reading(root: str, version: int, path: str) -> Iterator[None]:
     """Convert errors of a Parquet file of the checkpoint into CorruptLog with its name."""
     try:
         yield
+    except NotAFile as error:
+        raise _corrupt(root, version, path, f"it is a {error.kind}, not a regular file") from error
     except StorageError:
         raise
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -1,0 +1,228 @@
+"""Directories, FIFOs, devices, sockets and links in place of log files, and files of absurd sizes."""
+
+import os
+import resource
+import signal
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import deltaskip
+from deltaskip.errors import CorruptLog, DataFileMissing, DeltaSkipError, StorageError
+from deltaskip.features.deletion_vectors import read_deletion_vectors
+from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata
+
+UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
+ALL = ["f0", "f1", "f2", "f3", "f4"]
+
+
+def _link(target: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(target)
+
+
+KINDS: dict[str, Callable[[Path], None]] = {
+    "directory": Path.mkdir,
+    "FIFO": os.mkfifo,
+    "socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
+    "device": _link("/dev/zero"),
+    "terminal": _link("/dev/tty"),
+    "dangling link": _link("nowhere"),
+    "link through a file": _link("00000000000000000000.json/below"),
+    "loop of links": lambda path: path.symlink_to(path.name),
+    "link to a directory": _link("."),
+}
+
+
+@pytest.fixture(autouse=True)
+def _limit() -> Iterator[None]:
+    """Stop a test that waits for a FIFO."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError("the test hangs")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def five(table: TableBuilder) -> TableBuilder:
+    """Commits 0 to 4, one file each."""
+    for version in range(5):
+        table.commit(add(f"f{version}"))
+    return table
+
+
+def put(kind: str, path: Path) -> None:
+    """Replace the file by something of that kind."""
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    KINDS[kind](path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("hint", [None, '{"version":2}', '{"version":4}'])
+def test_the_newest_commit_is_not_passed_over(five: TableBuilder, kind: str, hint: str | None) -> None:
+    five.checkpoint(2, *[add(path) for path in ALL[:3]])
+    if hint is not None:
+        five.hint(hint)
+    put(kind, five.log / log_name(4, "json"))
+    with pytest.raises(CorruptLog, match=r"4\.json \(version 4\) is a .*, not a regular file; .* before 4\."):
+        five.load()
+    assert five.paths(3) == ALL[:4]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_open_table_does_not_pass_over_the_next_commit(five: TableBuilder, kind: str) -> None:
+    table = deltaskip.DeltaTable(five.path)
+    put(kind, five.log / log_name(5, "json"))
+    with pytest.raises(CorruptLog, match=r"5\.json \(version 5\) is a "):
+        table.refresh()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_commit_before_the_checkpoint_does_not_matter(five: TableBuilder, kind: str) -> None:
+    five.checkpoint(2, *[add(path) for path in ALL[:3]])
+    put(kind, five.log / log_name(1, "json"))
+    assert five.paths() == ALL
+    with pytest.raises(CorruptLog, match=r"1\.json \(version 1\) is a "):
+        five.load(1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        "checkpoint.parquet",
+        "checkpoint.0000000001.0000000001.parquet",
+        f"checkpoint.{UUID}.parquet",
+        f"checkpoint.{UUID}.json",
+    ],
+)
+def test_a_checkpoint_gives_way_to_the_commits_and_is_named_without_them(
+    five: TableBuilder, kind: str, suffix: str
+) -> None:
+    put(kind, five.log / log_name(3, suffix))
+    assert five.paths() == ALL
+    five.clean_up(4)
+    with pytest.raises(CorruptLog, match=rf"3\.{suffix}.* (is a .*, not a regular file|is missing)"):
+        five.load()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_checkpoint_of_a_newer_version_is_not_passed_over(five: TableBuilder, kind: str) -> None:
+    put(kind, five.log / log_name(7, "checkpoint.parquet"))
+    with pytest.raises(CorruptLog, match=r"version [57]"):
+        five.load()
+    assert five.paths(4) == ALL
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("suffix", ["parquet", "json"])
+def test_a_sidecar_is_named(five: TableBuilder, kind: str, suffix: str) -> None:
+    put(kind, five.log / "_sidecars" / "s.parquet")
+    sidecar = {"sidecar": {"path": "s.parquet", "sizeInBytes": 1, "modificationTime": 1}}
+    write = five.parquet if suffix == "parquet" else five.json_lines
+    actions = [{"checkpointMetadata": {"version": 3}}, PROTOCOL, metadata(), sidecar]
+    write(log_name(3, f"checkpoint.{UUID}.{suffix}"), actions)
+    assert five.paths() == ALL
+    five.clean_up(4)
+    with pytest.raises(CorruptLog, match=r"s\.parquet, of the checkpoint of version 3, .*(is a|is missing)"):
+        five.load()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_last_checkpoint",
+        log_name(4, "crc"),
+        log_name(9, "crc"),
+        f"{0:020d}.{4:020d}.compacted.json",
+        f"{3:020d}.{9:020d}.compacted.json",
+    ],
+)
+def test_files_that_are_not_needed_are_ignored(five: TableBuilder, kind: str, name: str) -> None:
+    put(kind, five.log / name)
+    assert (five.load().version, five.paths()) == (4, ALL)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_log_folder_itself_is_an_error(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "t").mkdir()
+    put(kind, tmp_path / "t" / "_delta_log")
+    with pytest.raises(DeltaSkipError, match=str(tmp_path)):
+        deltaskip.DeltaTable(tmp_path / "t")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_deletion_vector_is_named(five: TableBuilder, kind: str) -> None:
+    put(kind, five.path / "deletion_vector_00000000-0000-0000-0000-000000000000.bin")
+    vector = {"storageType": "u", "pathOrInlineDv": "0" * 20, "offset": 1, "sizeInBytes": 1, "cardinality": 1}
+    five.commit(add("v", deletionVector=vector))
+    snapshot = five.load()
+    vectors = snapshot.adds(["deletion_vector"])["deletion_vector"].combine_chunks()
+    with pytest.raises((DataFileMissing, StorageError), match="deletion_vector_0000"):
+        read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+
+
+@pytest.fixture
+def _little_memory() -> Iterator[None]:
+    """Limit the address space to 2 GiB more than there is now."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + (2 << 30), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _enlarge(path: Path, size: int = 1 << 40) -> None:
+    with path.open("ab") as file:
+        file.truncate(size)
+
+
+@pytest.mark.usefixtures("_little_memory")
+@pytest.mark.parametrize("name", ["_last_checkpoint", log_name(4, "crc"), f"{0:020d}.{4:020d}.compacted.json"])
+@pytest.mark.parametrize("size", [100 << 20, 1 << 40])
+def test_a_hint_of_a_terabyte_is_ignored(five: TableBuilder, name: str, size: int) -> None:
+    _enlarge(five.log / name, size)
+    assert five.paths() == ALL
+
+
+@pytest.mark.usefixtures("_little_memory")
+@pytest.mark.parametrize("size", [300 << 20, 1 << 40])
+def test_a_line_of_a_terabyte_is_named(five: TableBuilder, size: int) -> None:
+    with (five.log / log_name(4, "json")).open("ab") as file:
+        file.write(b'{"add":{"path":"')
+    _enlarge(five.log / log_name(4, "json"), size)
+    with pytest.raises(CorruptLog, match=r"4\.json \(version 4\), line 2: "):
+        five.load()
+
+
+@pytest.mark.usefixtures("_little_memory")
+def test_a_checkpoint_of_a_terabyte_gives_way_to_the_commits(five: TableBuilder) -> None:
+    _enlarge(five.checkpoint(3, *[add(path) for path in ALL[:4]]))
+    assert five.paths() == ALL
+
+
+def test_a_large_commit_is_read_in_pieces(five: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    txns = [{"txn": {"appId": f"a{i}", "version": i}} for i in range(9)]
+    five.commit(*[add(f"g{i:03d}") for i in range(100)], *txns, add("last"))
+    five.commit(add("end"))
+    whole = five.load()
+    for most, piece in ((10, 7), (300, 64), (900, 1000)):
+        monkeypatch.setattr("deltaskip.log.commit.AT_ONCE_BYTES", most)
+        monkeypatch.setattr("deltaskip.log.loading.AT_ONCE_BYTES", most)
+        monkeypatch.setattr("deltaskip.log.commit._PIECE_BYTES", piece)
+        read = five.load()
+        assert read.adds().equals(whole.adds())
+        assert (read.txns, read.metadata) == (whole.txns, whole.metadata)
+    with (five.log / log_name(5, "json")).open("a") as file:
+        file.write("\n{]")
+    with pytest.raises(CorruptLog, match=r"5\.json \(version 5\), line 112: "):
+        five.load()
