@@ -9,6 +9,7 @@ import icu
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchmarks.sizes import sized
 from deltaskip.collations.icu import IcuCollation, icu_collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import icu_library
@@ -16,8 +17,8 @@ from deltaskip.collations.registry import collation
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import and_lanes
 
-ROWS = 200_000
-FILES = 1_000_000
+ROWS = sized(200_000, 1_000)
+FILES = sized(1_000_000, 1_000)
 TEXTS = ("ascii", "latin", "cjk", "mixed", "ids")
 NAMES = ("UNICODE", "UNICODE_CI", "hu")
 _ASCII = string.ascii_letters + string.digits + " -_."

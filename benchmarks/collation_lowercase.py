@@ -9,10 +9,11 @@ import random
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchmarks.sizes import sized
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.spark_order import spark_order
 
-STRINGS = 1_000_000
+STRINGS = sized(1_000_000, 1_000)
 ALPHABETS = {
     "ascii": ("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789", 16),
     "latin": ("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ÄÖÜäöüßéèÉÈñç", 16),

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json
 
+from benchmarks.sizes import sized
 from deltaskip.kernels.commit_json import parse_commits
 
-COMMITS, ACTIONS = 50, 250
+COMMITS, ACTIONS = sized(50, 2), 250
 COLUMNS: dict[str, tuple[str, ...] | None] = {"all": None, "without stats": ("size", "partition_values"), "path": ()}
 
 

@@ -23,19 +23,19 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.cell import answer_of, peak_mb
-from benchmarks.tables import DEFAULT_FILES, reference_table
+from benchmarks.sizes import FILES, sized
+from benchmarks.tables import reference_table
 
-FILES = int(os.environ.get("DELTASKIP_BENCH_FILES", DEFAULT_FILES))
 ENGINES = ("deltaskip", "deltalake")
 # The first of a process load what they need.
-WARM, COMMITS = 3, 30
+WARM, COMMITS = sized(3, 1), sized(30, 2)
 _STATS = '{"numRecords":1000,"minValues":{"id":1},"maxValues":{"id":1000},"nullCount":{"id":0}}'
 
 
 class Commits:
     """Commits a second to tables without files, and with many."""
 
-    params = ((0, 100_000), ENGINES)
+    params = ((0, sized(100_000, 1_000)), ENGINES)
     param_names = ("files", "engine")
     timeout = 600
 

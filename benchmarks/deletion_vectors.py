@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from benchmarks.sizes import sized
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
 
-ROWS = 10_000_000
+ROWS = sized(10_000_000, 100_000)
 SHAPES = ("few", "array", "bitmap", "runs")
 _MAGIC = struct.pack("<I", 1681511377)
 
@@ -26,7 +27,7 @@ def _deleted(shape: str) -> np.ndarray:
         case "bitmap":
             return np.flatnonzero(random.random(ROWS) < 0.25)
         case _:
-            return np.concatenate([np.arange(50_000) + i * 100_000 for i in range(100)])
+            return np.concatenate([np.arange(ROWS // 200) + i * (ROWS // 100) for i in range(100)])
 
 
 class Decode:

@@ -16,10 +16,10 @@ from typing import Any
 from benchmarks.cell import measure, whole_process
 from benchmarks.peers import ENGINES, delta_kernel
 from benchmarks.questions import Question, questions
-from benchmarks.tables import DEFAULT_COMMITS, DEFAULT_FILES, reference_table
+from benchmarks.sizes import COMMITS, FILES, sized
+from benchmarks.tables import reference_table
 
-FILES = int(os.environ.get("DELTASKIP_BENCH_FILES", DEFAULT_FILES))
-COMMITS = int(os.environ.get("DELTASKIP_BENCH_COMMITS", DEFAULT_COMMITS))
+RUNS = sized(3, 1)
 TEN_MILLION = 10_000_000
 ASKED = ("narrow", "partition", "window", "string", "scattered", "listing")
 VARIANTS = ("classic", "json", "parts", "v2", "commits")
@@ -102,10 +102,10 @@ class Ratios(_OnTables):
     param_names = ("peer", "predicate")
 
     def track_cold(self, tables: dict[str, Path], peer: str, predicate: str) -> float:
-        ours = measure("deltaskip", "cold", tables["classic"], predicate, FILES, 3).seconds
+        ours = measure("deltaskip", "cold", tables["classic"], predicate, FILES, RUNS).seconds
         if peer == "Delta Kernel":
             return _kernel(tables["classic"], predicate)[0] / ours
-        return measure(peer, "cold", tables["classic"], predicate, FILES, 3).seconds / ours
+        return measure(peer, "cold", tables["classic"], predicate, FILES, RUNS).seconds / ours
 
     def track_warm(self, tables: dict[str, Path], peer: str, predicate: str) -> float:
         ours = measure("deltaskip", "warm", tables["classic"], predicate, FILES).seconds
@@ -168,7 +168,7 @@ if os.environ.get("DELTASKIP_BENCH_TEN_MILLION") == "1":
             return reference_table("classic", TEN_MILLION)
 
         def track_seconds(self, table: Path, predicate: str) -> float:
-            return measure("deltaskip", "cold", table, predicate, TEN_MILLION, 3).seconds
+            return measure("deltaskip", "cold", table, predicate, TEN_MILLION, RUNS).seconds
 
         def track_peak_memory(self, table: Path, predicate: str) -> float:
             return measure("deltaskip", "cold", table, predicate, TEN_MILLION, 1).peak_mb

@@ -22,7 +22,6 @@ from typing import Any
 
 from deltaskip import DeltaTable
 from deltaskip.actions import AddFile
-from tests.reference.recomputed import recompute
 
 JARS = "DELTASKIP_DELTA_JARS"
 _COLUMNS = (
@@ -84,6 +83,9 @@ def forget_statistics(path: str) -> None:
 
 def runs(spark: Any, path: str) -> dict[str, Callable[[], object]]:
     """Name → what is timed."""
+    # Imported here, since asv imports this module where the tests are not installed.
+    from tests.reference.recomputed import recompute
+
     return {
         "deltaskip, auto": lambda: DeltaTable(path).recompute_stats(spark),
         "deltaskip, every value read": lambda: DeltaTable(path).recompute_stats(spark, mode="scan"),

@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks.sizes import sized
 from deltaskip.kernels.extremes import binary_extremes, decimal_extremes, float_extremes, integer_extremes
 from deltaskip.stats import compute
 
-FILES = 500
+FILES = sized(500, 5)
 ROWS_OF_SMALL = 1000
-ROWS = 1_000_000
+ROWS = sized(1_000_000, 1_000)
 _FOLDER = tempfile.TemporaryDirectory(prefix="deltaskip-bench-")
 
 

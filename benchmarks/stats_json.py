@@ -6,10 +6,11 @@ import json
 import pyarrow as pa
 import pyarrow.json
 
+from benchmarks.sizes import sized
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 
-TEXTS = 200_000
-FEW = 20_000  # for peers that make a Python object a value
+TEXTS = sized(200_000, 1_000)
+FEW = sized(20_000, 100)  # for peers that make a Python object a value
 
 
 def _text(k: int) -> str:

@@ -6,10 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-__all__ = ["DEFAULT_COMMITS", "DEFAULT_FILES", "reference_table", "tables_dir"]
-
-DEFAULT_FILES = 1_000_000
-DEFAULT_COMMITS = 20_000
+__all__ = ["reference_table", "tables_dir"]
 
 
 def tables_dir() -> Path:

@@ -20,7 +20,8 @@ from typing import Any
 from benchmarks.cell import Cell, measure, whole_process
 from benchmarks.peers import delta_kernel, kernel_classpath
 from benchmarks.questions import questions
-from benchmarks.tables import DEFAULT_COMMITS, DEFAULT_FILES, reference_table
+from benchmarks.sizes import COMMITS, FILES
+from benchmarks.tables import reference_table
 
 __all__ = ["Row", "main", "rows"]
 
@@ -203,8 +204,8 @@ def _shown(value: float | None, unit: str) -> str:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=DEFAULT_FILES, help="adds in the checkpoint")
-    parser.add_argument("--commits", type=int, default=DEFAULT_COMMITS, help="commits of the table without checkpoint")
+    parser.add_argument("--files", type=int, default=FILES, help="adds in the checkpoint")
+    parser.add_argument("--commits", type=int, default=COMMITS, help="commits of the table without checkpoint")
     parser.add_argument("--ten-million", action="store_true", help="measure 10,000,000 files too")
     parser.add_argument("--runs", type=int, default=5, help="fresh processes a cold cell, plans a warm one")
     parser.add_argument("--only", help="rows whose label holds this text")

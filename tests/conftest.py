@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from deltaskip import engine
-from tests import corpus
+from tests import corpus, not_compared
 
 # The time of an example depends on the machine's load, so a limit on it fails tests for no fault of the code.
 settings.register_profile("deltaskip", settings(), deadline=None)
@@ -31,3 +31,12 @@ def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     engine._loaded.cache_clear()
     yield
     engine._loaded.cache_clear()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say before the closing line what the run could not compare with, and how to get it."""
+    lines = not_compared.not_compared()
+    if lines:
+        terminalreporter.section("not compared")
+    for line in lines:
+        terminalreporter.write_line(f"not compared with {line}")

@@ -21,11 +21,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from deltaskip.schema.json import parse_schema
+from tests.not_compared import DELTA_JARS as JARS
 from tests.reference.predicates import Predicate, random_predicates
 from tests.reference.recipes import RECIPES, Writer
 from tests.reference.rows import digest, plain_rows
 
-JARS = "DELTASKIP_DELTA_JARS"
 # Most code runs too few times for the optimizing compiler to pay, and the small cache of the other one overflows.
 JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 SEED = 20_260_101

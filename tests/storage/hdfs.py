@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from deltaskip.storage import HadoopStorage, opening
+from tests.not_compared import HADOOP_JARS as JARS
 
-JARS = "DELTASKIP_HADOOP_JARS"
 # Most code runs too few times for the optimizing compiler to pay.
 JAVA_OPTIONS = "-Xmx512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.net.preferIPv4Stack=true -Dlog4j2.level=OFF"
 NEEDS_HDFS = [pytest.mark.spark, pytest.mark.reference]
