@@ -1,0 +1,215 @@
+"""Every command line that README and the pages show is run, at a small size where it is long.
+
+A line that no rule below knows fails: a command is shown only if something runs it. What installs packages or builds
+environments is run by `.ci/run`, and here only compared with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deltaskip import demo
+from deltaskip.cli import main
+from deltaskip.storage import open_storage
+from tests.docs.generated import PAGES, ROOT
+from tests.not_compared import DELTA_JARS
+from tests.storage.s3 import endpoint, s3_options
+
+__all__ = ["endpoint", "s3_options"]
+
+SHOWN_IN = (ROOT / "README.md", ROOT / "benchmarks" / "README.md", ROOT / "tests" / "README.md", *PAGES.glob("*.md"))
+SHELL = re.compile(r"^```(?:sh|bash|shell|console)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CI = "".join((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "test"))
+TIME = 1_768_867_200  # 2026-01-20, of the first commit
+# The complete run sets it: see .ci/test.
+COMPLETE = os.environ.get("DELTASKIP_ALL_EDGES") == "1"
+MARKS = {"spark": pytest.mark.spark, "reference": pytest.mark.reference}
+
+
+def shown_commands() -> Iterator[tuple[str, str]]:
+    """The page and the command, one for each part of a line that `&&` joins; generated consoles are run elsewhere."""
+    for page in SHOWN_IN:
+        for block in SHELL.findall(page.read_text(encoding="utf-8")):
+            prompted = "\n$ " in f"\n{block}"
+            for line in block.splitlines():
+                if prompted and not line.startswith("$ "):
+                    continue
+                text = re.split(r"\s+#\s", line.removeprefix("$ ").strip())[0]
+                yield from ((page.name, part.strip()) for part in text.split(" && ") if part.strip())
+
+
+def commands(*beginnings: str) -> list[object]:
+    """The commands that begin so, once each, marked with what they need."""
+    found = {text: page for page, text in shown_commands() if kind(text) in beginnings}
+    return [pytest.param(text, id=f"{page}: {text}", marks=_marks(text)) for text, page in sorted(found.items())]
+
+
+def kind(command: str) -> str:
+    """The program of a command, without variables and the folder of an environment."""
+    words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=.*", word)]
+    program = words[0].rpartition("/")[2] if words[0].startswith(".venv/") else words[0]
+    return f"{program} {' '.join(words[1:3])}".strip() if program.startswith("python") else program
+
+
+def _marks(command: str) -> list[pytest.MarkDecorator]:
+    marks = []
+    if ("recompute" in command and "--dry-run" not in command) or " demo" in command:
+        marks.append(MARKS["spark"])
+    if DELTA_JARS in command or "tests/reference" in command:
+        marks.append(MARKS["reference"])
+    return marks
+
+
+KNOWN = {"deltaskip", "asv", "pip", "bash", "cd", "git", "pytest", "python3 -m venv", "python -m"}
+
+
+def test_every_command_is_of_a_kind_that_is_run() -> None:
+    found = list(shown_commands())
+    assert len(found) > 60
+    unknown = {(page, text) for page, text in found if not kind(text).startswith(tuple(KNOWN))}
+    assert not unknown
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tables that the pages name: customers (the demo's), and events of 13 versions."""
+    root = tmp_path_factory.mktemp("data")
+    demo.make_table(root / "customers", demo.write_with_pyarrow)
+    log = root / "events" / "_delta_log"
+    log.mkdir(parents=True)
+    fields = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}}
+        for name, kind in (("id", "long"), ("ts", "timestamp"), ("country", "string"))
+    ]
+    metadata = {
+        "id": "events", "format": {"provider": "parquet", "options": {}}, "partitionColumns": [], "configuration": {},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+    }
+    for version in range(13):
+        low = {"id": version, "ts": f"2026-01-{version + 1:02}T00:00:00.000Z", "country": "AT"}
+        bounds = {"minValues": low, "maxValues": {**low, "country": "DE"}}
+        add = {
+            "path": f"part-{version}.parquet", "partitionValues": {}, "size": 100, "modificationTime": 1,
+            "dataChange": True, "stats": json.dumps({"numRecords": 9, **bounds, "nullCount": dict.fromkeys(low, 0)}),
+        }
+        actions = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}] * (not version)
+        commit = log / f"{version:020}.json"
+        commit.write_text("\n".join(map(json.dumps, [*actions, {"add": add}])))
+        os.utime(commit, (TIME + 86_400 * version, TIME + 86_400 * version))
+    return root
+
+
+@pytest.mark.parametrize("command", commands("deltaskip"))
+def test_a_deltaskip_command_runs(
+    command: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    line = command.split(" | ")[0].removeprefix(".venv/bin/")
+    shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
+    if "s3://" in line:
+        _serve(tmp_path / "events", request, monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    status = main([word.replace("/data/", f"{tmp_path}/") for word in shlex.split(line)[1:]])
+    # test_docs.py compares the errors that errors.md shows.
+    shows_error = f"$ {command}\n" in (PAGES / "errors.md").read_text(encoding="utf-8")
+    assert bool(status) == shows_error, capfd.readouterr().err
+
+
+def _serve(table: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the table's log into the bucket, and let the environment name the server, as on a configured machine."""
+    options: dict[str, str] = request.getfixturevalue("s3_options")
+    storage, root = open_storage("s3://bucket/events", options)
+    for file in (table / "_delta_log").iterdir():
+        storage.put(f"{root}/_delta_log/{file.name}", file.read_bytes())
+    for name, value in options.items():
+        monkeypatch.setenv(name.upper(), value)
+
+
+SMALL = {
+    "benchmarks.targets": ["--files", "500", "--commits", "5", "--runs", "1", "--only", "cold, narrow range"],
+    "benchmarks.growth": ["--sizes", "500", "1000", "--runs", "1"],
+    "benchmarks.recompute": ["--rows", "1000", "--files", "2", "--rounds", "1"],
+}
+
+
+@pytest.mark.parametrize("command", commands(*(f"python -m {module}" for module in SMALL)))
+def test_a_module_of_the_benchmarks_runs_at_a_small_size(command: str, tmp_path: Path) -> None:
+    words = [word for word in shlex.split(command) if not word.startswith(DELTA_JARS)]
+    if DELTA_JARS in command and not os.environ.get(DELTA_JARS):
+        pytest.skip(f"{DELTA_JARS} must name a folder with the jars of delta-spark")
+    module, arguments = words[2], [str(tmp_path / word) if word.endswith(".svg") else word for word in words[3:]]
+    size = SMALL[module] if COMPLETE or DELTA_JARS in command else ["--help"]
+    run([sys.executable, "-m", module, *arguments, *size], DELTASKIP_BENCH_DIR=str(tmp_path))
+
+
+@pytest.mark.parametrize("command", commands("pytest"))
+def test_a_long_run_of_the_tests_runs_at_a_small_size(command: str) -> None:
+    words = shlex.split(command)
+    variables = dict(word.split("=") for word in words if re.fullmatch(r"[A-Z_]+=\d+", word))
+    file = next(word for word in words if word.endswith(".py"))
+    for name in variables:
+        assert name in "".join(path.read_text(encoding="utf-8") for path in (ROOT / file).parent.glob("*.py")), name
+    smaller = {name: str(min(int(value), 2)) for name, value in variables.items()}
+    # Those of the whole grid and the whole corpus have no smaller size.
+    runs = COMPLETE and not variables.keys() & {"DELTASKIP_ALL_EDGES", "DELTASKIP_WHOLE_CORPUS"}
+    arguments = [*words[words.index("pytest") + 1 :], *([] if runs else ["--collect-only"])]
+    printed = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], **smaller)
+    assert ("passed" if runs else "collected") in printed
+
+
+@pytest.mark.parametrize("command", commands("pip", "python3 -m venv", "git", "cd"))
+def test_an_installation_is_one_that_exists(command: str) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for name in re.findall(r"\[(\w+)\]", command):
+        assert name in extras
+    if command.startswith("cd "):
+        assert command == "cd deltaskip" or (ROOT / command[3:]).is_dir()
+
+
+@pytest.mark.parametrize("command", commands("bash"))
+def test_a_script_of_ci_is_there_with_its_arguments(command: str) -> None:
+    script, *arguments = shlex.split(command)[1:]
+    run(["bash", "-n", script])
+    for argument in arguments:
+        assert argument in CI if argument.startswith("--") else argument == "-x" or (ROOT / argument).exists()
+
+
+@pytest.mark.parametrize("command", commands("asv"))
+def test_ci_runs_what_is_shown_of_asv(command: str) -> None:
+    # `.ci/run` adds `--bench` to those that build environments.
+    pattern = re.escape(command.removeprefix("asv ")).replace(r"\-\-quick", r"\-\-quick( \-\-bench \w+)?", 1)
+    assert re.search(rf'"\$asv" {pattern}( |$)', CI, re.MULTILINE), f".ci/run does not run {command}"
+
+
+def test_asv_can_import_every_module_of_the_benchmarks_in_a_fresh_clone(tmp_path: Path) -> None:
+    # asv imports them all, where the package is installed and nothing else of the repository is.
+    (tmp_path / "benchmarks").symlink_to(ROOT / "benchmarks")
+    (tmp_path / "deltaskip").symlink_to(ROOT / "deltaskip")
+    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "__init__")
+    assert len(names) > 15
+    code = (
+        f"import importlib, sys\nsys.modules['tests'] = None\n"
+        f"for name in {names}: importlib.import_module('benchmarks.' + name)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def run(words: list[str], **variables: str) -> str:
+    """What a command prints that runs at the project's root."""
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **variables})
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return done.stdout
+
