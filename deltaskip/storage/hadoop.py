@@ -170,6 +170,11 @@ class HadoopStorage:
         with suppress(FileNotFoundError), naming(path, "delete"):
             self._files.delete(self._path(path), False)
 
+    def delete_directory(self, path: str) -> None:
+        """Delete the directory with everything below it. A missing directory is not an error."""
+        with suppress(FileNotFoundError), naming(path, "delete"):
+            self._files.delete(self._path(path), True)
+
     def _class(self, name: str) -> Any:
         """Return the Java class by its full name; py4j's `jvm.a.b` would call the JVM at every dot."""
         found = self._classes.get(name)

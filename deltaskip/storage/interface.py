@@ -173,6 +173,10 @@ class Storage(Protocol):
         """Delete the file. A missing file is not an error."""
         ...
 
+    def delete_directory(self, path: str) -> None:
+        """Delete the directory with everything below it. A missing directory is not an error."""
+        ...
+
 
 def check_range(location: str, offset: int, length: int) -> None:
     """Raise StorageError for a range of bytes that no file has."""

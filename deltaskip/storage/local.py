@@ -21,7 +21,7 @@ from deltaskip.storage.interface import (
     not_found,
     too_large,
 )
-from deltaskip.storage.local_writing import create, publish, replace, unlink
+from deltaskip.storage.local_writing import create, delete_tree, publish, replace, unlink
 
 __all__ = ["LocalStorage"]
 
@@ -148,6 +148,10 @@ class LocalStorage:
     def delete(self, path: str) -> None:
         """Delete the file. A missing file is not an error."""
         unlink(path)
+
+    def delete_directory(self, path: str) -> None:
+        """Delete the directory with everything below it. A missing directory is not an error."""
+        delete_tree(path)
 
 
 def _name(info: FileInfo) -> str:

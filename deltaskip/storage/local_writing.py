@@ -8,6 +8,7 @@ links, renameat2(2) with RENAME_NOREPLACE replaces link(2).
 import ctypes
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
@@ -16,7 +17,7 @@ from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.interface import file_exists
 from deltaskip.storage.kill_points import kill_point
 
-__all__ = ["create", "publish", "replace", "unlink"]
+__all__ = ["create", "delete_tree", "publish", "replace", "unlink"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP)
 _NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -59,6 +60,16 @@ def unlink(path: str) -> None:
         _drop_hadoop_checksum(path)
         with suppress(FileNotFoundError):
             os.unlink(path)
+
+
+def delete_tree(path: str) -> None:
+    """Delete a directory and everything below it; of a link only the link. A missing directory is not an error."""
+    _check_name(path)
+    with _naming(path), suppress(FileNotFoundError):
+        if os.path.islink(path):
+            os.unlink(path)
+        else:
+            shutil.rmtree(path)
 
 
 @contextmanager

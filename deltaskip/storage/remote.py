@@ -127,6 +127,11 @@ class ArrowStorage:
         with suppress(FileNotFoundError), _naming(path, "delete"):
             self._files.delete_file(self._path(path))
 
+    def delete_directory(self, path: str) -> None:
+        """Delete the directory with everything below it. A missing directory is not an error."""
+        with suppress(FileNotFoundError), _naming(path, "delete"):
+            self._files.delete_dir(self._path(path))
+
     def _path(self, location: str) -> str:
         return f"{self._prefix}/{location[len(self.base) :].lstrip('/')}"
 
@@ -252,6 +257,14 @@ class ObjectStorage:
 
         with suppress(FileNotFoundError), _naming(path, "delete"):
             obstore.delete(self._store, self._key(path))
+
+    def delete_directory(self, path: str) -> None:
+        """Delete all objects whose keys start with the directory."""
+        import obstore
+
+        with _naming(path, "delete"):
+            for chunk in obstore.list(self._store, f"{self._key(path)}/"):
+                obstore.delete(self._store, [item["path"] for item in chunk])
 
     def _key(self, location: str) -> str:
         return location[len(self.base) :].lstrip("/")

@@ -14,6 +14,7 @@ import pytest
 from deltaskip.errors import StorageError
 from deltaskip.storage import ArrowStorage, LocalStorage, ObjectStorage, Storage, local_writing
 from deltaskip.storage.kill_points import observe_kill_points
+from deltaskip.storage.tree import files_below
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 Made = tuple[Storage, str]
@@ -98,6 +99,35 @@ def test_put_replaces_and_delete_deletes(made: Made) -> None:
     assert not storage.exists(path)
 
 
+def test_a_directory_is_deleted_with_all_below_it(made: Made) -> None:
+    storage, root = made
+    for name in ("t/a/x", "t/a/b/y", "t/ab"):
+        storage.put(f"{root}/{name}", b"1")
+    found = files_below(storage, f"{root}/t")
+    assert [file.path for file in found] == [f"{root}/t/{name}" for name in ("a/b/y", "a/x", "ab")]
+    storage.delete_directory(f"{root}/t/a")
+    storage.delete_directory(f"{root}/t/a")
+    assert [file.path for file in files_below(storage, f"{root}/t")] == [f"{root}/t/ab"]
+
+
+def test_links_between_directories_are_followed_once(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "x").write_bytes(b"1")
+    (tmp_path / "a" / "b" / "up").symlink_to(tmp_path / "a")
+    (tmp_path / "a" / "again").symlink_to(tmp_path / "a" / "b")
+    assert len(files_below(LocalStorage(), str(tmp_path))) == 1
+    LocalStorage().delete_directory(str(tmp_path / "a" / "again"))
+    assert (tmp_path / "a" / "b" / "x").exists()
+
+
+def test_directories_are_left_out(tmp_path: Path) -> None:
+    for name in ("_delta_log", "p=1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_bytes(b"1")
+    found = files_below(LocalStorage(), str(tmp_path), lambda each: not each.name.startswith("_"))
+    assert [file.path for file in found] == [str(tmp_path / "p=1" / "x")]
+
+
 def test_what_is_published_appears_whole_at_the_end(made: Made) -> None:
     storage, root = made
     path = f"{root}/t/x"
@@ -172,6 +202,7 @@ KILLED = """
 import os, signal, sys
 from deltaskip.storage import LocalStorage
 from deltaskip.storage.kill_points import observe_kill_points
+from deltaskip.storage.tree import files_below
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 path, act = sys.argv[1:]
 def steps_until(stop):

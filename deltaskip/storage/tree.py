@@ -1,0 +1,51 @@
+"""Files of a directory and of all directories below it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from deltaskip.storage.interface import FileInfo, Storage
+
+__all__ = ["files_below"]
+
+_PARALLEL_LISTINGS = 32
+
+
+def files_below(
+    storage: Storage, directory: str, descend: Callable[[FileInfo], bool] = lambda _: True
+) -> list[FileInfo]:
+    """Return the files of a directory and of those below it, sorted by path.
+
+    Links to files count as files, and links to directories are followed, but no directory is listed twice.
+
+    Args:
+        storage: Storage of the directory.
+        directory: Location of the directory.
+        descend: Whether to list a directory, given its entry in the listing of the directory above it.
+
+    Raises:
+        FileNotFound: The directory does not exist; object stores return no files instead.
+        StorageError: A directory cannot be listed.
+    """
+    found: list[FileInfo] = []
+    pending, seen = [directory], {_identity(storage, directory)}
+    with ThreadPoolExecutor(_PARALLEL_LISTINGS if storage.remote else 1) as pool:
+        while pending:
+            listings = pool.map(lambda each: storage.list_from(each, ""), pending)
+            entries = [entry for listing in listings for entry in listing]
+            found.extend(entry for entry in entries if entry.kind == "file")
+            pending = []
+            for entry in entries:
+                if entry.kind == "directory" and descend(entry):
+                    identity = _identity(storage, entry.path)
+                    if identity not in seen:
+                        seen.add(identity)
+                        pending.append(entry.path)
+    return sorted(found, key=lambda file: file.path)
+
+
+def _identity(storage: Storage, directory: str) -> str:
+    """The directory's own path, without links; only local file systems have them."""
+    return directory if storage.remote else os.path.realpath(directory)
