@@ -137,3 +137,13 @@ class StatisticsWarning(UserWarning):
 
 class MaintenanceWarning(UserWarning):
     """A commit succeeded, but the version checksum, checkpoint or log cleanup after it failed."""
+
+
+_SHOWN = 80
+
+
+def shown(value: object) -> str:
+    """Return the repr of a value for a message; a long text is cut."""
+    if isinstance(value, str | bytes) and len(value) > _SHOWN:
+        return f"{value[:_SHOWN]!r}… ({len(value):,} {'characters' if isinstance(value, str) else 'bytes'})"
+    return repr(value)

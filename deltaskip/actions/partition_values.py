@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltaskip.errors import shown
 from deltaskip.schema import (
     BINARY,
     BOOLEAN,
@@ -51,6 +52,7 @@ from deltaskip.schema.calendar import (
     zone_of,
 )
 from deltaskip.schema.floats import java_text, nearest_float, to_float
+from deltaskip.schema.numerals import decimal_of, integer_of
 
 __all__ = [
     "PartitionValueError",
@@ -66,8 +68,8 @@ ZONE_SPREAD_MICROS = 18 * 3600 * MICROS_PER_SECOND
 
 _WIDTHS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
 _INTEGER = re.compile(r"([+-]?)([0-9]*)(\.[0-9]*)?", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
-_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*\.?[0-9A-Fa-f]*[pP][+-]?[0-9]{1,9}", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9A-Fa-f]*+\.?[0-9A-Fa-f]*+[pP][+-]?[0-9]{1,9}", re.ASCII)
 _SPECIAL_FLOATS = {
     "nan": math.nan,
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
@@ -186,9 +188,9 @@ def _parser(data_type: DataType, time_zone: str | None) -> Callable[[str], Value
 def _integer(text: str, data_type: DataType) -> int:
     found = _INTEGER.fullmatch(text)
     # Spark cuts decimals off, so "7.9" is 7.
-    if found is None or not (found[2] or len(found[3] or "") > 1) or len(found[2]) > 40:
+    if found is None or not (found[2] or len(found[3] or "") > 1):
         raise _malformed(text, data_type)
-    magnitude = int(found[2] or "0")
+    magnitude = integer_of(found[2] or "0")
     return _in_width(-magnitude if found[1] == "-" else magnitude, data_type)
 
 
@@ -220,13 +222,13 @@ def _nearest_float32(value: float, number: str) -> float:
     """Round the number once to a float. Rounding by way of the double could round a tie the wrong way."""
     if math.isinf(value) or _DECIMAL.fullmatch(number) is None:
         return to_float(value)
-    return nearest_float(Decimal(number))
+    return nearest_float(decimal_of(number))
 
 
 def _decimal(text: str, data_type: DecimalType) -> Decimal:
-    if _DECIMAL.fullmatch(text) is None or len(text) > 1000:
+    if _DECIMAL.fullmatch(text) is None:
         raise _malformed(text, data_type)
-    return _scaled(Decimal(text), data_type, text)
+    return _scaled(decimal_of(text), data_type, text)
 
 
 def _scaled(value: Decimal, data_type: DecimalType, text: str) -> Decimal:
@@ -260,14 +262,14 @@ def _timestamp(text: str, time_zone: str | None) -> int | TimestampRange:
     try:
         return _instant(instant_of(parsed.local_micros, zone_of(zone)), text, TIMESTAMP)
     except LookupError as error:
-        raise PartitionValueError(f"{text!r} is not a timestamp: {error}") from error
+        raise PartitionValueError(f"{shown(text)} is not a timestamp: {error}") from error
 
 
 def _local_timestamp(text: str) -> int:
     try:
         micros = parse_timestamp_ntz(text)
     except LookupError as error:
-        raise PartitionValueError(f"{text!r} is not a timestamp: {error}") from error
+        raise PartitionValueError(f"{shown(text)} is not a timestamp: {error}") from error
     if micros is None:
         raise _malformed(text, TIMESTAMP_NTZ)
     return micros
@@ -304,7 +306,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise PartitionValueError(f"{text!r} is not valid Unicode text") from error
+        raise PartitionValueError(f"{shown(text)} is not valid Unicode text") from error
 
 
 def _text_of(value: bytes) -> str:
@@ -317,8 +319,7 @@ def _text_of(value: bytes) -> str:
 
 
 def _malformed(text: str, data_type: DataType) -> PartitionValueError:
-    shown = text if len(text) <= 80 else text[:79] + "…"
-    return PartitionValueError(f"{shown!r} is not a value of type {simple_string(data_type)}")
+    return PartitionValueError(f"{shown(text)} is not a value of type {simple_string(data_type)}")
 
 
 def _java_float(value: float, data_type: DataType) -> str:

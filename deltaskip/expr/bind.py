@@ -26,7 +26,6 @@ from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
-    MAX_DEPTH,
     MIRRORED,
     And,
     Call,
@@ -46,7 +45,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     children_of,
     columns_of,
-    deeper_than,
+    is_too_large,
     transform,
 )
 from deltaskip.expr.type_names import sql_name
@@ -106,8 +105,8 @@ def bind_expression(
         zone_of(time_zone)
     except LookupError as error:
         raise PredicateError(str(error)) from error
-    if deeper_than(node, MAX_DEPTH):
-        return Opaque("an expression nested too deeply", columns_of(node))
+    if is_too_large(node):
+        return Opaque("an expression nested too deeply, or too large", columns_of(node))
     scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode)
     return _fold(_typed(node, scope), time_zone)
 

@@ -9,6 +9,7 @@ import math
 import re
 from decimal import ROUND_DOWN, Decimal
 
+from deltaskip.errors import shown
 from deltaskip.expr.arithmetic import checked_integral, to_decimal
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.failures import EvaluationError, Undecided
@@ -27,6 +28,7 @@ from deltaskip.schema.calendar import (
     parse_timestamp_ntz,
 )
 from deltaskip.schema.floats import double_text_range, float_text, nearest_double, nearest_float, to_float
+from deltaskip.schema.numerals import decimal_of, integer_of
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -45,7 +47,7 @@ __all__ = ["cast_value"]
 
 _JAVA_BLANK = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_FLOATING = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_FLOATING = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _SPECIAL_FLOATS = {
     "inf": math.inf,
     "+inf": math.inf,
@@ -58,6 +60,7 @@ _SPECIAL_FLOATS = {
 _TRUE_TEXTS = frozenset(("t", "true", "y", "yes", "1"))
 _FALSE_TEXTS = frozenset(("f", "false", "n", "no", "0"))
 _LONG_LIMIT = 2.0**63
+_SCALES = 5_000
 
 
 def cast_value(value: object, source: DataType, target: DataType, zone: Zone) -> object:
@@ -120,7 +123,7 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
         value = True if word in _TRUE_TEXTS else False if word in _FALSE_TEXTS else None
     elif target in INTEGRAL_BITS:
         digits = text.strip(TRIM_ALL)
-        value = checked_integral(int(digits), target) if _INTEGER.fullmatch(digits) else None
+        value = checked_integral(integer_of(digits), target) if _INTEGER.fullmatch(digits) else None
     elif target in (FLOAT, DOUBLE):
         value = _parse_floating(text, target)
     elif isinstance(target, DecimalType):
@@ -131,9 +134,9 @@ def _from_string(text: str, target: DataType, zone: Zone) -> object:
         try:
             value = parse_timestamp(text, zone) if target == TIMESTAMP else parse_timestamp_ntz(text)
         except LookupError as error:
-            raise Undecided(f"{text!r} as a timestamp is left to Spark: {error}") from error
+            raise Undecided(f"{shown(text)} as a timestamp is left to Spark: {error}") from error
     if value is None:
-        raise EvaluationError(f"{text!r} cannot be cast to {sql_name(target)}.")
+        raise EvaluationError(f"{shown(text)} cannot be cast to {sql_name(target)}.")
     return value
 
 
@@ -145,31 +148,25 @@ def _parse_floating(text: str, target: DataType) -> float | None:
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
         # Hexadecimal floating point and the suffixes f and d are syntax of Java.
         if re.search(r"[xXdDfF]", trimmed):
-            raise Undecided(f"{text!r} as a number is left to Spark.")
+            raise Undecided(f"{shown(text)} as a number is left to Spark.")
         return None
     if trimmed[-1] in "fFdD":
-        raise Undecided(f"{text!r} as a number is left to Spark.")
-    exact = _bounded_decimal(trimmed)
+        raise Undecided(f"{shown(text)} as a number is left to Spark.")
+    exact = decimal_of(trimmed)
     value = nearest_float(exact) if target == FLOAT else nearest_double(exact)
     return math.copysign(value, -1.0) if trimmed.startswith("-") else value
 
 
-def _bounded_decimal(text: str) -> Decimal:
-    """The exact decimal of `text`. Exponents beyond a double's range are limited to just beyond it."""
-    mantissa, _, exponent = text.lower().partition("e")
-    power = max(-5_000, min(5_000, int(exponent or 0)))
-    return Decimal(f"{mantissa}e{power}")
-
-
 def _parse_decimal(text: str, target: DecimalType) -> Decimal | None:
     if not text.isascii():
-        raise Undecided(f"{text!r} as a number is left to Spark, which reads the digits of every script.")
+        raise Undecided(f"{shown(text)} as a number is left to Spark, which reads the digits of every script.")
     if not _FLOATING.fullmatch(text):
         return None
     _, _, exponent = text.lower().partition("e")
-    if exponent and abs(int(exponent)) > 5_000:
-        raise EvaluationError(f"{text!r} cannot be cast to {sql_name(target)}.")
-    return to_decimal(Decimal(text), target)
+    if exponent and abs(integer_of(exponent)) > _SCALES:
+        # Java refuses some of these exponents, and computes with others.
+        raise Undecided(f"{shown(text)} as a decimal is left to Spark.")
+    return to_decimal(decimal_of(text), target)
 
 
 def _to_integral(value: object, source: DataType, target: DataType) -> int:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.expr.nodes import (
+    MAX_NODES,
     And,
     Call,
     Cast,
@@ -44,6 +45,7 @@ from deltaskip.schema.types import (
 __all__ = ["ColumnExpr", "col", "lit", "to_node"]
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+_MOST = 10**38
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -59,10 +61,19 @@ class ColumnExpr:
     """
 
     __hash__ = None  # type: ignore[assignment]
-    __slots__ = ("node",)
+    __slots__ = ("_legs", "_node")
 
     def __init__(self, node: Node) -> None:
-        self.node = node
+        self._node: Node | None = node
+        self._legs: _Legs | None = None
+
+    @property
+    def node(self) -> Node:
+        """The expression as a predicate node."""
+        return self._node or _node_of(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ColumnExpr, (self.node,)
 
     def __repr__(self) -> str:
         return f"ColumnExpr({self.node!r})"
@@ -98,16 +109,16 @@ class ColumnExpr:
         return self._compare(">=", other)
 
     def __and__(self, other: object) -> ColumnExpr:
-        return ColumnExpr(And(_flat(And, self.node, to_node(other))))
+        return _joined(And, self, other)
 
     def __rand__(self, other: object) -> ColumnExpr:
-        return ColumnExpr(And(_flat(And, to_node(other), self.node)))
+        return _joined(And, other, self)
 
     def __or__(self, other: object) -> ColumnExpr:
-        return ColumnExpr(Or(_flat(Or, self.node, to_node(other))))
+        return _joined(Or, self, other)
 
     def __ror__(self, other: object) -> ColumnExpr:
-        return ColumnExpr(Or(_flat(Or, to_node(other), self.node)))
+        return _joined(Or, other, self)
 
     def __invert__(self) -> ColumnExpr:
         return ColumnExpr(Not(self.node))
@@ -297,8 +308,10 @@ def _literal(value: object) -> Node:
             return Literal(None, VOID)
         case bool():
             return Literal(value, BOOLEAN)
-        case int():
+        case int() if abs(value) < _MOST:
             return _integer(value)
+        case int():
+            raise PredicateError("An integer literal has more than the 38 digits of a decimal in Spark SQL.")
         case float():
             return Literal(float(value), DOUBLE)
         case str():
@@ -329,7 +342,7 @@ def _decimal(value: Decimal) -> Literal:
     try:
         type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
     except SchemaError as error:
-        raise PredicateError(f"{value} has more than the 38 digits of a decimal in Spark SQL.") from error
+        raise PredicateError(f"{value:.38} has more than the 38 digits of a decimal in Spark SQL.") from error
     return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
 
 
@@ -348,9 +361,60 @@ def _call(name: str, *args: object) -> ColumnExpr:
     return ColumnExpr(Call(name, tuple(to_node(arg) for arg in args)))
 
 
-def _flat(kind: type[And] | type[Or], *legs: Node) -> tuple[Node, ...]:
-    """Operands of a chain of & or |, flattened, so that a long chain is not a deep tree."""
-    return tuple(n for leg in legs for n in (leg.children if isinstance(leg, kind) else (leg,)))
+_Legs = tuple[type[And] | type[Or], ColumnExpr, ColumnExpr, int]
+"""Operands of & or |, and their number with those of the operands that are chains of the same kind themselves.
+
+The node is made when it is first used, so that a long chain takes linear time.
+"""
+
+
+def _joined(kind: type[And] | type[Or], left: object, right: object) -> ColumnExpr:
+    one, other = (leg if isinstance(leg, ColumnExpr) else ColumnExpr(to_node(leg)) for leg in (left, right))
+    count = sum(leg._legs[3] if leg._legs is not None and leg._legs[0] is kind else 1 for leg in (one, other))
+    if count > MAX_NODES:
+        raise PredicateError(f"A predicate has at most {MAX_NODES:,} operands of & or |: use isin(…) for many values.")
+    found = ColumnExpr.__new__(ColumnExpr)
+    found._node, found._legs = None, (kind, one, other, count)
+    return found
+
+
+def _node_of(expression: ColumnExpr) -> Node:
+    """The node of a chain of & or |, made after those of its operands, however deep they are nested."""
+    pending = [expression]
+    while pending:
+        chain = pending[-1]
+        if chain._node is None and chain._legs is not None:
+            legs = _operands(chain, chain._legs[0])
+            unmade = [leg for leg in legs if leg._node is None]
+            pending += unmade
+            if not unmade:
+                chain._node = _combined(chain._legs[0], legs)
+        else:
+            pending.pop()
+    assert expression._node is not None
+    return expression._node
+
+
+def _operands(chain: ColumnExpr, kind: type[And] | type[Or]) -> list[ColumnExpr]:
+    """The operands of a chain from left to right; those of the same kind are replaced by their own."""
+    found: list[ColumnExpr] = []
+    pending = [chain]
+    while pending:
+        leg = pending.pop()
+        if leg._node is None and leg._legs is not None and leg._legs[0] is kind:
+            pending += leg._legs[2], leg._legs[1]
+        else:
+            found.append(leg)
+    return found
+
+
+def _combined(kind: type[And] | type[Or], legs: list[ColumnExpr]) -> Node:
+    """The legs' nodes under one node, flattened, so that a long chain is not a deep tree."""
+    nodes: list[Node] = []
+    for leg in legs:
+        assert leg._node is not None
+        nodes += leg._node.children if isinstance(leg._node, kind) else (leg._node,)
+    return kind(tuple(nodes))
 
 
 def _iterable(values: object) -> Iterable[object]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
@@ -177,7 +178,7 @@ def formatted(local: int, pattern: str) -> str:
     days, micros = divmod(local, MICROS_PER_DAY)
     year, month, day = civil_from_days(days)
     if "".join(pieces) != pattern or not 0 <= year <= 9999:
-        raise Undecided(f"The pattern {pattern!r} is left to Spark.")
+        raise Undecided(f"The pattern {shown(pattern)} is left to Spark.")
     seconds = micros // MICROS_PER_SECOND
     fields = {
         "yyyy": f"{year:04d}",

@@ -258,10 +258,6 @@ def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
 
 
-def _replace(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
-    return args[0].replace(args[1], args[2]) if args[1] else args[0]
-
-
 def _no_binary(signature: Signature) -> Signature:
     """Refuses binary operands, whose variants of these functions are not implemented."""
 
@@ -324,7 +320,11 @@ FUNCTIONS: Mapping[str, Function] = {
     "instr": _text(INTEGER, 2, lambda text, part: strings.locate(part, text)),
     "locate": _text(INTEGER, 2, strings.locate),
     "position": _text(INTEGER, 2, strings.locate),
-    "replace": Function(_no_binary(_takes(STRING, STRING, STRING, STRING)), _replace, binary_only=True),
+    "replace": Function(
+        _no_binary(_takes(STRING, STRING, STRING, STRING)),
+        lambda args, call, zone: strings.replaced(*args),
+        binary_only=True,
+    ),
     "reverse": Function(_no_binary(_takes(STRING, STRING)), lambda args, call, zone: args[0][::-1]),
     "length": Function(_text_or_bytes(INTEGER), lambda args, call, zone: len(args[0])),
     "octet_length": Function(
@@ -337,7 +337,9 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
     "left": Function(_text_or_bytes(None, INTEGER), lambda args, call, zone: strings.left(args[0], args[1])),
     "right": Function(_takes(STRING, STRING, INTEGER), lambda args, call, zone: strings.right(args[0], args[1])),
-    "concat": Function(_concat_signature, lambda args, call, zone: (b"" if call.type == BINARY else "").join(args)),
+    "concat": Function(
+        _concat_signature, lambda args, call, zone: strings.joined(args, b"" if call.type == BINARY else "")
+    ),
     **{name: _date_field(name) for name in dates.DATE_FIELDS},
     **{name: Function(_time_signature, partial(_compute_time_field, name)) for name in dates.TIME_FIELDS},
     "last_day": Function(_takes(DATE, DATE), lambda args, call, zone: dates.checked_date(dates.last_day(args[0]))),

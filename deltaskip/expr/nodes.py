@@ -19,6 +19,7 @@ __all__ = [
     "ARITHMETIC",
     "COMPARISONS",
     "MAX_DEPTH",
+    "MAX_NODES",
     "MIRRORED",
     "NEGATED",
     "And",
@@ -40,7 +41,7 @@ __all__ = [
     "StartsWith",
     "children_of",
     "columns_of",
-    "deeper_than",
+    "is_too_large",
     "replaced",
     "transform",
     "walk",
@@ -53,6 +54,8 @@ NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 """The operator of a negated comparison: NOT (a < b) is a >= b. `<=>` has none."""
 # Deeper trees would exhaust the stack of the recursive passes; they become Opaque as a whole.
 MAX_DEPTH = 100
+# So do larger ones, which a part that is used twice at every level makes of few objects. Literals do not count.
+MAX_NODES = 1_000_000
 ARITHMETIC = ("+", "-", "*", "/", "%", "div")
 
 
@@ -275,20 +278,49 @@ def walk(node: Node) -> Iterator[Node]:
         pending.extend(reversed(children_of(current)))
 
 
-def deeper_than(node: Node, limit: int) -> bool:
-    """Whether the tree has more than `limit` levels."""
-    level = [node]
-    for _ in range(limit):
-        level = [child for parent in level for child in children_of(parent)]
-        if not level:
-            return False
-    return True
+def is_too_large(node: Node, depth: int = MAX_DEPTH, size: int = MAX_NODES) -> bool:
+    """Whether the tree has more than `depth` levels, or more than `size` nodes other than literals.
+
+    A part that occurs in many places is visited once.
+    """
+    # Levels and nodes of each part, by identity; parts are finished after their children.
+    known: dict[int, tuple[int, int]] = {}
+    pending: list[tuple[Node, tuple[Node, ...] | None]] = [(node, None)]
+    while pending:
+        part, children = pending.pop()
+        if children is None:
+            if id(part) in known:
+                continue
+            children = tuple([child for child in children_of(part) if not isinstance(child, Literal | Column)])
+            if children:
+                pending.append((part, children))
+                pending.extend([(child, None) for child in children])
+                continue
+        below = [known[id(child)] for child in children]
+        levels = 1 + max((found[0] for found in below), default=0 if _is_flat(part) else 1)
+        nodes = 1 + sum(found[1] for found in below)
+        if levels > depth or nodes > size:
+            return True
+        known[id(part)] = (levels, nodes)
+    return False
+
+
+def _is_flat(node: Node) -> bool:
+    """Whether a node without children other than literals and columns has none at all."""
+    return isinstance(node, Literal | Column | FieldRef | Opaque)
 
 
 def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:
     """Logical paths of the columns in `node` (as written before binding), each once, in order of appearance."""
     found: dict[tuple[str, ...], None] = {}
-    for part in walk(node):
+    # A part that is used twice at every level is visited once.
+    seen: set[int] = set()
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
         match part:
             case Column(parts):
                 found[parts] = None
@@ -296,4 +328,5 @@ def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:
                 found[logical] = None
             case Opaque(_, columns):
                 found.update(dict.fromkeys(columns))
+        pending.extend(child for child in reversed(children_of(part)) if not isinstance(child, Literal))
     return tuple(found)

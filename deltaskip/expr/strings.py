@@ -1,21 +1,29 @@
 """Functions on strings: in code points as in Spark, compared by bytes.
 
+Results that are longer than _MOST_CHARACTERS, and patterns that would take long, are left to Spark.
+
 # Spark 4.1, UTF8String, StringUtils.escapeLikeRegex, stringExpressions.scala
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
 
+from deltaskip.errors import shown
 from deltaskip.expr.failures import EvaluationError, Undecided
 
 __all__ = [
     "cased",
     "compare_strings",
+    "joined",
     "left",
     "like",
     "like_tokens",
     "locate",
+    "replaced",
     "right",
     "substring",
     "trimmed",
@@ -23,6 +31,11 @@ __all__ = [
 
 ANY_STRING = "%"
 ANY_CHARACTER = "_"
+
+_MOST_CHARACTERS = 1 << 24
+_LONGEST_PATTERN = 1 << 16
+_MOST_COMPARISONS = 1 << 28
+"""Characters compared to find a part of a pattern with `_` in a text; without `_`, the search is linear."""
 
 
 def compare_strings(one: str, other: str) -> int:
@@ -41,7 +54,7 @@ def like_tokens(pattern: str, escape: str) -> tuple[tuple[bool, str], ...]:
         if character == escape:
             escaped = next(characters, None)
             if escaped is None or escaped not in (ANY_CHARACTER, ANY_STRING, escape):
-                raise EvaluationError(f"The escape character in the pattern {pattern!r} escapes no wildcard.")
+                raise EvaluationError(f"The escape character in the pattern {shown(pattern)} escapes no wildcard.")
             tokens.append((False, escaped))
         else:
             tokens.append((character in (ANY_CHARACTER, ANY_STRING), character))
@@ -50,21 +63,21 @@ def like_tokens(pattern: str, escape: str) -> tuple[tuple[bool, str], ...]:
 
 def like(text: str, pattern: str, escape: str) -> bool:
     """`text LIKE pattern ESCAPE escape`: `_` is one code point, `%` any number, line ends included."""
-    tokens = like_tokens(pattern, escape)
-    at = token = 0
-    star, resume = -1, 0
-    while at < len(text):
-        if token < len(tokens) and tokens[token] == (True, ANY_STRING):
-            star, resume = token, at
-            token += 1
-        elif token < len(tokens) and (tokens[token][0] or tokens[token][1] == text[at]):
-            at, token = at + 1, token + 1
-        elif star >= 0:
-            resume += 1
-            at, token = resume, star + 1
-        else:
+    first, *others = _parts(pattern, escape)
+    if not others:
+        return len(first) == len(text) and first.matches(text, 0)
+    *middle, last = others
+    if len(first) + sum(map(len, others)) > len(text) or not first.matches(text, 0):
+        return False
+    at = len(first)
+    for part in middle:
+        # The leftmost place leaves most of the text for the parts after it.
+        at = part.find(text, at)
+        if at < 0:
             return False
-    return all(t == (True, ANY_STRING) for t in tokens[token:])
+        at += len(part)
+    end = len(text) - len(last)
+    return at <= end and last.matches(text, end)
 
 
 def cased(text: str, upper: bool) -> str:
@@ -73,7 +86,7 @@ def cased(text: str, upper: bool) -> str:
     Raises EvaluationError for letters whose case differs between the Unicode versions of Python, Java and ICU.
     """
     if not text.isascii() and any(_case_may_differ(c) for c in text if c > "\x7f"):
-        raise Undecided(f"The letter case of {text!r} depends on the version of Unicode.")
+        raise Undecided(f"The letter case of {shown(text)} depends on the version of Unicode.")
     return text.upper() if upper else text.lower()
 
 
@@ -103,6 +116,70 @@ def trimmed(text: str, characters: str, at_start: bool, at_end: bool) -> str:
 def locate(needle: str, text: str) -> int:
     """`instr(text, needle)`: starting from 1; 0 if it does not occur."""
     return text.find(needle) + 1
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """`replace(text, old, new)`."""
+    if not old:
+        return text
+    _check_length(len(text) + max(0, len(new) - len(old)) * (len(text) // len(old)))
+    return text.replace(old, new)
+
+
+def joined(parts: Iterable[str] | Iterable[bytes], empty: str | bytes) -> str | bytes:
+    """`concat(parts)`."""
+    found = list(parts)
+    _check_length(sum(map(len, found)))
+    return empty.join(found)  # type: ignore[arg-type]
+
+
+def _check_length(characters: int) -> None:
+    if characters > _MOST_CHARACTERS:
+        raise Undecided(f"A string of up to {characters:,} characters is left to Spark.")
+
+
+class _Part:
+    """A part of a LIKE pattern between two `%`: characters, and None for `_`."""
+
+    __slots__ = ("_length", "_pattern", "_text")
+
+    def __init__(self, characters: list[str | None]) -> None:
+        self._length = len(characters)
+        self._text = None if None in characters else "".join(map(str, characters))
+        source = "".join("." if character is None else re.escape(character) for character in characters)
+        self._pattern = None if self._text is not None else re.compile(source, re.DOTALL)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def matches(self, text: str, at: int) -> bool:
+        """Whether the part is at a place of the text."""
+        if self._pattern is None:
+            return text.startswith(self._text or "", at)
+        return self._pattern.match(text, at) is not None
+
+    def find(self, text: str, start: int) -> int:
+        """The first place of the part in the text from `start` on; -1 without one."""
+        if self._pattern is None:
+            return text.find(self._text or "", start)
+        if (len(text) - start) * self._length > _MOST_COMPARISONS:
+            raise Undecided(f"A pattern of {self._length:,} characters in a long text is left to Spark.")
+        found = self._pattern.search(text, start)
+        return -1 if found is None else found.start()
+
+
+@lru_cache(maxsize=64)
+def _parts(pattern: str, escape: str) -> tuple[_Part, ...]:
+    """The parts of a pattern between its `%`, one more than it has of them."""
+    if len(pattern) > _LONGEST_PATTERN:
+        raise Undecided(f"A pattern of {len(pattern):,} characters is left to Spark.")
+    parts: list[list[str | None]] = [[]]
+    for wild, character in like_tokens(pattern, escape):
+        if (wild, character) == (True, ANY_STRING):
+            parts.append([])
+        else:
+            parts[-1].append(None if wild else character)
+    return tuple(map(_Part, parts))
 
 
 def _case_may_differ(character: str) -> bool:

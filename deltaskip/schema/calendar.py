@@ -13,6 +13,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from deltaskip.errors import shown
+
 __all__ = [
     "INSTANT_MAX",
     "INSTANT_MIN",
@@ -145,11 +147,11 @@ def zone_of(name: str) -> Zone:
     if prefix is not None:
         return Zone(name, _offset_seconds(text[prefix.end() :], name), None)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9~/._+-]+", text) or _NOT_IN_JAVA.fullmatch(text):
-        raise LookupError(f"{name!r} is not a time zone.")
+        raise LookupError(f"{shown(name)} is not a time zone.")
     try:
         return Zone(name, None, ZoneInfo(text))
     except (LookupError, ValueError, OSError) as error:
-        raise UnknownZone(f"{name!r} is not a time zone.") from error
+        raise UnknownZone(f"{shown(name)} is not a time zone.") from error
 
 
 def local_of(micros: int, zone: Zone) -> int:
@@ -239,7 +241,7 @@ def parse_timestamp(text: str, zone: Zone) -> int | None:
             of a zone that this process does not have (UnknownZone).
     """
     if is_time_of_day(text):
-        raise LookupError(f"{text!r} is a time without a date.")
+        raise LookupError(f"{shown(text)} is a time without a date.")
     found = read_timestamp(text)
     if found is None:
         return None
@@ -322,7 +324,7 @@ def _days(sign: str, year: str, month: str | None, day: str | None) -> int | Non
 def _offset_seconds(text: str, name: str) -> int:
     match = _OFFSET.fullmatch(text)
     if match is None:
-        raise LookupError(f"{name!r} is not a time zone.")
+        raise LookupError(f"{shown(name)} is not a time zone.")
     sign, alone, *pairs, six = match.groups()
     parts = [alone or "0", "0", "0"]
     if six is not None:
@@ -332,7 +334,7 @@ def _offset_seconds(text: str, name: str) -> int:
     hours, minutes, seconds = (int(p) for p in [*parts, "0"][:3])
     total = hours * 3600 + minutes * 60 + seconds
     if total > 18 * 3600 or minutes > 59 or seconds > 59:
-        raise LookupError(f"{name!r} is not a time zone.")
+        raise LookupError(f"{shown(name)} is not a time zone.")
     return -total if sign == "-" else total
 
 

@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 _FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
+_HALF_OF_LEAST = 2.0**-150
 
 
 def to_float(value: float) -> float:
@@ -31,9 +32,13 @@ def to_float(value: float) -> float:
 def nearest_float(value: Decimal | int) -> float:
     """The float nearest to an exact value (ties to even), widened, without double rounding."""
     double = nearest_double(value)
+    if abs(double) < _HALF_OF_LEAST:
+        # Computing with the exact value would take long for a large exponent.
+        return math.copysign(0.0, double)
     if abs(double) >= _FLOAT_MAX:
         # Values from half a unit above the greatest float round to infinity.
-        return math.copysign(math.inf if abs(Fraction(value)) >= 2**128 - 2**103 else _FLOAT_MAX, double)
+        infinite = math.isinf(double) or abs(Fraction(value)) >= 2**128 - 2**103
+        return math.copysign(math.inf if infinite else _FLOAT_MAX, double)
     guess = np.float32(double)
     exact = Fraction(value)
     with np.errstate(all="ignore"):

@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr import (
@@ -22,6 +24,7 @@ from deltaskip.expr import (
 )
 from deltaskip.expr.evaluate import compare_values
 from deltaskip.expr.nodes import Compare, FieldRef, In, Like, Literal, Not, StartsWith
+from deltaskip.expr.strings import like
 from deltaskip.schema.types import BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP, StructField, StructType
 from tests.expr.predicates import SCHEMA
 
@@ -66,6 +69,52 @@ def test_constants_have_spark_s_values(text: str, answer: str) -> None:
 def test_answers_that_depend_on_versions_are_left_undecided(text: str) -> None:
     with pytest.raises(Undecided):
         value(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (f"CAST('{'0' * 5000}7' AS INT)", 7),
+        (f"CAST('-{'0' * 5000}7' AS TINYINT)", -7),
+        (f"TRY_CAST('{'9' * 5000}' AS BIGINT)", None),
+        (f"CAST('{'0' * 5000}7.25{'0' * 5000}' AS DECIMAL(5,1))", Decimal("7.3")),
+        (f"CAST('{'9' * 5000}e-5000' AS DOUBLE)", 1.0),
+        (f"CAST('0.{'0' * 5000}7e5001' AS FLOAT)", 7.0),
+        ("CAST('1e999999999' AS DOUBLE)", math.inf),
+        ("CAST('-1e-999999999' AS FLOAT)", -0.0),
+        (f"{'0' * 5000}7", 7),
+        (f"'{'a' * 5000}' LIKE '{'%a' * 5000}b'", False),
+        (f"'{'a' * 5000}b' LIKE '{'%a' * 5000}b'", True),
+        (f"'{'a' * 50}' LIKE '%{'_' * 49}b%'", False),
+    ],
+)
+def test_texts_of_any_length_have_their_value(text: str, answer: object) -> None:
+    assert repr(value(text)) == repr(answer)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TRY_CAST('1e999999999' AS DECIMAL(38,0))",
+        f"replace('{'a' * 10_000}', 'a', '{'b' * 10_000}')",
+        f"'a' LIKE '{'a' * 100_000}'",
+    ],
+)
+def test_evaluation_that_would_take_long_is_left_to_spark(text: str) -> None:
+    with pytest.raises(Undecided):
+        value(text)
+
+
+@given(st.text("ab_%\n\u00e9", max_size=12), st.text("ab\n\u00e9", max_size=12))
+def test_like_agrees_with_a_match_by_characters(pattern: str, text: str) -> None:
+    def matches(wanted: str, rest: str) -> bool:
+        if not wanted:
+            return not rest
+        if wanted[0] == "%":
+            return any(matches(wanted[1:], rest[at:]) for at in range(len(rest) + 1))
+        return bool(rest) and wanted[0] in ("_", rest[0]) and matches(wanted[1:], rest[1:])
+
+    assert like(text, pattern, "\\") == matches(pattern, text)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
     children_of,
     columns_of,
-    deeper_than,
+    is_too_large,
     transform,
     walk,
 )
@@ -75,6 +75,16 @@ def test_columns_are_named_once_in_order_of_appearance() -> None:
 
 
 def test_depth_is_counted_in_levels() -> None:
-    assert not deeper_than(A, 1)
-    assert deeper_than(Not(A), 1)
-    assert not deeper_than(Not(A), 2)
+    assert not is_too_large(A, 1)
+    assert is_too_large(Not(A), 1)
+    assert not is_too_large(Not(A), 2)
+
+
+def test_size_is_counted_in_nodes_of_the_tree_with_each_part_visited_once() -> None:
+    node: Node = Not(A)
+    for _ in range(60):
+        node = And((node, node))
+    assert is_too_large(node)
+    assert columns_of(node) == (("a",),)
+    assert is_too_large(And((Not(A), Not(B), Not(C))), size=3)
+    assert not is_too_large(And((Not(A), Not(B), Not(C))), size=4)

@@ -31,7 +31,7 @@ PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
 STRINGS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.NATIONAL_STRING)
 _WORD = re.compile(r"\w+")
 _LINE_END = re.compile(r"[\r\n]")
-_CLOSED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|[^'"`/]+|/(?!\*)|/\*.*?\*/""", re.DOTALL)
+_CLOSED = re.compile(r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|`[^`]*`|[^'"`/]+|/(?!\*)|/\*.*?\*/""", re.DOTALL)
 # After these a string may not be a plain string literal.
 _BEFORE_STRING = (TokenType.VAR, TokenType.INTERVAL, TokenType.ESCAPE, *PREFIXES)
 _BEFORE_DOT = (*NAMES, *CLOSING, TokenType.NUMBER)

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
-from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.errors import PredicateError, SchemaError, shown
 from deltaskip.expr.nodes import Cast, Literal, Node, Opaque
 from deltaskip.schema.calendar import (
     has_zone,
@@ -19,6 +19,7 @@ from deltaskip.schema.calendar import (
     zone_of,
 )
 from deltaskip.schema.floats import nearest_float
+from deltaskip.schema.numerals import decimal_of, integer_of
 from deltaskip.schema.types import (
     BINARY,
     BYTE,
@@ -48,7 +49,7 @@ __all__ = [
 # Words that make a typed literal of the string after them.
 TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"))
 
-_STRING = re.compile(r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL)
+_STRING = re.compile(r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+\"""", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
 _SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
@@ -107,7 +108,7 @@ def number_literal(source: str, negative: bool = False) -> Literal:
         return _floating(signed, FLOAT if suffix == "F" else DOUBLE)
     if suffix == "BD" or "." in digits:
         return _decimal(signed)
-    value = int(signed)
+    value = integer_of(signed)
     if -(2**31) <= value < 2**31:
         return Literal(value, INTEGER)
     return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(signed)
@@ -132,7 +133,7 @@ def typed_literal(word: str, text: str) -> Node:
     except LookupError:
         return unknown
     if node is None:
-        raise ValueError(f"{text!r} is not a {word}")
+        raise ValueError(f"{shown(text)} is not a {word}")
     return node
 
 
@@ -168,27 +169,32 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _bounded(text: str, bits: int) -> int:
-    value = int(text)
+    value = integer_of(text)
     if not -(2**bits) <= value < 2**bits:
-        raise ValueError(f"{text} is out of the range of {bits + 1} bits")
+        raise ValueError(f"{_number(text)} is out of the range of {bits + 1} bits")
     return value
 
 
 def _floating(text: str, type_: DataType) -> Literal:
     value = float(text)
     if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{text} is too large for a double")
+        raise ValueError(f"{_number(text)} is too large for a double")
     if type_ == FLOAT:
-        return Literal(nearest_float(Decimal(text)), FLOAT)
+        return Literal(nearest_float(decimal_of(text)), FLOAT)
     return Literal(value, DOUBLE)
 
 
 def _decimal(text: str) -> Literal:
     try:
-        value = Decimal(text)
+        value = decimal_of(text)
         _, digits, exponent = value.as_tuple()
         scale = max(0, -int(exponent))
-        precision = max(len(digits) + max(0, int(exponent)), scale)
-        return Literal(value if int(exponent) <= 0 else Decimal(int(value)), DecimalType(precision, scale))
-    except (InvalidOperation, SchemaError) as error:
-        raise ValueError(f"{text} has more than the 38 digits of a decimal") from error
+        type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale), scale)
+        return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
+    except SchemaError as error:
+        raise ValueError(f"{_number(text)} has more than the 38 digits of a decimal") from error
+
+
+def _number(text: str) -> str:
+    """A number's text for a message."""
+    return shown(text).replace("'", "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from deltaskip.errors import InvalidArgumentType
-from deltaskip.expr.nodes import MAX_DEPTH, Node, Opaque, deeper_than
+from deltaskip.expr.nodes import Node, Opaque, is_too_large
 from deltaskip.expr.sql.dialect import ParseError, Token, TokenType, columns_in, is_valid_sql, parse_tokens
 from deltaskip.expr.sql.from_sqlglot import OutOfRange, to_node
 from deltaskip.expr.sql.lexer import Source, Unreadable
@@ -48,7 +48,7 @@ def parse_sql(text: str) -> Node:
         return Opaque(text)
     except RecursionError:
         return Opaque(text, columns_in(text))
-    return Opaque(text, columns_in(text)) if deeper_than(node, MAX_DEPTH) else node
+    return Opaque(text, columns_in(text)) if is_too_large(node) else node
 
 
 def _refuse_slips(text: str, tokens: list[Token]) -> None:

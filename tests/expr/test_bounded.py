@@ -1,0 +1,16 @@
+"""Evaluation and planning of hostile predicates and values take bounded time and memory (tests.expr.hostile)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("kind", ["functions", "casts", "patterns", "literals", "nesting", "partition values"])
+def test_hostile_arguments_take_bounded_time_and_memory(kind: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.expr.hostile", kind], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.endswith("end\n"), (done.returncode, done.stdout[-300:], done.stderr[-2000:])
