@@ -137,12 +137,12 @@ def partition_column(
 
 
 def serialize_partition_value(value: Value, data_type: DataType) -> str | None:
-    """Return the text of a partition value in the log, or None for null and the empty string, which is not a value.
+    """Return the text of a partition value in the log, or None for null and empty text or bytes, which are no values.
 
     # PROTOCOL (today), Partition Value Serialization: timestamps as ISO-8601 in UTC.
     Raises PartitionValueError for a value that is not valid for the type or that the format cannot represent.
     """
-    if value is None or value == "":
+    if value is None or value in ("", b""):
         return None
     match data_type, value:
         case _, str() if data_type == STRING:

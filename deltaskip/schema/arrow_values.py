@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["FALSE", "NOTHING", "TRUE", "arrow_array", "arrow_scalar", "empty_table", "numpy_values", "one_chunk"]
+__all__ = [
+    "FALSE",
+    "NOTHING",
+    "TRUE",
+    "arrow_array",
+    "arrow_scalar",
+    "domain_values",
+    "empty_table",
+    "numpy_values",
+    "one_chunk",
+]
 
 _NUMPY: dict[pa.DataType, type[np.generic]] = {
     pa.int8(): np.int8,
@@ -78,6 +88,20 @@ def numpy_values(array: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
         bits = np.frombuffer(data, np.uint8)
         return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].astype(bool)
     return np.frombuffer(data, _NUMPY[array.type])[array.offset : array.offset + len(array)]
+
+
+def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a flat column as Python values of this package: int days and int microseconds, widened floats.
+
+    Dates must be date32 and timestamps in microseconds, as arrow_type has them.
+    """
+    array = one_chunk(array)
+    if array.type == pa.date32():
+        array = array.view(pa.int32())
+    elif pa.types.is_timestamp(array.type) and array.type.unit == "us":
+        array = array.view(pa.int64())
+    found: list[Any] = array.to_pylist()
+    return found
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:

@@ -197,6 +197,10 @@ class TableProperties:
     mapping_mode = TableProperty("delta.columnMapping.mode", _one_of(_MAPPING), "none")
     max_column_id = TableProperty("delta.columnMapping.maxColumnId", _optional(_LONG), None)
 
+    # Folders of data files.
+    randomize_file_prefixes = TableProperty("delta.randomizeFilePrefixes", _BOOLEAN, False)
+    random_prefix_length = TableProperty("delta.randomPrefixLength", _POSITIVE, 2)
+
     # Row tracking and in-commit timestamps.
     row_tracking = TableProperty("delta.enableRowTracking", _BOOLEAN, False)
     row_tracking_suspended = TableProperty("delta.rowTrackingSuspended", _BOOLEAN, False)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.calendar import format_timestamp
 from deltaskip.schema.types import (
     BINARY,
@@ -56,7 +56,7 @@ def carriers(values: pa.Array, data_type: DataType) -> pa.Array:
     """The carrier of each of `values`, an array of `data_type`'s Arrow type; nulls stay null."""
     carrier_type = _CARRIER_TYPES.get(data_type, pa.string())
     encoded = values.dictionary_encode()
-    distinct = [_carrier(value, data_type) for value in _domain_values(encoded.dictionary, data_type)]
+    distinct = [_carrier(value, data_type) for value in domain_values(encoded.dictionary)]
     return pa.array(distinct, carrier_type).take(encoded.indices)
 
 
@@ -85,11 +85,3 @@ def _carrier(value: Any, data_type: DataType) -> Any:
             return bytes(value).hex()
         case _:
             return value
-
-
-def _domain_values(distinct: pa.Array, data_type: DataType) -> list[Any]:
-    if data_type == DATE:
-        return list(pc.cast(distinct, pa.int32()).to_pylist())
-    if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
-        return list(pc.cast(distinct, pa.int64()).to_pylist())
-    return list(distinct.to_pylist())

@@ -1,0 +1,116 @@
+"""Folders of partitions: the names that Hive and Spark give them, and their form in the log.
+
+# PROTOCOL, Data Files: "data files can be stored in the root directory of the table or in any non-hidden subdirectory"
+The names are a convention only: readers take partition values from the log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import string
+import unicodedata
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from deltaskip.actions.partition_values import PartitionValueError, Value, serialize_partition_value
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.schema.calendar import format_timestamp, local_of, zone_of
+from deltaskip.schema.types import TIMESTAMP, DataType, StructField
+
+__all__ = ["HIVE_NULL", "encode_path", "hive_folder", "partition_folder", "partition_texts", "random_folder"]
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""The value in a folder's name that stands for null."""
+
+# Spark 4.1, ExternalCatalogUtils.charToEscape, and NUL, which no file system accepts.
+_HIVE_ESCAPED = {ord(c): f"%{ord(c):02X}" for c in [*map(chr, range(0x20)), *"\"#%'*/:=?\\\x7f{[]^"]}
+# Characters of a path that java.net.URI leaves as they are, of those in ASCII.
+_URI_PLAIN = frozenset(string.ascii_letters + string.digits + "_-!.~'()*;:@&=+$,/")
+# The longest name of a file on common file systems, in bytes.
+_LONGEST_NAME = 255
+_ALPHANUMERIC = string.ascii_letters + string.digits
+
+
+def partition_texts(values: pa.Array | pa.ChunkedArray, data_type: DataType) -> pa.Array:
+    """Return the log's text of each partition value, a string array; null for null and for the empty string.
+
+    Args:
+        values: The values, of arrow_type(data_type).
+        data_type: The type of the partition column.
+
+    Raises:
+        PartitionValueError: The log has no text for a value, or the type cannot partition a table.
+    """
+    encoded = one_chunk(values).dictionary_encode()
+    texts = [serialize_partition_value(value, data_type) for value in domain_values(encoded.dictionary)]
+    return arrow_array(texts, pa.string()).take(encoded.indices)
+
+
+def hive_folder(name: str, text: str | None) -> str:
+    """Return the folder `name=text`, with the characters that Hive escapes as `%XX`; null and "" are HIVE_NULL.
+
+    A name longer than a file system accepts ends in a digest, as the value is in the log.
+    """
+    folder = f"{name.translate(_HIVE_ESCAPED)}={text.translate(_HIVE_ESCAPED) if text else HIVE_NULL}"
+    raw = folder.encode("utf-8", "surrogatepass")
+    if len(raw) <= _LONGEST_NAME:
+        return folder
+    digest = hashlib.sha256(raw).hexdigest()[:32]
+    return f"{raw[: _LONGEST_NAME - 33].decode('utf-8', 'ignore')}-{digest}"
+
+
+def partition_folder(columns: Sequence[StructField], values: Sequence[Value], time_zone: str = "UTC") -> str:
+    """Return the folder of a partition below the table's root, in Hive's layout: `day=2024-01-01/p=a%2Fb`.
+
+    It is a path of the file system; `encode_path` returns its form in the log.
+
+    Args:
+        columns: The partition columns, in order.
+        values: The partition's value of each column.
+        time_zone: The time zone in which timestamps are written, as Spark writes them in the session's.
+
+    Raises:
+        PartitionValueError: A value has no text.
+    """
+    named = zip(columns, values, strict=True)
+    return "/".join(hive_folder(column.name, _folder_text(value, column.type, time_zone)) for column, value in named)
+
+
+def random_folder(length: int) -> str:
+    """Return a random folder of `length` letters and digits, for tables whose paths must not show partition values.
+
+    # PROTOCOL, Column Mapping: physical names and random prefixes keep paths free of logical names.
+    """
+    return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(length))
+
+
+def encode_path(path: str) -> str:
+    """Return the relative path of a file as the URI that the log has, with what java.net.URI must quote as `%XX`.
+
+    Letters of other scripts stay as they are. `decode_path` returns `path` for it.
+    """
+    if path.isascii() and _URI_PLAIN.issuperset(path):
+        return path
+    return "".join(c if _is_plain(c) else "".join(f"%{byte:02X}" for byte in _utf8(c)) for c in path)
+
+
+def _folder_text(value: Value, data_type: DataType, time_zone: str) -> str | None:
+    if data_type == TIMESTAMP and isinstance(value, int):
+        return format_timestamp(local_of(value, zone_of(time_zone)))
+    return serialize_partition_value(value, data_type)
+
+
+def _is_plain(character: str) -> bool:
+    """Whether a URI may contain the character: plain ASCII, or another one that is neither a blank nor a control."""
+    if character <= "\x7f":
+        return character in _URI_PLAIN
+    return unicodedata.category(character) not in ("Cc", "Zs", "Zl", "Zp", "Cs")
+
+
+def _utf8(character: str) -> bytes:
+    try:
+        return character.encode()
+    except UnicodeEncodeError as error:
+        raise PartitionValueError(f"{character!r} is not valid Unicode text") from error
