@@ -5,22 +5,9 @@ from __future__ import annotations
 import re
 
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.schema.ddl import DECIMAL_NAMES, TYPE_NAMES
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
     ArrayType,
     DataType,
     DecimalType,
@@ -31,31 +18,6 @@ from deltaskip.schema.types import (
 )
 
 __all__ = ["DECIMAL_NAMES", "TYPE_NAMES", "sql_name", "type_named"]
-
-DECIMAL_NAMES = ("decimal", "dec", "numeric")
-
-TYPE_NAMES: dict[str, DataType] = {
-    "boolean": BOOLEAN,
-    "tinyint": BYTE,
-    "byte": BYTE,
-    "smallint": SHORT,
-    "short": SHORT,
-    "int": INTEGER,
-    "integer": INTEGER,
-    "bigint": LONG,
-    "long": LONG,
-    "float": FLOAT,
-    "real": FLOAT,
-    "double": DOUBLE,
-    "date": DATE,
-    "timestamp": TIMESTAMP,
-    "timestamp_ltz": TIMESTAMP,
-    "timestamp_ntz": TIMESTAMP_NTZ,
-    "string": STRING,
-    "binary": BINARY,
-    "variant": VARIANT,
-    "void": VOID,
-}
 
 _DECIMAL = re.compile(rf"(?:{'|'.join(DECIMAL_NAMES)})\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?")
 

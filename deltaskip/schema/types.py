@@ -20,6 +20,7 @@ __all__ = [
     "BOOLEAN",
     "BYTE",
     "COLLATIONS_KEY",
+    "COMMENT_KEY",
     "DATE",
     "DEFAULT_KEY",
     "DOUBLE",
@@ -58,7 +59,7 @@ INVARIANTS_KEY = "delta.invariants"
 GENERATION_KEY = "delta.generationExpression"
 DEFAULT_KEY = "CURRENT_DEFAULT"
 IDENTITY_PREFIX = "delta.identity."
-_COMMENT_KEY = "comment"
+COMMENT_KEY = "comment"
 _COMMENT_WIDTH = 60
 
 _PRIMITIVE_NAMES = frozenset(
@@ -307,7 +308,7 @@ def collation_name(identifier: str) -> str:
 
 def _struct_lines(struct: StructType, indent: str) -> Iterator[str]:
     for each in struct.fields:
-        comment = each.metadata.get(_COMMENT_KEY)
+        comment = each.metadata.get(COMMENT_KEY)
         notes = [f"nullable = {_flag(each.nullable)}"]
         if isinstance(comment, str) and comment:
             notes.append(f"comment = {_printable(textwrap.shorten(comment, _COMMENT_WIDTH, placeholder=' …'))}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -93,6 +95,15 @@ def values_of(values: list[Any], data_type: DataType) -> pa.Array:
 def test_the_path_of_the_log_is_the_folder_encoded_once() -> None:
     folder = hive_folder("p", "a b/%:é+#")
     assert encode_path(f"{folder}/part-0.parquet") == "p=a%20b%252F%2525%253Aé+%2523/part-0.parquet"
+
+
+def test_characters_are_escaped_and_encoded_as_spark_and_hadoop_do() -> None:
+    answers = json.loads(Path(__file__).with_name("spark_folder.json").read_text(encoding="utf-8"))
+    folder = hive_folder("p", answers["text"][:60])
+    assert folder == "p=" + "".join(hive_folder("", c)[1:] for c in answers["text"][:60])
+    folder = "p=" + "".join(hive_folder("", c)[1:] for c in answers["text"])
+    assert folder == f"p={answers['folder']}"
+    assert encode_path(f"{folder}/f") == answers["uri"]
 
 
 def test_names_of_columns_are_escaped_like_values() -> None:

@@ -20,6 +20,7 @@ from deltaskip.schema.calendar import (
 )
 from deltaskip.schema.floats import nearest_float
 from deltaskip.schema.numerals import decimal_of, integer_of
+from deltaskip.schema.sql_text import is_string, string_value
 from deltaskip.schema.types import (
     BINARY,
     BYTE,
@@ -49,10 +50,6 @@ __all__ = [
 # Words that make a typed literal of the string after them.
 TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "X"))
 
-_STRING = re.compile(r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+\"""", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
-_SIMPLE_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-
 _NUMBER = re.compile(
     r"([0-9]+(?=[LSY])|(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?)(BD|[LSYFD])?", re.IGNORECASE | re.ASCII
 )
@@ -68,27 +65,9 @@ def predicate_error(text: str, at: int, reason: str) -> PredicateError:
     return PredicateError(f"Cannot parse the predicate at line {line}, column {column}: {reason}; in: {shown}")
 
 
-def is_string(source: str) -> bool:
-    """Whether `source` is one string literal in Spark."""
-    return _STRING.fullmatch(source) is not None
-
-
 def is_number(source: str) -> bool:
     """Whether `source` is one number in Spark, without a sign."""
     return _NUMBER.fullmatch(source) is not None
-
-
-def string_value(source: str) -> str:
-    """The value of a string literal, with Spark's escapes, doubled quotes and raw strings."""
-    if source[0] in "rR":
-        return source[2:-1]
-    quote, body = source[0], source[1:-1]
-    body = body.replace(quote * 2, quote) if "\\" not in body else _undouble(body, quote)
-    if "\\" not in body:
-        return body
-    decoded = _ESCAPE.sub(_unescape, body)
-    # A surrogate pair of \u escapes is one character.
-    return decoded.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def number_literal(source: str, negative: bool = False) -> Literal:
@@ -150,22 +129,6 @@ def _datetime_literal(word: str, text: str) -> Node | None:
     if micros is None:
         return None
     return Literal(micros, TIMESTAMP) if has_zone(text) else Cast(Literal(text, STRING), TIMESTAMP)
-
-
-def _undouble(body: str, quote: str) -> str:
-    return re.sub(r"(\\.)|" + quote * 2, lambda m: m.group(1) or quote, body, flags=re.DOTALL)
-
-
-def _unescape(match: re.Match[str]) -> str:
-    short, long, octal, other = match.groups()
-    if short is not None:
-        return chr(int(short, 16))
-    if long is not None:
-        code = int(long, 16)
-        return chr(code) if code <= 0x10FFFF else "\ufffd"
-    if octal is not None:
-        return chr(int(octal, 8))
-    return _SIMPLE_ESCAPES.get(other, other)
 
 
 def _bounded(text: str, bits: int) -> int:

@@ -1,0 +1,469 @@
+"""Columns and types from SQL text, as in the parentheses of CREATE TABLE.
+
+# Spark 4.1, SqlBaseParser.g4: colDefinitionList, dataType
+# PROTOCOL, Generated Columns, Identity Columns, Default Columns: the metadata keys of a column
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from deltaskip.collations.identifier import CollationId
+from deltaskip.errors import InvalidCollation, SchemaError
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type, simple_string
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.sql_text import SqlToken, quoted_name, sql_error, sql_tokens
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    COLLATIONS_KEY,
+    COMMENT_KEY,
+    DATE,
+    DEFAULT_KEY,
+    DOUBLE,
+    FLOAT,
+    GENERATION_KEY,
+    IDENTITY_PREFIX,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+)
+
+__all__ = ["DECIMAL_NAMES", "TYPE_NAMES", "parse_columns", "parse_type_text", "without_lengths"]
+
+DECIMAL_NAMES = ("decimal", "dec", "numeric")
+
+TYPE_NAMES: dict[str, DataType] = {
+    "boolean": BOOLEAN,
+    "tinyint": BYTE,
+    "byte": BYTE,
+    "smallint": SHORT,
+    "short": SHORT,
+    "int": INTEGER,
+    "integer": INTEGER,
+    "bigint": LONG,
+    "long": LONG,
+    "float": FLOAT,
+    "real": FLOAT,
+    "double": DOUBLE,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ltz": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP_NTZ,
+    "string": STRING,
+    "binary": BINARY,
+    "variant": VARIANT,
+    "void": VOID,
+}
+
+_LENGTH_NAMES = {"char": "char", "character": "char", "varchar": "varchar"}
+_LONG_LIMIT = 2**63
+_CONSTRAINT_WORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
+# Words that begin an option of a column, and so end the expression of DEFAULT.
+_OPTION_WORDS = ("NOT", "DEFAULT", "GENERATED", "COMMENT", *_CONSTRAINT_WORDS)
+_CLOSING = {"(": ")", "[": "]"}
+_PLAIN = re.compile(r"[A-Za-z_]\w*")
+
+
+def parse_columns(text: str) -> StructType:
+    """Return the schema of a column list, such as `id BIGINT NOT NULL, y INT GENERATED ALWAYS AS (year(ts))`.
+
+    NOT NULL, DEFAULT, COMMENT, COLLATE, GENERATED ALWAYS AS (expression) and GENERATED … AS IDENTITY become the
+    protocol's metadata. Expressions keep their text as typed. CHAR(n) and VARCHAR(n) become strings with Spark's
+    metadata key.
+
+    Raises:
+        SchemaError: The text is no column list, a type is not one of Delta's, a name occurs twice in any letter case,
+            or options of a column contradict each other.
+    """
+    parser = _Parser(text)
+    fields: list[StructField] = []
+    names: set[str] = set()
+    while True:
+        at = parser.position
+        field = parser.column()
+        if fold_name(field.name) in names:
+            raise sql_error(text, at, f"the column {field.name} occurs twice")
+        names.add(fold_name(field.name))
+        fields.append(field)
+        if parser.at_end:
+            return StructType(tuple(fields))
+        parser.expect(",")
+
+
+def parse_type_text(text: str) -> DataType:
+    """Return the type with a text of Spark SQL, such as `array<struct<a: int>>`.
+
+    CHAR(n) and VARCHAR(n) stay as an UnknownType of that name, and collations are dropped: both belong to a field's
+    metadata. Raises SchemaError for other text.
+    """
+    parser = _Parser(text)
+    found = parser.type("", {})
+    if not parser.at_end:
+        raise parser.error("this is unexpected after the type")
+    return found
+
+
+def without_lengths(data_type: DataType) -> DataType:
+    """Return the type with string in place of each char(n) and varchar(n), at any depth."""
+    match data_type:
+        case UnknownType() if _is_length(data_type):
+            return STRING
+        case ArrayType(element, contains_null):
+            return ArrayType(without_lengths(element), contains_null)
+        case MapType(key, value, value_contains_null):
+            return MapType(without_lengths(key), without_lengths(value), value_contains_null)
+        case StructType(fields):
+            plain = (StructField(f.name, without_lengths(f.type), f.nullable, f.metadata) for f in fields)
+            return StructType(tuple(plain))
+        case _:
+            return data_type
+
+
+def _is_length(data_type: UnknownType) -> bool:
+    return data_type.name.partition("(")[0] in ("char", "varchar")
+
+
+def _type_text(data_type: DataType) -> str:
+    """Spark's text of a type, with names in backticks where SQL needs them."""
+    match data_type:
+        case StructType(fields):
+            names = (f.name if _PLAIN.fullmatch(f.name) else quoted_name(f.name) for f in fields)
+            return f"struct<{','.join(f'{n}:{_type_text(f.type)}' for n, f in zip(names, fields, strict=True))}>"
+        case ArrayType(element):
+            return f"array<{_type_text(element)}>"
+        case MapType(key, value):
+            return f"map<{_type_text(key)},{_type_text(value)}>"
+        case _:
+            return simple_string(data_type)
+
+
+class _Parser:
+    """A recursive descent over the tokens of one text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = sql_tokens(text)
+        self.at = 0
+
+    @property
+    def at_end(self) -> bool:
+        """Whether no token is left."""
+        return self.at >= len(self.tokens)
+
+    @property
+    def position(self) -> int:
+        """Where the next token begins in the text."""
+        return len(self.text) if self.at_end else self.tokens[self.at].start
+
+    def error(self, reason: str) -> SchemaError:
+        """The error at the next token."""
+        return sql_error(self.text, self.position, "the text ends too early" if self.at_end else reason)
+
+    def column(self) -> StructField:
+        """A name, a type and options in any order."""
+        # A column may have the name of such a word too.
+        one, two = (self.tokens[at] if at < len(self.tokens) else None for at in (self.at + 1, self.at + 2))
+        unnamed = one is not None and (one.is_symbol("(") or one.is_word("KEY"))
+        if unnamed or (two is not None and two.is_word(*_CONSTRAINT_WORDS)):
+            self.refuse_constraint()
+        name = self.name("a column's name")
+        collations: dict[str, str] = {}
+        declared = self.type(name, collations)
+        metadata: dict[str, Any] = {COLLATIONS_KEY: collations} if collations else {}
+        plain = without_lengths(declared)
+        if plain != declared:
+            metadata[CHAR_VARCHAR_KEY] = _type_text(declared)
+        nullable = self.options(name, plain, metadata)
+        return StructField(name, plain, nullable, metadata)
+
+    def options(self, name: str, data_type: DataType, metadata: dict[str, Any]) -> bool:
+        """Read the options of a column into its metadata; return whether it is nullable."""
+        seen: set[str] = set()
+        while not (self.at_end or self.peek_symbol(",")):
+            start = self.position
+            if self.take_words("NOT", "NULL"):
+                option = "NOT NULL"
+            elif self.take_words("COMMENT"):
+                option = "COMMENT"
+                metadata[COMMENT_KEY] = self.string("the comment")
+            elif self.take_words("DEFAULT"):
+                option = "DEFAULT"
+                metadata[DEFAULT_KEY] = self.expression()
+            elif self.peek_word("GENERATED"):
+                option = "GENERATED"
+                self.generated(name, data_type, metadata)
+            else:
+                self.refuse_constraint()
+                raise self.error(f"this is no option of the column {name}")
+            if option in seen:
+                raise sql_error(self.text, start, f"the column {name} has {option} twice")
+            seen.add(option)
+            if {"DEFAULT", "GENERATED"} <= seen:
+                raise sql_error(self.text, start, f"the column {name} is generated, so it cannot have a DEFAULT")
+        return "NOT NULL" not in seen
+
+    def generated(self, name: str, data_type: DataType, metadata: dict[str, Any]) -> None:
+        """GENERATED ALWAYS AS (expression), or GENERATED ALWAYS | BY DEFAULT AS IDENTITY with options."""
+        by_default = self.take_words("GENERATED", "BY", "DEFAULT", "AS")
+        if not by_default and not self.take_words("GENERATED", "ALWAYS", "AS"):
+            self.at += 1
+            raise self.error("write GENERATED ALWAYS AS or GENERATED BY DEFAULT AS")
+        if not self.take_words("IDENTITY"):
+            if by_default:
+                raise self.error("GENERATED BY DEFAULT AS is followed by IDENTITY")
+            metadata[GENERATION_KEY] = self.parenthesized()
+            return
+        if data_type != LONG:
+            raise sql_error(
+                self.text,
+                self.tokens[self.at - 1].start,
+                f"the identity column {name} is of type {simple_string(data_type).upper()}, and must be BIGINT",
+            )
+        start, step = self.sequence() if self.peek_symbol("(") else (1, 1)
+        metadata[f"{IDENTITY_PREFIX}start"] = start
+        metadata[f"{IDENTITY_PREFIX}step"] = step
+        metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"] = by_default
+
+    def sequence(self) -> tuple[int, int]:
+        """(START WITH n INCREMENT BY m), in any order; both are optional."""
+        values: dict[str, int] = {}
+        self.expect("(")
+        while not self.peek_symbol(")"):
+            words = ("START", "WITH") if self.peek_word("START") else ("INCREMENT", "BY")
+            option = words[0]
+            if option in values or not self.take_words(*words):
+                raise self.error("write (START WITH n INCREMENT BY m)")
+            values[option] = self.integer()
+        self.expect(")")
+        start, step = values.get("START", 1), values.get("INCREMENT", 1)
+        if step == 0:
+            raise sql_error(self.text, self.tokens[self.at - 2].start, "an identity column's increment cannot be 0")
+        return start, step
+
+    def type(self, path: str, collations: dict[str, str]) -> DataType:
+        """A type. `collations` receives those of the strings in it, by their path from the nearest field."""
+        token = self.next("a type")
+        name = token.text.lower()
+        if token.kind != "word":
+            raise sql_error(self.text, token.start, "a type is expected here")
+        if name == "array":
+            return self.between_angles(lambda: ArrayType(self.type(f"{path}.element", collations)))
+        if name == "map":
+            return self.between_angles(lambda: self.map_type(path, collations))
+        if name == "struct":
+            return self.between_angles(self.struct_type)
+        if name in _LENGTH_NAMES:
+            return self.length_type(_LENGTH_NAMES[name], token)
+        if name in DECIMAL_NAMES:
+            return self.decimal(token)
+        if name not in TYPE_NAMES:
+            raise sql_error(self.text, token.start, f"{token.text} is not a type of Delta Lake")
+        if self.peek_symbol("(") or self.peek_symbol("<"):
+            raise self.error(f"the type {token.text} has no parameters")
+        if name == "string" and self.take_words("COLLATE"):
+            self.collation(path, collations)
+        return TYPE_NAMES[name]
+
+    def map_type(self, path: str, collations: dict[str, str]) -> DataType:
+        key = self.type(f"{path}.key", collations)
+        self.expect(",")
+        return MapType(key, self.type(f"{path}.value", collations))
+
+    def struct_type(self) -> DataType:
+        fields: list[StructField] = []
+        names: set[str] = set()
+        while not self.peek_symbol(">"):
+            if fields:
+                self.expect(",")
+            at = self.position
+            fields.append(self.nested_field())
+            if fold_name(fields[-1].name) in names:
+                raise sql_error(self.text, at, f"the field {fields[-1].name} occurs twice in one struct")
+            names.add(fold_name(fields[-1].name))
+        return StructType(tuple(fields))
+
+    def nested_field(self) -> StructField:
+        """A field of a struct: name, optional colon, type, NOT NULL, COMMENT."""
+        name = self.name("a field's name")
+        if self.peek_symbol(":"):
+            self.at += 1
+        collations: dict[str, str] = {}
+        data_type = self.type(name, collations)
+        metadata: dict[str, Any] = {COLLATIONS_KEY: collations} if collations else {}
+        nullable = not self.take_words("NOT", "NULL")
+        if self.take_words("COMMENT"):
+            metadata[COMMENT_KEY] = self.string("the comment")
+        return StructField(name, data_type, nullable, metadata)
+
+    def between_angles(self, inner: Callable[[], DataType]) -> DataType:
+        self.expect("<")
+        found = inner()
+        self.expect(">")
+        return found
+
+    def length_type(self, name: str, token: SqlToken) -> DataType:
+        if not self.peek_symbol("("):
+            raise sql_error(self.text, token.start, f"the type {token.text} needs a length, such as {name}(10)")
+        at = self.position
+        numbers = self.numbers()
+        if len(numbers) != 1 or numbers[0] < 1:
+            raise sql_error(self.text, at, f"the length of {name} must be one positive number")
+        return parse_type(f'"{name}({numbers[0]})"')
+
+    def decimal(self, token: SqlToken) -> DataType:
+        numbers = self.numbers() if self.peek_symbol("(") else [10]
+        try:
+            if len(numbers) > 2:
+                raise SchemaError("A decimal has a precision and a scale.")
+            return DecimalType(numbers[0], numbers[1] if len(numbers) > 1 else 0)
+        except SchemaError as error:
+            raise sql_error(self.text, token.start, str(error).rstrip(".")) from error
+
+    def numbers(self) -> list[int]:
+        """Numbers in parentheses, at least one."""
+        found: list[int] = []
+        self.expect("(")
+        while True:
+            found.append(self.integer())
+            if not self.peek_symbol(","):
+                break
+            self.at += 1
+        self.expect(")")
+        return found
+
+    def collation(self, path: str, collations: dict[str, str]) -> None:
+        token = self.next("the name of a collation")
+        try:
+            named = CollationId.named(token.text).canonical.without_version
+        except InvalidCollation as error:
+            raise sql_error(self.text, token.start, str(error).rstrip(".")) from error
+        # COLLATIONS RFC: the default collation is not written.
+        if not named.is_binary:
+            collations[path] = str(named)
+
+    def parenthesized(self) -> str:
+        """The text between parentheses, as typed."""
+        opening = self.position
+        self.expect("(")
+        first = self.at
+        closing = self.closing(first - 1)
+        self.at = closing + 1
+        text = self.text[opening + 1 : self.tokens[closing].start].strip()
+        if closing == first:
+            raise sql_error(self.text, opening, "the expression is empty")
+        return text
+
+    def expression(self) -> str:
+        """The text up to the next option or column, as typed."""
+        first = self.at
+        while not (self.at_end or self.peek_symbol(",") or (self.at > first and self.begins_option())):
+            token = self.tokens[self.at]
+            if token.kind == "symbol" and token.text in _CLOSING:
+                self.at = self.closing(self.at)
+            elif token.kind == "symbol" and token.text in _CLOSING.values():
+                raise self.error("this closes nothing")
+            self.at += 1
+        if self.at == first:
+            raise self.error("the expression is empty")
+        return self.text[self.tokens[first].start : self.tokens[self.at - 1].end]
+
+    def begins_option(self) -> bool:
+        """Whether an option of the column starts here, and not a part of an expression such as IS NOT NULL."""
+        token, before = self.tokens[self.at], self.tokens[self.at - 1]
+        if not token.is_word(*_OPTION_WORDS) or before.is_symbol("."):
+            return False
+        follows = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        if token.is_word("NOT"):
+            return follows is not None and follows.is_word("NULL") and not before.is_word("IS")
+        if token.is_word("COMMENT"):
+            return follows is not None and follows.kind == "string"
+        return True
+
+    def closing(self, opening: int) -> int:
+        """Index of the token that closes the one at `opening`."""
+        expected: list[str] = []
+        for index in range(opening, len(self.tokens)):
+            token = self.tokens[index]
+            if token.kind != "symbol":
+                continue
+            if token.text in _CLOSING:
+                expected.append(_CLOSING[token.text])
+            elif token.text in _CLOSING.values():
+                if expected.pop() != token.text:
+                    break
+                if not expected:
+                    return index
+        raise sql_error(self.text, self.tokens[opening].start, "the parenthesis is not closed")
+
+    def refuse_constraint(self) -> None:
+        if self.peek_word(*_CONSTRAINT_WORDS):
+            raise self.error("constraints are not part of a column list; add CHECK constraints to the table afterwards")
+
+    def name(self, what: str) -> str:
+        token = self.next(what)
+        if token.kind not in ("word", "name") or not token.text:
+            raise sql_error(self.text, token.start, f"{what} is expected here")
+        follows = self.tokens[self.at] if not self.at_end else None
+        if token.kind == "word" and follows is not None and follows.is_symbol("-") and follows.start == token.end:
+            raise self.error(f"put the name in backticks, as in `{token.text}-…`")
+        return token.text
+
+    def string(self, what: str) -> str:
+        token = self.next(what)
+        if token.kind != "string":
+            raise sql_error(self.text, token.start, f"{what} must be a string in quotes")
+        return token.text
+
+    def integer(self) -> int:
+        negative = self.peek_symbol("-")
+        if negative or self.peek_symbol("+"):
+            self.at += 1
+        token = self.next("a number")
+        if token.kind != "word" or not (token.text.isascii() and token.text.isdigit()):
+            raise sql_error(self.text, token.start, "a whole number is expected here")
+        value = -int(token.text) if negative else int(token.text)
+        if not -_LONG_LIMIT <= value < _LONG_LIMIT:
+            raise sql_error(self.text, token.start, "the number does not fit a BIGINT")
+        return value
+
+    def next(self, what: str) -> SqlToken:
+        if self.at_end:
+            raise sql_error(self.text, len(self.text), f"{what} is missing")
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def expect(self, symbol: str) -> None:
+        if not self.peek_symbol(symbol):
+            raise sql_error(self.text, self.position, f"{symbol!r} is expected here")
+        self.at += 1
+
+    def peek_symbol(self, symbol: str) -> bool:
+        return not self.at_end and self.tokens[self.at].is_symbol(symbol)
+
+    def peek_word(self, *words: str) -> bool:
+        return not self.at_end and self.tokens[self.at].is_word(*words)
+
+    def take_words(self, *words: str) -> bool:
+        """Whether the next tokens are these words; if so, they are read."""
+        if self.at + len(words) > len(self.tokens):
+            return False
+        if not all(self.tokens[self.at + i].is_word(word) for i, word in enumerate(words)):
+            return False
+        self.at += len(words)
+        return True
