@@ -29,8 +29,10 @@ import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.registry import find
+from deltaskip.collations.versions import SPARK_VERSION, installed_spark_version, source_of
 from deltaskip.engine import engine
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
+from deltaskip.skipping.scan import Scan
 from deltaskip.table.table import DeltaTable
 
 T = TypeVar("T")
@@ -64,17 +66,22 @@ _SCHEMA = {
 }
 
 Report = Callable[[str], None]
+Read = tuple[tuple[int, int], int]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of the demo: files and bytes kept, matching rows, and times in seconds (the better of two runs each)."""
+    """Result of the demo: files and bytes kept, matching rows, and times in seconds (the better of two runs each).
+
+    kept_files: files that planning kept. read_files: files that the engine has read, as its plan reports.
+    """
 
     engine: str
     table: str
     predicate: str
     total_files: int
     kept_files: int
+    read_files: int
     total_bytes: int
     skipped_bytes: int
     matching_rows: int
@@ -94,13 +101,15 @@ class Outcome:
 class Engine:
     """Functions that write the table, read the kept files, and read all files.
 
-    Both reads return the number of matching rows and a digest of them.
+    collation_version: version by which the engine compares the names. Both reads return the number of matching rows, a
+    digest of them, and the number of files that were read.
     """
 
     name: str
+    collation_version: str
     write: Callable[[Path], None]
-    read_kept: Callable[[Path], tuple[int, int]]
-    read_all: Callable[[Path], tuple[int, int]]
+    read_kept: Callable[[Path], Read]
+    read_all: Callable[[Path], Read]
 
 
 def run(keep: Path | None, report: Report) -> Outcome:
@@ -123,12 +132,15 @@ def run(keep: Path | None, report: Report) -> Outcome:
     return outcome
 
 
-def make_table(root: Path, write: Callable[[Path], None]) -> None:
-    """Create the demo's table: write data files with `write`, then version 0 of the log from their footers."""
+def make_table(root: Path, write: Callable[[Path], None], version: str = SPARK_VERSION) -> None:
+    """Create the demo's table: write data files with `write`, then version 0 of the log from their footers.
+
+    version: of the collation for which the bounds of the names are computed.
+    """
     write(root)
     log = root / "_delta_log"
     log.mkdir()
-    lines = [json.dumps(action, ensure_ascii=False) for action in _first_commit(root)]
+    lines = [json.dumps(action, ensure_ascii=False) for action in _first_commit(root, version)]
     (log / f"{0:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -161,12 +173,12 @@ def write_with_spark(spark: Any, root: Path) -> None:
 
 def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Outcome:
     report(f"Creating a table of {FILES} files and {FILES * ROWS_PER_FILE:,} rows with {engine.name} ...")
-    make_seconds, _ = _timed(lambda: make_table(root, engine.write), runs=1)
+    make_seconds, _ = _timed(lambda: make_table(root, engine.write, engine.collation_version), runs=1)
     report(f"Reading rows where {PREDICATE}")
     list_seconds, everything = _timed(lambda: DeltaTable(str(root)).scan().files())
-    prune_seconds, kept = _timed(lambda: DeltaTable(str(root)).scan(where=PREDICATE).files())
-    all_seconds, expected = _timed(lambda: engine.read_all(root))
-    kept_seconds, found = _timed(lambda: engine.read_kept(root))
+    prune_seconds, kept = _timed(lambda: _planned(root, engine.collation_version).files())
+    all_seconds, (expected, _) = _timed(lambda: engine.read_all(root))
+    kept_seconds, (found, read_files) = _timed(lambda: engine.read_kept(root))
     if found != expected:
         raise DeltaSkipError(
             f"The pruned read of the demo table {root}, version 0, returned {found[0]} rows, but the full read "
@@ -179,6 +191,7 @@ def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Ou
         predicate=PREDICATE,
         total_files=everything.num_rows,
         kept_files=kept.num_rows,
+        read_files=read_files,
         total_bytes=total_bytes,
         skipped_bytes=total_bytes - (pc.sum(kept.column("size")).as_py() or 0),
         matching_rows=found[0],
@@ -191,10 +204,15 @@ def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Ou
     )
 
 
+def _planned(root: Path, version: str) -> Scan:
+    return DeltaTable(str(root)).scan(where=PREDICATE, collation_version=version)
+
+
 def _report(outcome: Outcome, keep: Path | None, report: Report) -> None:
     share = 100 * outcome.skipped_bytes / outcome.total_bytes
     report("")
     report(f"  files kept      {outcome.kept_files} of {outcome.total_files}")
+    report(f"  files read      {outcome.read_files}, as counted by {outcome.engine}")
     report(f"  bytes skipped   {outcome.skipped_bytes:,} of {outcome.total_bytes:,} ({share:.1f} %)")
     report(
         f"  planning        {outcome.prune_seconds * 1000:.0f} ms, including reading the log "
@@ -217,7 +235,9 @@ def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
     reason = _why_no_spark()
     if reason is None:
         try:
-            return _spark_engine(session.enter_context(engine(_ACT).local_session(scratch))), None
+            spark = session.enter_context(engine(_ACT).local_session(scratch))
+            made = _spark_engine(spark)
+            return made, _why_no_collated_bounds(made)
         except RuntimeError as error:
             reason = f"Spark did not start ({' '.join(str(error).split())})"
     return _pyarrow_engine(), (
@@ -226,14 +246,27 @@ def _engine(scratch: Path, session: ExitStack) -> tuple[Engine, str | None]:
     )
 
 
+def _why_no_collated_bounds(made: Engine) -> str | None:
+    """Why the names have no collated bounds, so that only the days skip files; None if they have them."""
+    if find(f"{COLLATION}.{made.collation_version}") is not None:
+        return None
+    return (
+        f"{made.name} compares names by ICU {made.collation_version}, which is not installed, so the names skip no "
+        f"files: {source_of(made.collation_version)}."
+    )
+
+
 def _spark_engine(spark: Any) -> Engine:
-    def digest(frame: Any) -> tuple[int, int]:
+    def digest(frame: Any) -> Read:
         hashed = "bit_xor(xxhash64(id, name COLLATE UTF8_BINARY, amount, ts, day))"
-        rows, value = frame.selectExpr("count(*)", hashed).collect()[0]
-        return rows, value
+        summary = frame.selectExpr("count(*)", hashed)
+        rows, value = summary.collect()[0]
+        files = engine(_ACT).files_read(summary)
+        return (rows, value), len(frame.inputFiles()) if files is None else files
 
     return Engine(
         name=f"Spark {spark.version}",
+        collation_version=engine(_ACT).collation_version(spark) or SPARK_VERSION,
         write=lambda root: write_with_spark(spark, root),
         read_kept=lambda root: digest(DeltaTable(str(root)).scan(where=PREDICATE).to_spark(spark)),
         read_all=lambda root: digest(spark.read.parquet(str(root)).where(_OF_PLAIN_STRINGS)),
@@ -244,17 +277,21 @@ def _pyarrow_engine() -> Engine:
     partitioning = pads.partitioning(pa.schema([("day", pa.date32())]), flavor="hive")
     matches = (pads.field("day") >= pa.scalar(date(2026, 1, 4))) & (pads.field("name") == "Müller 0500")
 
-    def digest(source: str | list[str], root: Path) -> tuple[int, int]:
+    installed = installed_spark_version()
+    version = installed if find(f"{COLLATION}.{installed}") is not None else SPARK_VERSION
+
+    def digest(source: str | list[str], root: Path) -> Read:
         dataset = pads.dataset(source, format="parquet", partitioning=partitioning, partition_base_dir=str(root))
         rows = dataset.to_table(columns=["id"], filter=matches)
-        return rows.num_rows, pc.sum(rows.column("id")).as_py() or 0
+        return (rows.num_rows, pc.sum(rows.column("id")).as_py() or 0), len(dataset.files)
 
-    def read_kept(root: Path) -> tuple[int, int]:
-        kept = DeltaTable(str(root)).scan(where=PREDICATE).files().column("path")
+    def read_kept(root: Path) -> Read:
+        kept = _planned(root, version).files().column("path")
         return digest([str(root / path) for path in kept.to_pylist()], root)
 
     return Engine(
         name=f"pyarrow {pa.__version__}",
+        collation_version=version,
         write=write_with_pyarrow,
         read_kept=read_kept,
         read_all=lambda root: digest(str(root), root),
@@ -302,7 +339,7 @@ def _rows_of_file(number: int) -> pa.Table:
     )
 
 
-def _first_commit(root: Path) -> Iterator[dict[str, Any]]:
+def _first_commit(root: Path, version: str) -> Iterator[dict[str, Any]]:
     now_millis = int(time.time() * 1000)
     yield {"commitInfo": {"timestamp": now_millis, "operation": "WRITE", "engineInfo": "deltaskip demo"}}
     yield {
@@ -322,7 +359,7 @@ def _first_commit(root: Path) -> Iterator[dict[str, Any]]:
             "createdTime": now_millis,
         }
     }
-    names = find(COLLATION)
+    names = find(f"{COLLATION}.{version}")
     if names is not None:
         versions = json.dumps({"writeVersions": {COLLATION: [names.id.version]}})
         yield {"domainMetadata": {"domain": "collations", "configuration": versions, "removed": False}}

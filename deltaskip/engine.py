@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from deltaskip.actions import FILE_SCHEMA
+from deltaskip.collations.versions import installed_spark_version
 from deltaskip.errors import SparkUnavailable
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from deltaskip.log import Snapshot
     from deltaskip.stats.file_facts import StatisticsRequest
 
-__all__ = ["RESULT_SCHEMA", "Engine", "PlannedScan", "engine", "is_column"]
+__all__ = ["RESULT_SCHEMA", "Engine", "PlannedScan", "collation_version", "engine", "is_column"]
 
 RESULT_SCHEMA = pa.schema(
     [
@@ -75,8 +76,8 @@ class PlannedScan(Protocol):
         """The version of the collations that the files were pruned by."""
 
     @property
-    def compares_collated(self) -> bool:
-        """Whether the predicate compares collated strings."""
+    def predicate(self) -> Node:
+        """The bound predicate; a TRUE literal if the scan has none."""
 
     def files(self) -> pa.Table:
         """The files that may hold matching rows."""
@@ -94,6 +95,15 @@ class Engine(Protocol):
 
     def scan_to_dataframe(self, session: Any, scan: PlannedScan) -> Any:
         """A DataFrame of exactly the rows that match the scan, with the table's schema."""
+
+    def collation_version(self, session: Any) -> str | None:
+        """The version by which the session compares collated strings; None if it does not report one."""
+
+    def active_collation_version(self) -> str | None:
+        """The same of this process's active session; None also if there is none."""
+
+    def files_read(self, frame: Any) -> int | None:
+        """The number of data files that the engine read for a DataFrame that has run; None if it does not report it."""
 
     def column_to_node(self, column: Any) -> Node:
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node."""
@@ -135,6 +145,20 @@ def engine(act: str) -> Engine:
         raise SparkUnavailable(
             f"{act} needs the Spark integration of deltaskip, which this installation does not contain. {_INSTALL}"
         ) from error
+
+
+def collation_version() -> str:
+    """Return the collation version of the running Spark session, else of the installed Spark, else of Spark 4.1.
+
+    Loads neither the engine nor its library unless the process has loaded the library already.
+    """
+    found = None
+    if f"{_COLUMN_PACKAGE}.sql" in sys.modules:
+        try:
+            found = _loaded().active_collation_version()
+        except (ModuleNotFoundError, LookupError):
+            found = None
+    return installed_spark_version() if found is None else found
 
 
 def is_column(value: object) -> bool:

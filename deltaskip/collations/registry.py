@@ -15,12 +15,10 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.libraries import icu_libraries, icu_library
 from deltaskip.collations.names import parse_name
 from deltaskip.collations.spark_order import spark_order, spark_order_versions
+from deltaskip.collations.versions import SPARK_VERSION, source_of
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
 
 __all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "collation", "find"]
-
-SPARK_VERSION = "77.1"
-"""The collation version of Spark 4.1, the same for both providers."""
 
 _PROVIDERS = ("icu", "spark")
 
@@ -114,8 +112,7 @@ def _made(wanted: CollationId, provider: str, version: str) -> Collation:
     if library is None:
         here = ", ".join(icu_libraries()) or "none"
         raise CollationUnavailable(
-            f"{wanted} needs ICU {version}, and the available versions are {here}: install a package that contains it "
-            "(pyicu-wheels 2.15 contains 77.1), or set DELTASKIP_ICU_PATH to the folder of its libicui18n."
+            f"{wanted} needs ICU {version}, and the available versions are {here}: {source_of(version)}."
         )
     return icu_collation(wanted, library)
 

@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from itertools import count
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
@@ -64,10 +64,8 @@ def library_with_data(path: str, dependencies: tuple[str, ...], major: str, jar:
 
 def _spark_homes() -> list[Path]:
     homes = [Path(home)] if (home := os.environ.get("SPARK_HOME")) else []
-    try:
-        spec = find_spec("pyspark")
-    except (ImportError, ValueError):
-        spec = None
+    # The finder of files, which imports nothing and runs no import hooks.
+    spec = PathFinder.find_spec("pyspark")
     return homes + [Path(folder) for folder in (spec.submodule_search_locations or () if spec is not None else ())]
 
 

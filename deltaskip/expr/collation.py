@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation, PredicateError
-from deltaskip.expr.nodes import Call, Case, Cast, Collate, FieldRef, Node, children_of
+from deltaskip.expr.nodes import Call, Case, Cast, Collate, FieldRef, In, IsNull, Literal, Node, children_of
 
-__all__ = ["comparison_collation", "is_binary"]
+__all__ = ["compared_collations", "comparison_collation", "is_binary"]
 
 _EXPLICIT, _IMPLICIT, _DEFAULT = 2, 1, 0
 _BINARY_NAME = "UTF8_BINARY"
@@ -29,6 +29,27 @@ def comparison_collation(*operands: Node) -> str | None:
         raise PredicateError(f"A comparison mixes the collations {' and '.join(names)}: choose one with COLLATE.")
     decided = next(iter(orders.values()), None)
     return None if is_binary(decided) else decided
+
+
+def compared_collations(predicate: Node) -> tuple[str, ...]:
+    """The collations, as written, of the columns and COLLATE expressions of a bound predicate; without UTF8_BINARY."""
+    found: dict[str, None] = {}
+    pending = [predicate]
+    while pending:
+        match pending.pop():
+            case Collate(child, collation):
+                found[collation] = None
+                pending.append(child)
+            case FieldRef(collation=str() as collation):
+                found[collation] = None
+            case IsNull(FieldRef()):
+                continue
+            case In(child, values):
+                # A list can be long, and most are of literals only.
+                pending += (child, *(value for value in values if type(value) is not Literal))
+            case node:
+                pending += children_of(node)
+    return tuple(collation for collation in found if not is_binary(collation))
 
 
 def is_binary(collation: str | None) -> bool:

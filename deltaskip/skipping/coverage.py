@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.registry import SPARK_VERSION
+from deltaskip.engine import collation_version
 from deltaskip.errors import SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.log import Snapshot
@@ -131,7 +131,7 @@ def _bound_leaves(field: StatField, column: Resolved) -> _Bounds | None:
         return None
     if declared is None:
         return _Bounds((StatLeaf("minValues", field), StatLeaf("maxValues", field)), None)
-    collation = Collations(SPARK_VERSION).evaluator(declared)
+    collation = Collations(collation_version()).evaluator(declared)
     if collation is None:
         return None
     keys = spellings(collation.id, declared)

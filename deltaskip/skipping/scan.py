@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from deltaskip import arguments
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
-from deltaskip.collations.registry import SPARK_VERSION
+from deltaskip.collations.versions import SPARK_VERSION
+from deltaskip.engine import collation_version as running_collation_version
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, NotProvable, PredicateError
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
-from deltaskip.expr.nodes import Collate, Column, FieldRef, Literal, walk
+from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.html import html_table
 from deltaskip.kernels.lane import Lane
@@ -62,7 +64,8 @@ class Scan:
         time_zone: Session time zone for timestamps without a zone in literals and partition values. None means that
             the time zone of partition values is not known; files for which it matters are kept.
         collation_version: Version of the collations that the rows will be compared with. Statistics of other versions
-            are not used.
+            are not used. None means the version of the running Spark session, else of the installed Spark, else of
+            Spark 4.1.
 
     Raises:
         PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
@@ -77,7 +80,7 @@ class Scan:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         time_zone: str | None = "UTC",
-        collation_version: str = SPARK_VERSION,
+        collation_version: str | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.where = where
@@ -86,13 +89,19 @@ class Scan:
         if time_zone is not None:
             self._check_zone(arguments.text("time_zone", time_zone))
         self._parsed = self._parse(where)
-        self._plan(time_zone, arguments.text("collation_version", collation_version))
+        if collation_version is not None:
+            arguments.text("collation_version", collation_version)
+        self._plan(time_zone, collation_version)
 
-    def _plan(self, time_zone: str | None, collation_version: str) -> None:
+    def _plan(self, time_zone: str | None, collation_version: str | None) -> None:
         """Bind and compile the predicate for a time zone and a version of the collations."""
         self.time_zone = time_zone
-        self.collation_version = collation_version
         self._predicate = self._bound()
+        if collation_version is None:
+            collation_version = (
+                running_collation_version() if compared_collations(self._predicate) else SPARK_VERSION
+            )
+        self.collation_version = collation_version
         self._collations = Collations(collation_version)
         self._partition_truth = PartitionTruth(time_zone, self._collations.order)
         try:
@@ -157,14 +166,6 @@ class Scan:
         For other packages of deltaskip.
         """
         return self._rewritten(not_true(self._predicate))
-
-    @property
-    def compares_collated(self) -> bool:
-        """Whether the predicate compares strings under a collation other than binary order."""
-        return any(
-            isinstance(part, Collate) or (isinstance(part, FieldRef) and part.collation is not None)
-            for part in walk(self._predicate)
-        )
 
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the files that can contain matching rows, one row each, in the order of the log.

@@ -15,8 +15,10 @@ from deltaskip import arguments
 from deltaskip.engine import Engine, PlannedScan
 from deltaskip.expr import Node
 from deltaskip.log import Snapshot
+from deltaskip.spark.collation_versions import UNKNOWN, active_collation_version, session_collation_version
 from deltaskip.spark.from_column import column_to_node
 from deltaskip.spark.local import local_session
+from deltaskip.spark.plans import files_read
 from deltaskip.spark.read import scan_to_dataframe
 from deltaskip.stats.file_facts import StatisticsRequest
 
@@ -34,6 +36,19 @@ class SparkEngine(Engine):
     def scan_to_dataframe(self, session: SparkSession, scan: PlannedScan) -> DataFrame:
         """See deltaskip.spark.read.scan_to_dataframe."""
         return scan_to_dataframe(_checked(session), scan)
+
+    def collation_version(self, session: SparkSession) -> str | None:
+        """See deltaskip.spark.collation_versions.session_collation_version."""
+        version = session_collation_version(_checked(session))
+        return None if version == UNKNOWN else version
+
+    def active_collation_version(self) -> str | None:
+        """See deltaskip.spark.collation_versions.active_collation_version."""
+        return active_collation_version()
+
+    def files_read(self, frame: DataFrame) -> int | None:
+        """See deltaskip.spark.plans.files_read."""
+        return files_read(frame)
 
     def column_to_node(self, column: Column) -> Node:
         """See deltaskip.spark.from_column.column_to_node."""

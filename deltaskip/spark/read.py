@@ -12,11 +12,13 @@ from pyspark.sql import functions as F
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
+from deltaskip.expr.collation import compared_collations
 from deltaskip.features import deletion_vectors
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructType
+from deltaskip.spark.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import quoted, with_declared_lengths
@@ -38,8 +40,10 @@ def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
     """
     zone = spark.conf.get("spark.sql.session.timeZone")
     snapshot = scan.snapshot
-    version = session_collation_version(spark) if scan.compares_collated else scan.collation_version
+    collations = compared_collations(scan.predicate)
+    version = session_collation_version(spark) if collations else scan.collation_version
     scan = scan.replanned(zone, version)
+    warn_if_unused(scan, collations, version)
 
     def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
         return deletion_vectors.read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
@@ -56,15 +60,6 @@ def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
         columns=scan.columns,
     )
     return frame if scan.limit is None else frame.limit(scan.limit)
-
-
-def session_collation_version(spark: SparkSession) -> str:
-    """Version major.minor of the ICU library of the session; "unknown" if Spark does not report it."""
-    try:
-        rows = spark.sql("SELECT icu_version FROM collations() WHERE name = 'UNICODE'").collect()
-    except Exception:  # older releases lack the function, and Connect wraps every error
-        return "unknown"
-    return ".".join(rows[0][0].split(".")[:2]) if rows and rows[0][0] else "unknown"
 
 
 def to_dataframe(

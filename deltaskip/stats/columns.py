@@ -143,8 +143,16 @@ def _versions(declared: str, write_versions: Mapping[str, Sequence[str]] | None)
         yield collation
         return
     for text, versions in write_versions.items():
-        if CollationId.parse(text).canonical == collation.canonical:
+        if _same(text, collation):
             yield from (collation.with_version(version) for version in versions)
+
+
+def _same(text: str, collation: CollationId) -> bool:
+    """Whether the text identifies the collation; a malformed text identifies none."""
+    try:
+        return CollationId.parse(text).canonical == collation.canonical
+    except InvalidCollation:
+        return False
 
 
 def _leaves(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
-from deltaskip.collations.registry import SPARK_VERSION
 from deltaskip.deprecations import warn_renamed
-from deltaskip.engine import engine
+from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot, refresh
@@ -136,7 +135,7 @@ class DeltaTable:
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         time_zone: str | None = "UTC",
-        collation_version: str = SPARK_VERSION,
+        collation_version: str | None = None,
     ) -> Scan:
         """Return a scan: the files that can contain rows matching a predicate, and through Spark those rows.
 
@@ -148,7 +147,8 @@ class DeltaTable:
             time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
                 that the time zone of partition values is not known; files for which it matters are kept.
             collation_version: Version of the collations that the rows will be compared with. The default is the
-                version of Spark 4.1. Statistics of other versions are not used.
+                version of the running Spark session, else of the installed Spark, else of Spark 4.1. Statistics of
+                other versions are not used.
 
         Raises:
             PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
@@ -253,7 +253,8 @@ class DeltaTable:
                 every column that has statistics.
             collations: Versioned identifiers of the collated bounds to write, by column name, such as
                 `{"name": ["icu.UNICODE_CI.77.1"]}`. Without `collations` and `collation_versions`: the versions that
-                the table's metadata domain `collations` lists and this process can evaluate.
+                the table's metadata domain `collations` lists and, if the table has the feature `collations`, the
+                version of the session, as far as this process can evaluate them.
             mode: "footer" takes only what Parquet footers prove, "scan" reads all values, "auto" reads the values of
                 the columns that a footer does not prove.
             only_missing: Read only files that lack some of the statistics.
@@ -292,10 +293,12 @@ class DeltaTable:
             warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
         if not arguments.non_negative("batch_files", batch_files):
             raise InvalidArgument(f"batch_files must be 1 or greater, not {batch_files}.")
+        spark_engine = engine(f"Recomputing statistics of {self.uri}")
         request = self._recompute_request(
-            where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling
+            where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling,
+            spark_engine.collation_version(spark),
         )
-        results = engine(f"Recomputing statistics of {self.uri}").recompute_statistics(
+        results = spark_engine.recompute_statistics(
             spark,
             self.snapshot,
             files_to_read(self.snapshot, request),
@@ -351,7 +354,8 @@ class DeltaTable:
         from deltaskip.txn.recompute.plan import recompute_plan
 
         request = self._recompute_request(
-            where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling
+            where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling,
+            collation_version(),
         )
         return recompute_plan(self.snapshot, request, overlap)
 
@@ -365,6 +369,7 @@ class DeltaTable:
         only_missing: bool,
         resume: bool,
         kernel_spelling: bool,
+        spark_version: str | None,
     ) -> RecomputeRequest:
         from deltaskip.txn.recompute.request import recompute_request
 
@@ -373,7 +378,9 @@ class DeltaTable:
                 f"Specify either collations or collation_versions to recompute statistics of {self.uri}, not both."
             )
         chosen = (where, columns, collation_versions if collations is None else collations, mode, only_missing)
-        return recompute_request(self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling)
+        return recompute_request(
+            self.snapshot, *chosen, resume=resume, kernel_spelling=kernel_spelling, spark_version=spark_version
+        )
 
     def retire_collation_version(self, collation: str, version: str) -> int:
         """Stop keeping statistics of a collation version for new files.

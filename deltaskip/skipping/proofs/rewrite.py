@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from deltaskip.collations.registry import SPARK_VERSION
+from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import And, Collate, Compare, FieldRef, In, IsNull, Like, Literal, Node, Not, Opaque, Or, walk
 from deltaskip.expr.normalize import normalize

@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from deltaskip.actions import canonical_paths, decode_paths
 from deltaskip.arguments import texts
 from deltaskip.collations.write_versions import DOMAIN, write_versions
+from deltaskip.errors import CollationUnavailable
+from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.log import Snapshot
 from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 _LOG_ROWS = 8192
+_FEATURE = "collations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,13 @@ def recompute_request(
     *,
     resume: bool = True,
     kernel_spelling: bool = False,
+    spark_version: str | None = None,
 ) -> RecomputeRequest:
     """The request for this version of a table, with the arguments of DeltaTable.recompute_stats.
 
-    collations: as in stats.compute; None for the versions that the metadata domain `collations` lists and this process
-    can evaluate. Raises what stats.compute raises for columns and collations.
+    collations: as in stats.compute; None for the versions that the metadata domain `collations` lists and, if the table
+    has the feature, `spark_version`, the collation version of the session, as far as this process can evaluate them.
+    Raises what stats.compute raises for columns and collations.
     """
     columns = None if columns is None else texts("columns", columns)
     if collations is not None and not isinstance(collations, Mapping):
@@ -96,14 +101,17 @@ def recompute_request(
         properties=snapshot.properties,
         columns=columns,
     )
-    statistics = statistics_request(
-        chosen,
-        _versions_of_domain(snapshot, chosen) if collations is None else collations,
-        mapping_mode=snapshot.mapping_mode,
-        mode=mode,
-        tight_bounds=writes_tight_bounds(snapshot.protocol, snapshot.properties),
-        kernel_spelling=kernel_spelling,
-    )
+    try:
+        statistics = statistics_request(
+            chosen,
+            _default_collations(snapshot, chosen, spark_version) if collations is None else collations,
+            mapping_mode=snapshot.mapping_mode,
+            mode=mode,
+            tight_bounds=writes_tight_bounds(snapshot.protocol, snapshot.properties),
+            kernel_spelling=kernel_spelling,
+        )
+    except CollationUnavailable as error:
+        raise CollationUnavailable(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
     return RecomputeRequest(statistics, columns is None, where, only_missing, resume)
 
 
@@ -139,6 +147,18 @@ def not_done(files: pa.RecordBatch, done: pa.Array | None) -> pa.RecordBatch:
     return files.filter(pc.invert(pc.is_in(canonical_paths(files["path"]), value_set=done)))
 
 
-def _versions_of_domain(snapshot: Snapshot, columns: Sequence[StatColumn]) -> dict[str, list[str]]:
+def _default_collations(
+    snapshot: Snapshot, columns: Sequence[StatColumn], spark_version: str | None
+) -> dict[str, list[str]]:
+    """The collated bounds of each column without a choice by the caller; see recompute_request.
+
+    A table without the feature `collations` gets none: adding it would lock out writers that do not know it.
+    """
     domain = snapshot.domains.get(DOMAIN)
-    return declared_collations(columns, write_versions(None if domain is None else domain.configuration))
+    listed = dict(write_versions(None if domain is None else domain.configuration))
+    if spark_version is None or not any(has_feature(snapshot.protocol, name) for name in feature_names(_FEATURE)):
+        return declared_collations(columns, listed)
+    for column in columns:
+        if column.collation is not None:
+            listed.setdefault(column.collation, ())
+    return declared_collations(columns, {name: (*versions, spark_version) for name, versions in listed.items()})

@@ -26,6 +26,9 @@ class Asked:
         self.requests: list[Any] = []
         self.merged: list[bool] = []
 
+    def collation_version(self, _session: Any) -> None:
+        return None
+
     def recompute_statistics(
         self, _session: Any, _snapshot: Any, files: Any, request: Any, *, merge: bool, job_files: int
     ) -> Iterator[Any]:
