@@ -6,6 +6,7 @@ Each function returns the argument in the form that the caller works with.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from operator import index
@@ -13,10 +14,22 @@ from typing import Any, TypeVar
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 
-__all__ = ["instance", "mapping", "milliseconds", "non_negative", "path", "storage_settings", "text", "texts"]
+__all__ = [
+    "collation_version",
+    "flag",
+    "instance",
+    "mapping",
+    "milliseconds",
+    "non_negative",
+    "path",
+    "storage_settings",
+    "text",
+    "texts",
+]
 
 T = TypeVar("T")
 
+_VERSION = re.compile(r"[0-9][0-9A-Za-z._-]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -68,6 +81,19 @@ def non_negative(argument: str, value: object) -> int | None:
     if number < 0:
         raise InvalidArgument(f"{argument} must be 0 or greater, not {number}.")
     return number
+
+
+def flag(argument: str, value: object) -> bool:
+    """Return the value if it is a bool."""
+    return instance(argument, value, bool, "a bool")
+
+
+def collation_version(argument: str, value: object) -> str:
+    """Return the version of a collation, such as 77.1, if it has the form of one."""
+    version = text(argument, value)
+    if not _VERSION.fullmatch(version):
+        raise InvalidArgument(f"{argument} must be the version of a collation such as '77.1', not {version!r}.")
+    return version
 
 
 def path(argument: str, value: object) -> str:

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from deltaskip.log import Snapshot
     from deltaskip.stats.file_facts import StatisticsRequest
 
-__all__ = ["RESULT_SCHEMA", "Engine", "PlannedScan", "collation_version", "engine", "is_column"]
+__all__ = [
+    "RESULT_SCHEMA",
+    "Engine",
+    "PlannedScan",
+    "collation_version",
+    "engine",
+    "is_column",
+    "session_ansi",
+]
 
 RESULT_SCHEMA = pa.schema(
     [
@@ -105,6 +113,9 @@ class Engine(Protocol):
     def files_read(self, frame: Any) -> int | None:
         """The number of data files that the engine read for a DataFrame that has run; None if it does not report it."""
 
+    def session_ansi(self) -> bool | None:
+        """Whether the active session of this process evaluates in ANSI mode; None without a session."""
+
     def column_to_node(self, column: Any) -> Node:
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node."""
 
@@ -164,6 +175,16 @@ def collation_version() -> str:
 def is_column(value: object) -> bool:
     """Whether `value` is a column expression of the engine. Loads neither the engine nor its library."""
     return type(value).__module__.partition(".")[0] == _COLUMN_PACKAGE
+
+
+def session_ansi() -> bool | None:
+    """Return whether the active session evaluates in ANSI mode; None without one. Never loads the library."""
+    if _COLUMN_PACKAGE not in sys.modules:
+        return None
+    try:
+        return _loaded().session_ansi()
+    except (ModuleNotFoundError, LookupError):
+        return None
 
 
 @cache

@@ -20,6 +20,7 @@ __all__ = [
     "MaintenanceWarning",
     "NotProvable",
     "PredicateError",
+    "PredicateWarning",
     "SchemaError",
     "SparkUnavailable",
     "StatisticsWarning",
@@ -125,6 +126,10 @@ class SparkUnavailable(DeltaSkipError, ImportError):
 
 class StorageError(DeltaSkipError, OSError):
     """A storage operation failed: missing permissions, network errors, an unknown URI scheme."""
+
+
+class PredicateWarning(UserWarning):
+    """A predicate is valid, but probably not what was meant: it is never TRUE, or calls a function that Spark lacks."""
 
 
 class ChecksumWarning(UserWarning):

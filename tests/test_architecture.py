@@ -36,6 +36,7 @@ LEVELS = {
     "spark": 12,
     "demo": 13,
     "cli": 14,
+    "__main__": 15,
 }
 
 MAX_MODULE_LINES = 600

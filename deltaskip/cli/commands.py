@@ -167,11 +167,52 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 _debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of errors.")
 
 
+_where_option = click.option(
+    "--where", multiple=True, metavar="SQL",
+    help="Predicate in Spark SQL, such as 'id > 5 AND day IS NULL'. Can be repeated: all of them must hold.",
+)
+_param_option = click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE",
+    help="Value of :NAME in the predicate: a number, true, false, null, or text. Repeat a name for the list of IN.",
+)
+
+
 def _takes_predicate(command: Command) -> Command:
-    """Add the options of a command that prunes."""
-    where = click.option("--where", metavar="SQL", help="Predicate in Spark SQL, such as 'id > 5 AND day IS NULL'.")
-    zone = click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Session time zone.")
-    return where(zone(command))
+    """Add the options of a command that prunes, which gets them as `chosen`, the arguments of `DeltaTable.scan`."""
+
+    @wraps(command)
+    def run(
+        source: _Source,
+        where: tuple[str, ...],
+        params: tuple[str, ...],
+        collation_version: str | None,
+        **more: Any,
+    ) -> None:
+        from deltaskip.cli.predicates import predicate
+
+        chosen: dict[str, Any] = {"where": predicate(where, params)}
+        chosen |= {name: more.pop(name) for name in ("time_zone", "strict", "ansi")}
+        if collation_version is not None:
+            chosen["collation_version"] = collation_version
+        command(source, chosen=chosen, **more)
+
+    decorators = [
+        _where_option,
+        _param_option,
+        click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Session time zone."),
+        click.option(
+            "--collation-version", metavar="V",
+            help="Version of the collations that Spark compares strings with, such as 77.1.",
+        ),
+        click.option("--strict", is_flag=True, help="Fail if no part of the predicate can skip a file."),
+        click.option(
+            "--ansi/--no-ansi", default=None, help="Whether Spark runs in ANSI mode, which is its default since 4.0."
+        ),
+    ]
+    decorated: Command = run
+    for decorate in reversed(decorators):
+        decorated = decorate(decorated)
+    return decorated
 
 
 def _show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:
@@ -190,14 +231,14 @@ def _show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="List only as many files as N rows need.")
 @click.option("--paths", is_flag=True, help="Print only paths, one per line, as spark.read.parquet accepts them.")
 def _files(
-    source: _Source, as_json: bool, where: str | None, time_zone: str, limit: int | None, paths: bool
+    source: _Source, as_json: bool, chosen: dict[str, Any], limit: int | None, paths: bool
 ) -> None:
     """List the files that can contain matching rows."""
     if paths and as_json:
         raise click.UsageError("Specify either --paths or --json, not both.")
     opened = source.open()
     if paths:
-        scan = opened.scan(where=where, limit=limit, time_zone=time_zone)
+        scan = opened.scan(**chosen, limit=limit)
         sys.stdout.writelines(f"{path}\n" for path in scan.paths())
         return
     from deltaskip.cli import listing
@@ -206,7 +247,7 @@ def _files(
     write = listing.write_json if as_json else listing.write_text
     # Counting reads the complete list of files, planning only a part of it; they run in parallel.
     with listing.counting(opened, always=as_json) as total_files:
-        files = opened.scan(where=where, limit=limit, time_zone=time_zone).files(columns=columns)
+        files = opened.scan(**chosen, limit=limit).files(columns=columns)
         write(sys.stdout, opened.version, total_files(), files)
 
 
@@ -229,13 +270,13 @@ def _picture_file(context: click.Context, parameter: click.Parameter, path: Path
 )
 @click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), callback=_picture_file, hidden=True)
 def _explain(
-    source: _Source, as_json: bool, where: str | None, time_zone: str, plot: Path | None, picture: Path | None
+    source: _Source, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None
 ) -> None:
     """Show which files each part of a predicate skips.
 
     For parts that skip no files, or fewer than they could, also show the reason.
     """
-    explained = source.open().scan(where=where, time_zone=time_zone).explain()
+    explained = source.open().scan(**chosen).explain()
     for path in filter(None, (plot, picture)):
         explained.save_plot(path)
     from deltaskip.cli import explanation
@@ -260,7 +301,11 @@ def _inspect(source: _Source, as_json: bool, stats: bool) -> None:
 @_opens_table
 @click.option("--recompute", is_flag=True, help="Compute statistics with a local Spark job and commit them.")
 @click.option("--dry-run", is_flag=True, help="With --recompute: show what would be computed, and change nothing.")
-@click.option("--where", metavar="SQL", help="Recompute only files that can contain rows matching this predicate.")
+@click.option(
+    "--where", multiple=True, metavar="SQL",
+    help="Recompute only files that can contain rows matching this predicate. Can be repeated: all of them must hold.",
+)
+@_param_option
 @click.option("--column", "columns", multiple=True, metavar="NAME", help="Recompute this column. Can be repeated.")
 @click.option(
     "--collation-version", "collation_versions", multiple=True, metavar="V",

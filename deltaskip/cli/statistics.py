@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deltaskip.cli.display import average, counted, human_bytes, print_table
+from deltaskip.cli.predicates import predicate
 from deltaskip.cli.spark import session
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ _BATCH_FILES = 20_000
 
 
 def options(
-    where: str | None,
+    where: tuple[str, ...],
+    params: tuple[str, ...],
     columns: tuple[str, ...],
     collation_versions: tuple[str, ...],
     mode: str,
@@ -30,7 +32,7 @@ def options(
 ) -> dict[str, Any]:
     """Return the arguments of `DeltaTable.recompute_stats` for the options of the command."""
     return {
-        "where": where,
+        "where": predicate(where, params),
         "columns": columns or None,
         "collation_versions": collation_versions or None,
         "mode": mode,

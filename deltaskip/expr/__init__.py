@@ -7,6 +7,7 @@ from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Node, columns_of
 from deltaskip.expr.normalize import normalize
 from deltaskip.expr.sql.function_aliases import function_node
+from deltaskip.expr.sql.parameters import parameter_names, with_parameters
 from deltaskip.expr.sql.parse import parse_sql
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "function_node",
     "lit",
     "normalize",
+    "parameter_names",
     "parse_sql",
     "to_node",
+    "with_parameters",
 ]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from typing import Any, NoReturn
 
-from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
+from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr.nodes import (
     MAX_NODES,
     And,
@@ -20,34 +17,18 @@ from deltaskip.expr.nodes import (
     In,
     IsNull,
     Like,
-    Literal,
     Node,
     Not,
     Or,
     StartsWith,
 )
+from deltaskip.expr.python_values import is_listed, listed, literal_node
 from deltaskip.expr.type_names import type_named
-from deltaskip.schema.calendar import format_timestamp
-from deltaskip.schema.types import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    DataType,
-    DecimalType,
-)
+from deltaskip.schema.types import DataType
 
 __all__ = ["ColumnExpr", "col", "lit", "to_node"]
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
-_MOST = 10**38
-_EPOCH = datetime(1970, 1, 1)
-_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ColumnExpr:
@@ -160,10 +141,10 @@ class ColumnExpr:
         """Return `self IN (values)`.
 
         Args:
-            values: The values, or one list, tuple or set of them.
+            values: The values, or one list, tuple, set or array of them.
         """
-        listed = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set | frozenset) else values
-        return ColumnExpr(In(self.node, tuple(to_node(value) for value in _iterable(listed))))
+        members = listed(values[0]) if len(values) == 1 and is_listed(values[0]) else values
+        return ColumnExpr(In(self.node, tuple(map(to_node, members))))
 
     def between(self, lower: object, upper: object) -> ColumnExpr:
         """Return `self BETWEEN lower AND upper`.
@@ -284,77 +265,21 @@ def lit(value: object) -> ColumnExpr:
 
     Args:
         value: None (NULL of any type), bool, int (int, bigint or decimal by its size), float (double), str, bytes,
-            Decimal, date or datetime. A datetime is a timestamp; one without a time zone is in the session's time zone.
+            Decimal, date, datetime or timedelta (an interval), or a scalar of numpy, pandas or pyarrow with such a
+            value. A datetime is a timestamp; one without a time zone is in the session's time zone.
 
     Raises:
-        PredicateError: A Decimal is not finite or has more than 38 digits.
+        PredicateError: A Decimal is not finite or has more than 38 digits, or a time has nanoseconds or is NaT.
         InvalidArgumentType: A value of another type.
     """
-    return ColumnExpr(_literal(value))
+    return ColumnExpr(to_node(value))
 
 
 def to_node(value: object) -> Node:
     """Return the predicate node of a ColumnExpr, of a node itself, or of a constant as `lit` converts it."""
     if isinstance(value, ColumnExpr):
         return value.node
-    return value if isinstance(value, Node) else _literal(value)
-
-
-def _literal(value: object) -> Node:
-    match value:
-        case ColumnExpr():
-            return value.node
-        case None:
-            return Literal(None, VOID)
-        case bool():
-            return Literal(value, BOOLEAN)
-        case int() if abs(value) < _MOST:
-            return _integer(value)
-        case int():
-            raise PredicateError("An integer literal has more than the 38 digits of a decimal in Spark SQL.")
-        case float():
-            return Literal(float(value), DOUBLE)
-        case str():
-            return Literal(value, STRING)
-        case bytes() | bytearray():
-            return Literal(bytes(value), BINARY)
-        case Decimal():
-            return _decimal(value)
-        case datetime():
-            return _timestamp(value)
-        case date():
-            return Literal((value - date(1970, 1, 1)).days, DATE)
-    expected = "None, a bool, int, float, str, bytes, Decimal, date or datetime"
-    raise InvalidArgumentType.of("A literal in a predicate", expected, value)
-
-
-def _integer(value: int) -> Literal:
-    if -(2**31) <= value < 2**31:
-        return Literal(int(value), INTEGER)
-    return Literal(int(value), LONG) if -(2**63) <= value < 2**63 else _decimal(Decimal(value))
-
-
-def _decimal(value: Decimal) -> Literal:
-    if not value.is_finite():
-        raise PredicateError(f"{value} is not a decimal in Spark SQL: use a float.")
-    _, digits, exponent = value.as_tuple()
-    scale = max(0, -int(exponent))
-    try:
-        type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
-    except SchemaError as error:
-        raise PredicateError(f"{value:.38} has more than the 38 digits of a decimal in Spark SQL.") from error
-    return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
-
-
-def _timestamp(value: datetime) -> Node:
-    if value.tzinfo is not None:
-        return Literal(_micros(value - _EPOCH_UTC), TIMESTAMP)
-    # The instant depends on the session's time zone, which `bind` receives.
-    return Cast(Literal(format_timestamp(_micros(value - _EPOCH)), STRING), TIMESTAMP)
-
-
-def _micros(since_epoch: timedelta) -> int:
-    return (since_epoch.days * 86_400 + since_epoch.seconds) * 1_000_000 + since_epoch.microseconds
+    return value if isinstance(value, Node) else literal_node(value)
 
 
 def _call(name: str, *args: object) -> ColumnExpr:
@@ -415,10 +340,6 @@ def _combined(kind: type[And] | type[Or], legs: list[ColumnExpr]) -> Node:
         assert leg._node is not None
         nodes += leg._node.children if isinstance(leg._node, kind) else (leg._node,)
     return kind(tuple(nodes))
-
-
-def _iterable(values: object) -> Iterable[object]:
-    return values if isinstance(values, Iterable) else (values,)
 
 
 def _one_character(escape: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+from deltaskip.expr.intervals import INTERVALS, interval_text
 from deltaskip.expr.nodes import (
     ARITHMETIC,
     And,
@@ -28,7 +30,7 @@ from deltaskip.expr.nodes import (
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = ["to_sql"]
+__all__ = ["exact_sql", "to_sql"]
 
 _MOST_VALUES = 8
 
@@ -80,6 +82,17 @@ def to_sql(node: Node) -> str:
             return repr(node)
 
 
+def exact_sql(node: Node) -> str:
+    """Return a literal as Spark SQL of exactly its value and type."""
+    match node:
+        case Literal(float() as value):
+            return f"{value!r}D" if math.isfinite(value) else f"CAST('{value!r}' AS DOUBLE)"
+        case Literal(Decimal() as value):
+            return f"{value:f}BD"
+        case _:
+            return to_sql(node)
+
+
 def _operand(node: Node) -> str:
     text = to_sql(node)
     compound = isinstance(node, And | Or | Not | Compare | In | Like) or (
@@ -107,6 +120,8 @@ def _literal(value: object, type_: DataType) -> str:
             return "NULL"
         case bool():
             return str(value).upper()
+        case int() if type_ in INTERVALS:
+            return interval_text(Literal(value, type_))
         case str():
             return _quoted(value)
         case bytes():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, partial
@@ -13,10 +14,11 @@ from deltaskip import arguments
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.engine import collation_version as running_collation_version
-from deltaskip.engine import engine, is_column
-from deltaskip.errors import InvalidArgument, NotProvable, PredicateError
-from deltaskip.expr import Node, bind, normalize, parse_sql, to_node
+from deltaskip.engine import engine, is_column, session_ansi
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
+from deltaskip.expr import Node, bind, normalize, parse_sql, to_node, with_parameters
 from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.diagnosis import failing_constant, never_true, place_of
 from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.html import html_table
@@ -44,6 +46,7 @@ __all__ = ["Scan"]
 
 _NO_ROWS = pa.nulls(0, pa.int64())
 _SHOWN_CHARACTERS = 200
+_SHOWN_PARTS = 20
 
 
 class Scan:
@@ -66,10 +69,17 @@ class Scan:
         collation_version: Version of the collations that the rows will be compared with. Statistics of other versions
             are not used. None means the version of the running Spark session, else of the installed Spark, else of
             Spark 4.1.
+        params: Values of the parameters of SQL text: a mapping for `:name`, a list for `?`. A list as a value stands
+            for the values of IN, as in `id IN (:ids)`.
+        strict: Whether to raise NotProvable if no part of the predicate can skip a file. Reads the statistics.
+        ansi: Whether Spark evaluates the predicate in ANSI mode. If so, constants that fail there are refused; if not,
+            they keep every file. None means the mode of the active Spark session, or ANSI mode without a session.
 
     Raises:
-        PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
-        InvalidArgument: `limit` is negative, or `time_zone` is not a time zone.
+        PredicateError: The predicate does not parse or does not match the schema, a column does not exist, or Spark
+            fails to evaluate a constant of the predicate.
+        NotProvable: `strict` is true, and no part of the predicate can skip a file.
+        InvalidArgument: `limit` is negative, `time_zone` is not a time zone, or `params` does not fit the predicate.
         InvalidArgumentType: An argument has the wrong type.
     """
 
@@ -81,17 +91,26 @@ class Scan:
         limit: int | None = None,
         time_zone: str | None = "UTC",
         collation_version: str | None = None,
+        *,
+        params: object = None,
+        strict: bool = False,
+        ansi: bool | None = None,
     ) -> None:
         self.snapshot = snapshot
-        self.where = where
+        self.where = self._with_parameters(where, params)
+        self._diagnosed = False
         self.limit = arguments.non_negative("limit", limit)
         self.columns = None if columns is None else self._resolved(arguments.texts("columns", columns))
         if time_zone is not None:
             self._check_zone(arguments.text("time_zone", time_zone))
-        self._parsed = self._parse(where)
+        self._parsed = self._parse(self.where)
+        self.ansi = None if ansi is None else arguments.flag("ansi", ansi)
         if collation_version is not None:
-            arguments.text("collation_version", collation_version)
+            arguments.collation_version("collation_version", collation_version)
         self._plan(time_zone, collation_version)
+        self._refuse_failing_constants()
+        if arguments.flag("strict", strict):
+            self._check_skips()
 
     def _plan(self, time_zone: str | None, collation_version: str | None) -> None:
         """Bind and compile the predicate for a time zone and a version of the collations."""
@@ -324,6 +343,18 @@ class Scan:
         """The table and version, for the end of a message."""
         return f"(table {self.snapshot.table_root}, version {self.snapshot.version})"
 
+    def _check_skips(self) -> None:
+        """Raise NotProvable if no part of the predicate can skip a file."""
+        explained = self.explain() if self.where is not None and self.total_files() else None
+        if explained is None or explained.can_skip:
+            return
+        parts = [f"{leaf.predicate} ({leaf.reason or 'it is TRUE for every row'})" for leaf in explained.leaves]
+        shown = "; ".join(parts[:_SHOWN_PARTS]) or str(explained.tree).upper()
+        raise NotProvable(
+            f"No file can be skipped, and strict=True requires that some can: {shown}"
+            f"{'' if len(parts) <= _SHOWN_PARTS else f'; and {len(parts) - _SHOWN_PARTS} more'} {self._at_version()}."
+        )
+
     def _check_zone(self, time_zone: str, required: bool = True) -> None:
         """Raise InvalidArgument for a wrong time zone; not `required`: accept regions that this process lacks."""
         try:
@@ -334,6 +365,13 @@ class Scan:
                     f"time_zone must be a time zone such as Europe/Berlin, +02:00 or UTC, not {time_zone!r} "
                     f"{self._at_version()}."
                 ) from error
+
+    def _with_parameters(self, where: object, params: object) -> object:
+        """The predicate with its parameters replaced by their values."""
+        try:
+            return with_parameters(where, params)
+        except (PredicateError, InvalidArgument, InvalidArgumentType) as error:
+            raise type(error)(f"{error} {self._at_version()}") from error
 
     def _parse(self, where: object) -> Node | None:
         """The predicate before it is bound to the schema; None for every row."""
@@ -350,9 +388,27 @@ class Scan:
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         try:
             bound = bind(self._parsed, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, zone)
-            return normalize(bound)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
+        if not self._diagnosed:
+            self._diagnosed = True
+            for slip in never_true(bound):
+                warnings.warn(f"{slip} {self._at_version()}", PredicateWarning, stacklevel=5)
+        return normalize(bound)
+
+    def _refuse_failing_constants(self) -> None:
+        """Raise PredicateError for a constant that Spark fails to evaluate in ANSI mode."""
+        failing = failing_constant(self._predicate, self.time_zone or "UTC")
+        if failing is None or self.ansi is False:
+            return
+        if self.ansi is None and session_ansi() is False:
+            self.ansi = False
+            return
+        constant, reason = failing
+        raise PredicateError(
+            f"Spark fails to evaluate the predicate{place_of(constant, self.where)}: {reason}. Without ANSI mode it is "
+            f"NULL: pass ansi=False if the session has spark.sql.ansi.enabled=false {self._at_version()}."
+        )
 
     def _resolved(self, columns: Sequence[str]) -> tuple[str, ...]:
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-__all__ = ["local_session"]
+__all__ = ["local_session", "session_ansi"]
 
 _CONF = {
     "spark.ui.enabled": "false",
@@ -45,6 +45,15 @@ def local_session(scratch: Path) -> Iterator[SparkSession]:
         yield session
     finally:
         session.stop()
+
+
+def session_ansi() -> bool | None:
+    """Whether the active session of this process evaluates in ANSI mode; None without a session that answers."""
+    try:
+        active = SparkSession.getActiveSession()
+        return None if active is None else str(active.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+    except Exception:  # a session that was stopped, or whose server has gone
+        return None
 
 
 @contextmanager

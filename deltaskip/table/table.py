@@ -12,6 +12,7 @@ from deltaskip.actions import Metadata, Protocol
 from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
+from deltaskip.expr import with_parameters
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import History, version_at_timestamp
@@ -136,6 +137,10 @@ class DeltaTable:
         limit: int | None = None,
         time_zone: str | None = "UTC",
         collation_version: str | None = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        strict: bool = False,
+        ansi: bool | None = None,
     ) -> Scan:
         """Return a scan: the files that can contain rows matching a predicate, and through Spark those rows.
 
@@ -149,14 +154,24 @@ class DeltaTable:
             collation_version: Version of the collations that the rows will be compared with. The default is the
                 version of the running Spark session, else of the installed Spark, else of Spark 4.1. Statistics of
                 other versions are not used.
+            params: Values of the parameters of SQL text: a mapping for `:name`, a list for `?`, as in
+                `scan("id = :x AND day IN (:days)", params={"x": 5, "days": [date(2026, 1, 1)]})`.
+            strict: Whether to raise NotProvable if no part of the predicate can skip a file; the message has the reason
+                of each part. Reads the statistics.
+            ansi: Whether Spark evaluates the predicate in ANSI mode, as Spark 4 does by default. If so, constants that
+                fail there, such as `id = 'abc'`, are refused; if not, they keep every file. The default is the mode of
+                the active Spark session, and ANSI mode without a session.
 
         Raises:
-            PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
-            InvalidArgument: `limit` is negative, or `time_zone` is not a time zone.
+            PredicateError: The predicate does not parse or does not match the schema, a column does not exist, or Spark
+                fails to evaluate a constant of the predicate.
+            NotProvable: `strict` is true, and no part of the predicate can skip a file.
+            InvalidArgument: `limit` is negative, `time_zone` is not a time zone, or `params` does not fit `where`.
             InvalidArgumentType: An argument has the wrong type.
             SparkUnavailable: `where` is a PySpark Column, and PySpark cannot be loaded.
         """
-        return Scan(self.snapshot, where, columns, limit, time_zone, collation_version)
+        chosen = (where, columns, limit, time_zone, collation_version)
+        return Scan(self.snapshot, *chosen, params=params, strict=strict, ansi=ansi)
 
     def detail(self) -> TableDetail:
         """Return facts about the table as Delta's DESCRIBE DETAIL does, with row counts and the state of the log.
@@ -194,7 +209,12 @@ class DeltaTable:
         return collated_columns(self.snapshot)
 
     def transaction(
-        self, read: object = None, operation: str = "WRITE", parameters: Mapping[str, object] | None = None
+        self,
+        read: object = None,
+        operation: str = "WRITE",
+        parameters: Mapping[str, object] | None = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Transaction:
         """Begin a transaction on this version: add and remove files, change metadata, then `commit()`.
 
@@ -203,6 +223,7 @@ class DeltaTable:
                 depends on none.
             operation: Name of the operation in the table's history.
             parameters: Parameters of the operation in the table's history.
+            params: Values of the parameters of `read`, as in `scan`.
         """
         # Reading a table must not import the code that writes.
         from deltaskip.txn.transaction import Transaction
@@ -210,8 +231,8 @@ class DeltaTable:
         if parameters is not None:
             arguments.mapping("parameters", parameters)
         transaction = Transaction(self.snapshot, arguments.text("operation", operation), parameters)
-        if read is not None:
-            transaction.read(read)
+        if read is not None or params is not None:
+            transaction.read(read, params=params)
         return transaction
 
     def checkpoint(self) -> WrittenCheckpoint:
@@ -241,6 +262,7 @@ class DeltaTable:
         batch_files: int = 50_000,
         progress: Callable[[Recomputed], None] = lambda _done: None,
         again: bool | None = None,
+        params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Recomputed:
         """Compute the statistics of the files with Spark jobs and commit them; moves to the latest version.
 
@@ -266,6 +288,7 @@ class DeltaTable:
             batch_files: Files for one commit.
             progress: Called with the result so far after each commit.
             again: Deprecated; use `resume=not again`.
+            params: Values of the parameters of `where`, as in `scan`.
 
         Returns:
             Numbers of committed and unchanged files, rows and bytes read, and the versions that were committed.
@@ -294,6 +317,7 @@ class DeltaTable:
         if not arguments.non_negative("batch_files", batch_files):
             raise InvalidArgument(f"batch_files must be 1 or greater, not {batch_files}.")
         spark_engine = engine(f"Recomputing statistics of {self.uri}")
+        where = with_parameters(where, params)
         request = self._recompute_request(
             where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling,
             spark_engine.collation_version(spark),
@@ -328,6 +352,7 @@ class DeltaTable:
         resume: bool = True,
         kernel_spelling: bool = False,
         overlap: bool = True,
+        params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> RecomputePlan:
         """Return what `recompute_stats` would do at this version, from the log alone. Needs no Spark.
 
@@ -341,6 +366,7 @@ class DeltaTable:
             resume: As in `recompute_stats`.
             kernel_spelling: As in `recompute_stats`.
             overlap: If False, do not measure how many files an equality predicate keeps, which is faster.
+            params: Values of the parameters of `where`, as in `scan`.
 
         Raises:
             PredicateError: The predicate is not valid, or a column does not exist.
@@ -353,6 +379,7 @@ class DeltaTable:
         """
         from deltaskip.txn.recompute.plan import recompute_plan
 
+        where = with_parameters(where, params)
         request = self._recompute_request(
             where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling,
             collation_version(),

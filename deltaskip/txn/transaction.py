@@ -80,7 +80,7 @@ class Transaction:
         """Version that the transaction was committed as; None before that."""
         return self._committed
 
-    def read(self, where: object, time_zone: str | None = "UTC") -> Scan:
+    def read(self, where: object, time_zone: str | None = "UTC", *, params: object = None) -> Scan:
         """Return a scan of the snapshot and make the transaction depend on the files that it keeps.
 
         The transaction conflicts with a commit that removes one of these files or adds rows that may match.
@@ -88,6 +88,7 @@ class Transaction:
         Args:
             where: A predicate, as in `DeltaTable.scan`; "true" to depend on every row.
             time_zone: Time zone of the session, as in `DeltaTable.scan`.
+            params: Values of the parameters of SQL text, as in `DeltaTable.scan`.
 
         Raises:
             InvalidArgumentType: `where` is None.
@@ -98,7 +99,7 @@ class Transaction:
             raise InvalidArgumentType(
                 f"where must be a predicate, not None: pass 'true' to depend on every row of {self.snapshot.root}."
             )
-        scan = Scan(self.snapshot, where, time_zone=time_zone)
+        scan = Scan(self.snapshot, where, time_zone=time_zone, params=params)
         self._pending.scans.append(scan)
         return scan
 

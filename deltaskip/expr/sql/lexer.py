@@ -21,6 +21,7 @@ from deltaskip.expr.sql.literals import (
     string_value,
     typed_literal,
 )
+from deltaskip.expr.sql.parameters import parameters_in
 from deltaskip.schema.types import STRING
 
 __all__ = ["CLOSING", "NAMES", "OPENING", "PREFIXES", "STRINGS", "Source", "Unreadable", "spelled"]
@@ -62,7 +63,12 @@ class Source:
 
 def spelled(source: Source) -> list[Token]:
     """Tokens with complete literals. Raises PredicateError for text that is no token of Spark SQL, and Unreadable."""
-    return _whole_literals(source, _placed(source))
+    tokens = _placed(source)
+    for start, stop, name in parameters_in(tokens):
+        given = "params=[…]" if name is None else f"params={{{name!r}: …}}"
+        reason = f"the parameter {source.text[start:stop]} has no value: pass {given}, or write the value as a literal"
+        raise predicate_error(source.text, start, reason)
+    return _whole_literals(source, tokens)
 
 
 def _placed(source: Source) -> list[Token]:

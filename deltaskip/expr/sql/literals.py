@@ -10,6 +10,7 @@ from decimal import Decimal
 
 from deltaskip.errors import PredicateError, SchemaError, shown
 from deltaskip.expr.nodes import Cast, Literal, Node, Opaque
+from deltaskip.expr.places import line_and_column
 from deltaskip.schema.calendar import (
     has_zone,
     is_special_date,
@@ -58,8 +59,7 @@ _INTEGRAL: dict[str, tuple[DataType, int]] = {"L": (LONG, 63), "S": (SHORT, 15),
 
 def predicate_error(text: str, at: int, reason: str) -> PredicateError:
     """The error for SQL that Spark cannot parse: reason, line, column, and the text."""
-    line = text.count("\n", 0, at) + 1
-    column = at - (text.rfind("\n", 0, at) + 1) + 1
+    line, column = line_and_column(text, at)
     first = max(0, at - 150)
     shown = ("… " if first else "") + text[first : at + 150] + (" …" if len(text) > at + 150 else "")
     return PredicateError(f"Cannot parse the predicate at line {line}, column {column}: {reason}; in: {shown}")

@@ -16,6 +16,7 @@ from deltaskip.skipping.batches import Batch, candidates
 from deltaskip.skipping.explain.plot import Bins
 from deltaskip.skipping.explain.reasons import (
     LeafFacts,
+    can_skip,
     contributes,
     is_conclusion,
     reason_of,
@@ -56,6 +57,7 @@ def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Ba
             lacking=tally.lacking[i],
             examples=tuple(tally.examples[i]),
             reason=reason_of(leaf, tally.facts(i), snapshot),
+            can_skip=can_skip(leaf, tally.facts(i)),
         )
         for i, leaf in enumerate(leaves)
     )

@@ -16,6 +16,7 @@ from deltaskip.skipping.program import (
     Bound,
     ConstantTerm,
     Drop,
+    Keep,
     Leaf,
     NotOnly,
     NullsPossible,
@@ -26,10 +27,12 @@ from deltaskip.skipping.program import (
 )
 from deltaskip.skipping.proofs.generated import derived_columns
 from deltaskip.skipping.proofs.proof import enumerated, joined
+from deltaskip.skipping.proofs.unproved import still_skipped
 from deltaskip.stats.layout import StatLeaf
 
 __all__ = [
     "LeafFacts",
+    "can_skip",
     "contributes",
     "is_conclusion",
     "reason_of",
@@ -133,6 +136,27 @@ def reason_of(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> str:
     if reason or not facts.files or facts.dropped or is_conclusion(leaf):
         return reason
     return _overlap(Program(leaf), facts)
+
+
+def can_skip(leaf: Leaf, facts: LeafFacts) -> bool:
+    """Return whether the leaf can skip files: a rule compares it with bounds or partition values that some file has.
+
+    Null counts and single values do not count, because they skip files of NULL or of one value only; but they are all
+    that IS NULL, IS NOT NULL and comparisons without a reason need.
+    """
+    if isinstance(leaf.term, Drop) or facts.dropped or not facts.files:
+        return True
+    if isinstance(leaf.term, Keep) or (leaf.reason and still_skipped(leaf.term)):
+        return False
+    if facts.nan_hidden == facts.files:
+        return False
+    stats = Program(leaf).stat_leaves
+    missing = [stat for stat in stats if facts.lacking.get(statistic_name(stat)) == facts.files]
+    bounds = [stat for stat in stats if stat.side]
+    if any(isinstance(term, PartitionTerm) for term in terms_of(leaf.term)):
+        return True
+    needed = bounds or list(stats)
+    return not needed or not all(stat in missing for stat in needed)
 
 
 def _absent(leaf: Leaf, facts: LeafFacts, snapshot: Snapshot) -> list[str]:

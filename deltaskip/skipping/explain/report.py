@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -46,6 +46,8 @@ class LeafReport:
         lacking: For each of these statistics, the number of files that lack it.
         examples: Paths of some of these files.
         reason: Why the leaf skips no file, or not more; "" if nothing prevents it.
+        can_skip: Whether the leaf can skip files with other values. False if no rule compares it with statistics that
+            some file has; `reason` says why. Not part of `to_dict`.
     """
 
     predicate: str
@@ -56,6 +58,7 @@ class LeafReport:
     lacking: Mapping[str, int]
     examples: tuple[str, ...]
     reason: str
+    can_skip: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as values that `json.dumps` accepts; an empty reason is None."""
@@ -121,6 +124,11 @@ class Explain:
             "leaves": [leaf.to_dict() for leaf in self.leaves],
             "tree": _tree_dict(self.tree),
         }
+
+    @property
+    def can_skip(self) -> bool:
+        """Whether the predicate can skip files: some part of each AND, and every part of each OR."""
+        return _can_skip(self.tree, self.leaves)
 
     def table(self) -> pa.Table:
         """Return an Arrow table with a row for each leaf and the columns of LeafReport."""
@@ -188,6 +196,17 @@ def _tree_dict(tree: Tree) -> Any:
     if isinstance(tree, Branch):
         return {tree.combine.lower(): [_tree_dict(child) for child in tree.children]}
     return tree if isinstance(tree, bool) else {"leaf": tree}
+
+
+def _can_skip(tree: Tree, leaves: Sequence[LeafReport]) -> bool:
+    match tree:
+        case bool():
+            return not tree
+        case int():
+            return leaves[tree].can_skip
+        case Branch(combine, children):
+            able = (_can_skip(child, leaves) for child in children)
+            return any(able) if combine == "AND" else all(able)
 
 
 def _lines(tree: Tree, depth: int) -> Iterator[tuple[int, str | int]]:

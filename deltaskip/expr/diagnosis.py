@@ -1,0 +1,142 @@
+"""What is probably or certainly wrong with a bound predicate: constants without a value, comparisons with NULL.
+
+Spark evaluates constants row by row where its optimizer could not, and raises in ANSI mode. A constant is refused here
+if Spark evaluates it for every row that the rest of the predicate lets through: not in branches of CASE and COALESCE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Case,
+    Cast,
+    Collate,
+    Compare,
+    FieldRef,
+    In,
+    Like,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    StartsWith,
+    children_of,
+)
+from deltaskip.expr.places import line_and_column
+from deltaskip.expr.render import to_sql
+from deltaskip.expr.type_names import sql_name
+from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+
+__all__ = ["failing_constant", "never_true", "place_of"]
+
+_WHY = ", because a comparison with NULL is NULL"
+_EXAMPLES: dict[DataType, str] = {
+    DATE: "DATE'2026-01-31'",
+    TIMESTAMP: "TIMESTAMP'2026-01-31 12:00:00'",
+    TIMESTAMP_NTZ: "TIMESTAMP_NTZ'2026-01-31 12:00:00'",
+}
+
+
+def failing_constant(predicate: Node, time_zone: str) -> tuple[Node, str] | None:
+    """Return the first constant of a normalized predicate that Spark fails to evaluate in ANSI mode, and why.
+
+    None if there is none, or Spark may evaluate it to a value that is not known here.
+    """
+    for leaf in _leaves(predicate):
+        for part in _always_evaluated(leaf):
+            try:
+                evaluate(part, {}, time_zone)
+            except Undecided:
+                continue
+            except EvaluationError as error:
+                return part, f"{str(error).rstrip('.')}{_cure(part)}; in: {to_sql(leaf)}"
+    return None
+
+
+def never_true(bound: Node) -> Iterator[str]:
+    """Yield a sentence for each part of a bound predicate that is never TRUE because it compares with NULL."""
+    match bound:
+        case And(children) | Or(children):
+            for child in children:
+                yield from never_true(child)
+        case Not(In(child, values)) if len(values) > 1 and any(_is_null(value) for value in values):
+            yield f"{to_sql(child)} NOT IN (…, NULL) is never TRUE: remove NULL from the list."
+        case Not(child):
+            yield from never_true(child)
+        case Compare(op, left, right) if op != "<=>" and (_is_null(left) or _is_null(right)):
+            other = left if _is_null(right) else right
+            if not _is_null(other):
+                test = "IS NOT NULL" if op == "!=" else "IS NULL"
+                yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(other)} {test}."
+        case In(child, values) if values and all(_is_null(value) for value in values) and not _is_null(child):
+            yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
+
+
+def place_of(constant: Node, where: object) -> str:
+    """Return the line and column of a failing constant in the SQL text, after a blank; "" if they are not known."""
+    texts = [part.value for part in _walk(constant) if isinstance(part, Literal) and isinstance(part.value, str)]
+    if not isinstance(where, str) or len(texts) != 1 or where.count(f"'{texts[0]}'") != 1:
+        return ""
+    line, column = line_and_column(where, where.index(f"'{texts[0]}'"))
+    return f" at line {line}, column {column}"
+
+
+def _leaves(node: Node) -> Iterator[Node]:
+    if isinstance(node, And | Or):
+        for child in node.children:
+            yield from _leaves(child)
+    else:
+        yield node
+
+
+def _always_evaluated(node: Node) -> Iterator[Node]:
+    """The parts of a leaf whose operands are all constants, and that no condition guards."""
+    match node:
+        case Literal() | FieldRef() | Opaque() | Case() | Call("coalesce") | Cast(safe=True):
+            return
+        case And(children) | Or(children):
+            # The first operand decides whether the others are evaluated.
+            yield from _always_evaluated(children[0])
+            return
+        case In(child, values):
+            pending = [child, *(value for value in values if not isinstance(value, Literal))]
+            constant = isinstance(child, Literal) and len(pending) == 1
+        case _:
+            pending = list(children_of(node))
+            constant = all(isinstance(child, Literal) for child in pending)
+    if constant and pending and _has_value(node):
+        yield node
+    for child in pending:
+        yield from _always_evaluated(child)
+
+
+def _has_value(node: Node) -> bool:
+    if isinstance(node, Call):
+        return node.name in FUNCTIONS and node.type is not None
+    return isinstance(node, Cast | Compare | Like | StartsWith | In | Not) or not isinstance(node, Collate)
+
+
+def _cure(part: Node) -> str:
+    if not isinstance(part, Cast) or type_of(part.child) != STRING:
+        return ""
+    example = _EXAMPLES.get(part.type)
+    wanted = f"write {example}" if example else f"write a value of type {sql_name(part.type)}"
+    return f" ({wanted}, or {to_sql(Cast(part.child, part.type, True))} for NULL)"
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Literal) and node.value is None
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in children_of(node):
+        yield from _walk(child)

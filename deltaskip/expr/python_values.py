@@ -1,0 +1,171 @@
+"""Constants of Python, numpy, pandas and pyarrow as literals, with the types that PySpark gives them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
+from deltaskip.expr.intervals import DAY_TIME
+from deltaskip.expr.nodes import Cast, Literal, Node
+from deltaskip.schema.calendar import format_timestamp
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    DecimalType,
+)
+
+__all__ = ["is_listed", "listed", "literal_node"]
+
+_MOST = 10**38
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+_EXPECTED = (
+    "None, a bool, int, float, str, bytes, Decimal, date, datetime or timedelta, or a scalar of numpy, pandas or "
+    "pyarrow with such a value"
+)
+# Types of numpy that hold times; their units below a microsecond have no value in Spark.
+_NUMPY_TIMES = (np.datetime64, np.timedelta64)
+
+
+def literal_node(value: object, what: str = "A literal in a predicate") -> Node:
+    """Return the literal of a constant; a cast for a datetime without a time zone, which `bind` reads in the session's.
+
+    Args:
+        value: The constant.
+        what: What the constant is, for the error.
+
+    Raises:
+        PredicateError: Spark has no such value: a Decimal that is not finite or too long, a time that is not a time.
+        InvalidArgumentType: A value of another type.
+    """
+    value = _plain(value, what)
+    match value:
+        case Literal():
+            return value
+        case None:
+            return Literal(None, VOID)
+        case bool():
+            return Literal(value, BOOLEAN)
+        case int() if abs(value) < _MOST:
+            return _integer(int(value))
+        case int():
+            raise PredicateError(f"{what} has more than the 38 digits of a decimal in Spark SQL.")
+        case float():
+            return Literal(float(value), DOUBLE)
+        case str():
+            return Literal(str.__str__(value), STRING)
+        case bytes() | bytearray() | memoryview():
+            return Literal(bytes(value), BINARY)
+        case Decimal():
+            return _decimal(value)
+        case datetime():
+            return _timestamp(value)
+        case date():
+            return Literal((value - date(1970, 1, 1)).days, DATE)
+        case timedelta():
+            return Literal(_micros(value), DAY_TIME)
+    raise InvalidArgumentType.of(what, _EXPECTED, value)
+
+
+def is_listed(value: object) -> bool:
+    """Whether the value is a list of constants: a collection other than text, bytes and a mapping."""
+    scalar = isinstance(value, str | bytes | bytearray | memoryview | Mapping)
+    return not scalar and (isinstance(value, Collection | range) or hasattr(value, "to_pylist"))
+
+
+def listed(values: Any) -> list[object]:
+    """Return the elements of a list of constants. Arrays of numpy, pandas and pyarrow give scalars."""
+    return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+
+
+def _plain(value: object, what: str) -> object:
+    """The value of a scalar of numpy, pandas or pyarrow; other values as they are."""
+    if isinstance(value, _NUMPY_TIMES):
+        return _numpy_time(value, what)
+    if isinstance(value, np.generic):
+        return value.item()
+    if _is_pandas_scalar(value):
+        return _pandas_scalar(value, what)
+    if type(value).__module__.partition(".")[0] == "pyarrow" and hasattr(value, "as_py"):
+        return value.as_py()
+    return value
+
+
+def _numpy_time(value: Any, what: str) -> object:
+    if np.isnat(value):
+        raise PredicateError(f"{what} is NaT, which is not a time in Spark SQL: use None for NULL.")
+    unit = np.datetime_data(value.dtype)[0]
+    if isinstance(value, np.datetime64) and unit in ("Y", "M", "W", "D"):
+        found = value.astype("datetime64[D]").item()
+    else:
+        kind = "datetime64[us]" if isinstance(value, np.datetime64) else "timedelta64[us]"
+        micros = value.astype(kind)
+        _check_micros(value, int(micros.astype(value.dtype) != value), what)
+        found = micros.item()
+    if isinstance(found, int):
+        raise PredicateError(f"{what} is {value!r}, which is outside of the years 1 to 9999.")
+    return found
+
+
+def _is_pandas_scalar(value: object) -> bool:
+    return "pandas" in sys.modules and type(value).__module__.partition(".")[0] == "pandas"
+
+
+def _pandas_scalar(value: Any, what: str) -> object:
+    match type(value).__name__:
+        case "NaTType" | "NAType":
+            raise PredicateError(f"{what} is {value!r}, which is no value in Spark SQL: use None for NULL.")
+        case "Timestamp":
+            _check_micros(value, value.nanosecond, what)
+            return value.to_pydatetime()
+        case "Timedelta":
+            _check_micros(value, value.nanoseconds, what)
+            return value.to_pytimedelta()
+    return value
+
+
+def _check_micros(value: object, nanoseconds: int, what: str) -> None:
+    if nanoseconds:
+        raise PredicateError(f"{what} is {value!r}, but Spark's times have microseconds: round it first.")
+
+
+def _integer(value: int) -> Literal:
+    if -(2**31) <= value < 2**31:
+        return Literal(value, INTEGER)
+    return Literal(value, LONG) if -(2**63) <= value < 2**63 else _decimal(Decimal(value))
+
+
+def _decimal(value: Decimal) -> Literal:
+    if not value.is_finite():
+        raise PredicateError(f"{value} is not a decimal in Spark SQL: use a float.")
+    _, digits, exponent = value.as_tuple()
+    scale = max(0, -int(exponent))
+    try:
+        type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
+    except SchemaError as error:
+        raise PredicateError(f"{value:.38} has more than the 38 digits of a decimal in Spark SQL.") from error
+    return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
+
+
+def _timestamp(value: datetime) -> Node:
+    if value.utcoffset() is not None:
+        return Literal(_micros(value - _EPOCH_UTC), TIMESTAMP)
+    # The instant depends on the session's time zone, which `bind` receives.
+    return Cast(Literal(format_timestamp(_micros(value.replace(tzinfo=None) - _EPOCH)), STRING), TIMESTAMP)
+
+
+def _micros(since_epoch: timedelta) -> int:
+    return (since_epoch.days * 86_400 + since_epoch.seconds) * 1_000_000 + since_epoch.microseconds

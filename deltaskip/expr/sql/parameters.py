@@ -1,0 +1,125 @@
+"""Parameters of a predicate, `:name` and `?`: replaced by literals before the text is parsed.
+
+The replaced text is what Spark filters rows with, so both read the same constants. Values are never parsed: each is
+written as one literal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
+from deltaskip.expr.python_values import is_listed, listed, literal_node
+from deltaskip.expr.render import exact_sql
+from deltaskip.expr.sql.dialect import SqlglotError, Token, TokenType, tokenize
+
+__all__ = ["Parameter", "parameter_names", "parameters_in", "with_parameters"]
+
+# A colon after one of these is a path into a variant, `v:a`.
+_VALUES = frozenset(
+    (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.NUMBER, TokenType.STRING)
+)
+_MOST_SHOWN = 5
+
+Parameter = tuple[int, int, str | None]
+"""Start and end of a parameter in the text, and its name; None for `?`."""
+
+
+def parameters_in(tokens: Sequence[Token]) -> list[Parameter]:
+    """Return the parameters among the tokens of a predicate, in the order of the text."""
+    found: list[Parameter] = []
+    for at, token in enumerate(tokens):
+        if token.token_type == TokenType.PLACEHOLDER:
+            found.append((token.start, token.end + 1, None))
+        elif token.token_type == TokenType.COLON and not (at and tokens[at - 1].token_type in _VALUES):
+            name = tokens[at + 1] if at + 1 < len(tokens) else None
+            if name is not None and name.start == token.end + 1 and name.text.isidentifier():
+                found.append((token.start, name.end + 1, name.text))
+    return found
+
+
+def parameter_names(text: str) -> frozenset[str]:
+    """Return the names of the parameters in a predicate; none for text that Spark cannot read."""
+    try:
+        return frozenset(name for _, _, name in parameters_in(tokenize(text)) if name is not None)
+    except SqlglotError:
+        return frozenset()
+
+
+def with_parameters(where: object, params: object) -> object:
+    """Return a predicate with its parameters replaced by literals of their values; without `params`, as it is.
+
+    Args:
+        where: The predicate, as SQL text.
+        params: Values by name for `:name`, or a list of values for `?` in the order of the text. A list of constants
+            as a value stands for the values of IN, as in `id IN (:ids)`.
+
+    Raises:
+        PredicateError: A parameter has no value, or the value is not one of Spark SQL.
+        InvalidArgument: A value has no parameter, or the predicate is not text.
+        InvalidArgumentType: `params` is neither a mapping nor a list, or a value has a wrong type.
+    """
+    if params is None:
+        return where
+    if not isinstance(params, Mapping) and not is_listed(params):
+        raise InvalidArgumentType.of("params", "a mapping for :name, or a list for ?", params)
+    if not isinstance(where, str):
+        raise InvalidArgument("params needs a predicate as SQL text, with :name or ? for each of the values.")
+    try:
+        found = parameters_in(tokenize(where))
+    except SqlglotError:
+        # The parser refuses the text, and says where.
+        return where
+    values = _named(where, found, params) if isinstance(params, Mapping) else _positional(where, found, listed(params))
+    pieces: list[str] = []
+    end = 0
+    for (start, stop, _), value in zip(found, values, strict=True):
+        # Between two signs or words there must be a blank: `id -:x` with a negative value.
+        blank = "" if start == 0 or where[start - 1] in " (,=" else " "
+        pieces += [where[end:start], blank, value]
+        end = stop
+    return "".join([*pieces, where[end:]])
+
+
+def _named(where: str, found: list[Parameter], params: Mapping[object, object]) -> list[str]:
+    names = [name for _, _, name in found if name is not None]
+    if len(names) < len(found):
+        raise InvalidArgument(f"The predicate has parameters without a name (?): pass params as a list; in: {where}")
+    for key in params:
+        if not isinstance(key, str):
+            raise InvalidArgumentType.of("Each key of params", "a str", key)
+    missing = [name for name in dict.fromkeys(names) if name not in params]
+    if missing:
+        raise PredicateError(f"params has no value for {_enumerated(missing)}; in: {where}")
+    surplus = [str(key) for key in params if key not in names]
+    if surplus:
+        raise InvalidArgument(f"The predicate has no {_enumerated(surplus)}: remove it from params; in: {where}")
+    return [_sql(params[name], f"The value of :{name}") for name in names]
+
+
+def _positional(where: str, found: list[Parameter], values: list[object]) -> list[str]:
+    names = [name for _, _, name in found if name is not None]
+    if names:
+        raise InvalidArgument(
+            f"The predicate has the parameter {_enumerated(names[:1])}: pass params as a mapping, "
+            f"such as {{{names[0]!r}: …}}; in: {where}"
+        )
+    if len(values) != len(found):
+        has = "1 parameter ?" if len(found) == 1 else f"{len(found)} parameters ?"
+        error = PredicateError if len(values) < len(found) else InvalidArgument
+        raise error(f"The predicate has {has}, but params has {len(values)} values; in: {where}")
+    return [_sql(value, f"Value {at} of params") for at, value in enumerate(values, 1)]
+
+
+def _sql(value: object, what: str) -> str:
+    if not is_listed(value):
+        return exact_sql(literal_node(value, what))
+    members = listed(value)
+    if not members:
+        raise PredicateError(f"{what} is an empty list, and Spark SQL has no empty IN (): leave out the condition.")
+    return ", ".join(exact_sql(literal_node(each, f"Each of {what[0].lower()}{what[1:]}")) for each in members)
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    shown = ", ".join(f":{name}" for name in names[:_MOST_SHOWN])
+    return shown if len(names) <= _MOST_SHOWN else f"{shown} and {len(names) - _MOST_SHOWN} more"

@@ -1,0 +1,144 @@
+"""Predicates of a scan that Spark would refuse, that prove nothing, or that have parameters."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING
+from tests.builder import DELTA_RS, TableBuilder, add, bounds
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ds.DeltaTable:
+    builder = TableBuilder(tmp_path / "t", {"i": INTEGER, "s": STRING, "day": DATE, "x": DOUBLE, "p": STRING}, ["p"])
+    builder.commit(
+        add("a", bounds(10, i=(1, 9), s=("a", "b"), day=("2026-01-01", "2026-01-31")), partitionValues={"p": "1"}),
+        add("b", bounds(20, i=(10, 19), s=("c", "d"), day=("2026-02-01", "2026-02-28")), partitionValues={"p": "2"}),
+    )
+    return ds.DeltaTable(tmp_path / "t")
+
+
+def kept(table: ds.DeltaTable, where: Any, **arguments: Any) -> list[str]:
+    found: list[str] = table.scan(where, **arguments).files()["path"].to_pylist()
+    return found
+
+
+def test_every_method_that_takes_a_predicate_takes_its_parameters(table: ds.DeltaTable) -> None:
+    assert kept(table, "i = :x", params={"x": 5}) == ["a"]
+    assert kept(table, "i IN (:x) AND day >= :day", params={"x": [5, 15], "day": date(2026, 2, 1)}) == ["b"]
+    assert kept(table, "i = ? OR s = ?", params=[5, "c"]) == ["a", "b"]
+    assert table.scan("i = :x", params={"x": 5}).where == "i = 5"
+    assert table.recompute_plan("i = :x", params={"x": 5}).files == 1
+    transaction = table.transaction()
+    assert transaction.read("i = ?", params=[5]).files()["path"].to_pylist() == ["a"]
+    assert table.transaction(read="i = :x", params={"x": 5}).version is None
+
+
+@pytest.mark.parametrize("params", [{}, {"y": 1}, {"x": 1, "y": 2}, [1], 5, {"x": object()}])
+def test_wrong_parameters_name_the_table(table: ds.DeltaTable, params: Any) -> None:
+    calls = (lambda: table.scan("i = :x", params=params), lambda: table.transaction(read="i = :x", params=params))
+    for call in calls:
+        with pytest.raises(ds.DeltaSkipError, match="version 0"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("where", "part"),
+    [
+        ("i = 'abc'", "line 1, column 5: 'abc' cannot be cast to BIGINT"),
+        ("i > 0 AND\n day = '2026-13-45'", "line 2, column 8: '2026-13-45' cannot be cast to DATE"),
+        ("day IN ('2026-01-01', 'junk')", "'junk'"),
+        ("i = 1 / 0", "Division by zero"),
+        ("i = 2147483647 + 1", "out of"),
+        (ds.col("day") == "junk", "'junk'"),
+    ],
+)
+def test_constants_that_spark_cannot_evaluate_are_refused(table: ds.DeltaTable, where: Any, part: str) -> None:
+    with pytest.raises(ds.PredicateError) as caught:
+        table.scan(where)
+    assert part in str(caught.value)
+    assert "ansi=False" in str(caught.value)
+    assert kept(table, where, ansi=False) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "where", ["false AND i = 'abc'", "true OR i = 'abc'", "CASE WHEN i > 5 THEN true ELSE day = 'junk' END"]
+)
+def test_constants_that_spark_need_not_evaluate_are_accepted(table: ds.DeltaTable, where: str) -> None:
+    table.scan(where)
+
+
+@pytest.mark.parametrize(
+    "where", ["i = NULL", "i != NULL", "NULL < i", "i IN (NULL)", "i NOT IN (1, NULL)", "i = 1 AND s = NULL"]
+)
+def test_a_comparison_with_null_warns(table: ds.DeltaTable, where: str) -> None:
+    with pytest.warns(ds.PredicateWarning, match="never TRUE") as caught:
+        table.scan(where)
+    assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
+
+
+@pytest.mark.parametrize("where", ["i IS NULL", "i <=> NULL", "i IN (1, NULL)", "i = 1 OR i IS NULL", None])
+def test_what_may_be_true_does_not_warn(table: ds.DeltaTable, where: str | None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table.scan(where)
+
+
+@pytest.mark.parametrize(
+    ("where", "part"),
+    [
+        ("upper(s) = 'A'", "upper(s) = 'A' (no rule bounds s"),
+        ("i + day_of(s) > 5", "day_of"),
+        ("rand() < 0.5", "rand() < 0.5"),
+        ("x > 5", "no file has nullCount(x)"),
+        ("i = 1 OR upper(s) = 'A'", "upper(s)"),
+        ("i = i", "i = i"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::deltaskip.PredicateWarning")
+def test_strict_scans_are_refused_where_nothing_prunes(table: ds.DeltaTable, where: str, part: str) -> None:
+    table.scan(where)
+    with pytest.raises(ds.NotProvable) as caught:
+        table.scan(where, strict=True)
+    assert part in str(caught.value)
+    assert "strict=True" in str(caught.value)
+    assert "version 0" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        None,
+        "i = 1",
+        "i > -5",
+        "i = 1 AND upper(s) = 'A'",
+        "p = '1'",
+        "upper(p) = '9'",
+        "i IS NULL",
+        "false",
+        "i IS NOT NULL",
+    ],
+)
+def test_strict_scans_are_accepted_where_some_part_prunes(table: ds.DeltaTable, where: str | None) -> None:
+    table.scan(where, strict=True)
+
+
+def test_strict_names_files_whose_writer_may_omit_nan(tmp_path: Path) -> None:
+    builder = TableBuilder(tmp_path / "t", {"x": DOUBLE})
+    builder.commit(add("a", bounds(10, x=(1.0, 9.0))), engine=DELTA_RS)
+    opened = ds.DeltaTable(tmp_path / "t")
+    with pytest.raises(ds.NotProvable, match="NaN"):
+        opened.scan("x > 100", strict=True)
+    opened.scan("x < 0", strict=True)
+
+
+@pytest.mark.parametrize("version", ["abc", "x", "", " 77.1", "latest"])
+def test_a_collation_version_that_is_none_is_refused_by_name(table: ds.DeltaTable, version: str) -> None:
+    with pytest.raises(ds.InvalidArgument, match="collation_version must be the version"):
+        table.scan("i = 1", collation_version=version)
