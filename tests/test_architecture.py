@@ -32,11 +32,12 @@ LEVELS = {
     "engine": 8,
     "skipping": 9,
     "txn": 10,
-    "table": 11,
-    "spark": 12,
-    "demo": 13,
-    "cli": 14,
-    "__main__": 15,
+    "rows": 11,
+    "table": 12,
+    "spark": 13,
+    "demo": 14,
+    "cli": 15,
+    "__main__": 16,
 }
 
 MAX_MODULE_LINES = 600

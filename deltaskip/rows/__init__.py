@@ -1,0 +1,1 @@
+"""Rules of rows and the data files that contain them."""

@@ -1,0 +1,378 @@
+"""Data files that this process writes from Arrow record batches, with their statistics, without Spark."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltaskip.actions import AddFile
+from deltaskip.actions.partition_folders import encode_path, partition_folder, partition_texts, random_folder
+from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.rows.parquet_schema import leaf_paths, parquet_schema
+from deltaskip.schema.arrow_values import domain_values, numpy_values
+from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.types import StructField, StructType
+from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
+from deltaskip.storage import LocalStorage, Storage, join
+
+__all__ = ["DataFileLayout", "delete_data_files", "write_data_files"]
+
+# A row group holds about this many bytes in memory; what waits for its row group takes at most the second figure.
+_ROW_GROUP_BYTES = 128 << 20
+_WAITING_BYTES = 512 << 20
+# Each file that is being written holds a file descriptor.
+_OPEN_FILES = 200
+_SAMPLE_ROWS = 4096
+# A dictionary pays if it is well below the number of values.
+_MOST_DISTINCT = 0.5
+
+_EXTENSIONS = {"none": "", "uncompressed": "", "gzip": ".gz"}
+
+
+@dataclass(frozen=True, slots=True)
+class DataFileLayout:
+    """Where the data files of a table go, and what they contain.
+
+    Args:
+        storage: The storage of the table.
+        root: Location of the table.
+        schema: Schema of the table.
+        partition_columns: The partition columns by logical name, in order.
+        mapping_mode: Column mapping mode of the table.
+        request: The statistics of each file.
+        codec: Compression codec, as Parquet names it: snappy, zstd, gzip, lz4_raw, brotli or none.
+        target_bytes: Size at which the next file begins.
+        keeps_partition_columns: Whether files also contain the partition columns.
+        random_prefix: Number of letters of the random folder that replaces the folders of partitions; None for those.
+        time_zone: Time zone of timestamps in the names of folders.
+    """
+
+    storage: Storage
+    root: str
+    schema: StructType
+    partition_columns: tuple[str, ...]
+    mapping_mode: MappingMode
+    request: StatisticsRequest
+    codec: str = "snappy"
+    target_bytes: int = 128 << 20
+    keeps_partition_columns: bool = False
+    random_prefix: int | None = None
+    time_zone: str = "UTC"
+
+    def partition_fields(self) -> list[StructField]:
+        """The partition columns, in order."""
+        fields = {field.name: field for field in self.schema.fields}
+        return [fields[name] for name in self.partition_columns]
+
+    def folder(self, values: Sequence[Any]) -> str:
+        """Return the folder of a partition, or the random one, as a path below the table's root; "" for the root."""
+        if self.random_prefix is not None:
+            return random_folder(self.random_prefix)
+        fields = [
+            StructField(physical_name(field, self.mapping_mode), field.type) for field in self.partition_fields()
+        ]
+        return partition_folder(fields, values, self.time_zone)
+
+
+def write_data_files(batches: Iterable[pa.RecordBatch], layout: DataFileLayout) -> list[AddFile]:
+    """Write the rows as Parquet files of about the target size, each of one partition.
+
+    Memory is bounded by the row groups that wait to be written, not by the number of rows. After an error the files
+    that were written are deleted, where the storage allows it.
+
+    Args:
+        batches: Rows with the columns of the table's schema, in its order, of the types of `schema.arrow_schema`.
+        layout: Where the files go, and what they contain.
+
+    Returns:
+        An add action for each file, with statistics. No file is without rows.
+
+    Raises:
+        PartitionValueError: A partition value has no text.
+        StorageError: A file cannot be written.
+    """
+    writer = _Writer(layout)
+    try:
+        for batch in batches:
+            writer.put(batch)
+        return writer.finish()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def delete_data_files(storage: Storage, root: str, files: Iterable[str]) -> None:
+    """Delete files of a commit that did not happen. What cannot be deleted stays, for VACUUM to find.
+
+    files: Paths relative to the table's root, not encoded.
+    """
+    for file in files:
+        with suppress(OSError, DeltaSkipError):
+            storage.delete(join(root, file))
+
+
+class _Writer:
+    """Rows by partition until they fill a row group, and the open file of each partition."""
+
+    def __init__(self, layout: DataFileLayout) -> None:
+        self._layout = layout
+        schema = layout.schema
+        partitions = set(layout.partition_columns)
+        self._partition_fields = layout.partition_fields()
+        self._partition_indexes = [_index(schema, field.name) for field in self._partition_fields]
+        kept = [
+            i
+            for i, field in enumerate(schema.fields)
+            if layout.keeps_partition_columns or field.name not in partitions
+        ]
+        self._parquet, self._data_indexes = parquet_schema(schema, kept, layout.mapping_mode)
+        self._waiting: dict[_Partition, _Waiting] = {}
+        self._waiting_bytes = 0
+        self._open: dict[_Partition, _OpenFile] = {}
+        self._done: list[AddFile] = []
+        self._written: list[str] = []
+        self._job = str(uuid4())
+        self._numbers = count()
+        self._dictionary: list[str] | None = None
+        self._reader = FileReader(layout.request)
+
+    def put(self, batch: pa.RecordBatch) -> None:
+        if not batch.num_rows:
+            return
+        for partition, rows in self._by_partition(batch):
+            waiting = self._waiting.setdefault(partition, _Waiting())
+            waiting.put(rows)
+            self._waiting_bytes += rows.nbytes
+            if waiting.nbytes >= _ROW_GROUP_BYTES:
+                self._flush(partition)
+        while self._waiting_bytes > _WAITING_BYTES:
+            self._flush(max(self._waiting, key=lambda each: self._waiting[each].nbytes))
+
+    def finish(self) -> list[AddFile]:
+        partitions = list(self._waiting)
+        if len(partitions) > 1:
+            # pyarrow encodes without the GIL, and partitions share no file.
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                for group in _chunks(partitions, _OPEN_FILES):
+                    self._make_room(len(group))
+                    list(pool.map(self._flush, group))
+        else:
+            for partition in partitions:
+                self._flush(partition)
+        for partition in list(self._open):
+            self._close(partition)
+        return self._done
+
+    def abandon(self) -> None:
+        for each in self._open.values():
+            each.abandon()
+        delete_data_files(self._layout.storage, self._layout.root, self._written)
+
+    def _by_partition(self, batch: pa.RecordBatch) -> Iterator[tuple[_Partition, pa.RecordBatch]]:
+        """The rows of each partition, with the data columns under their physical names."""
+        data = self._data(batch)
+        if not self._partition_indexes:
+            yield _Partition((), ()), data
+            return
+        columns = [batch.column(i) for i in self._partition_indexes]
+        texts = [
+            partition_texts(column, field.type) for column, field in zip(columns, self._partition_fields, strict=True)
+        ]
+        codes = _codes(texts)
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        data = data if len(starts) == 1 else data.take(pa.array(order))
+        for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
+            row = int(order[start])
+            values = tuple(domain_values(column.slice(row, 1))[0] for column in columns)
+            key = tuple(text[row].as_py() for text in texts)
+            yield _Partition(key, values), data.slice(start, end - start)
+
+    def _data(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = [
+            _viewed(batch.column(i), field.type) for i, field in zip(self._data_indexes, self._parquet, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._parquet)
+
+    def _flush(self, partition: _Partition) -> None:
+        """Write what waits of the partition as a row group."""
+        waiting = self._waiting.pop(partition)
+        self._waiting_bytes -= waiting.nbytes
+        table = pa.Table.from_batches(waiting.batches, self._parquet)
+        file = self._open.get(partition)
+        if file is None:
+            self._make_room(1)
+            file = self._open[partition] = self._begin(partition, table)
+        file.write(table)
+        if file.size >= self._layout.target_bytes:
+            self._close(partition)
+
+    def _make_room(self, files: int) -> None:
+        while self._open and len(self._open) + files > _OPEN_FILES:
+            self._close(next(iter(self._open)))
+
+    def _begin(self, partition: _Partition, first: pa.Table) -> _OpenFile:
+        layout = self._layout
+        codec = layout.codec.lower()
+        extension = _EXTENSIONS.get(codec, f".{codec}")
+        name = f"part-{next(self._numbers):05}-{self._job}.c000{extension}.parquet"
+        folder = layout.folder(partition.values)
+        path = f"{folder}/{name}" if folder else name
+        self._written.append(path)
+        if self._dictionary is None:
+            self._dictionary = _dictionary_columns(first)
+        return _OpenFile(layout.storage, join(layout.root, path), path, self._parquet, codec, self._dictionary)
+
+    def _close(self, partition: _Partition) -> None:
+        file = self._open.pop(partition)
+        names = [physical_name(field, self._layout.mapping_mode) for field in self._partition_fields]
+        self._done.append(file.close(self._reader, self._layout.request, dict(zip(names, partition.key, strict=True))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition:
+    """A partition by its texts in the log; `values` are those of the first row, which has the same texts."""
+
+    key: tuple[str | None, ...]
+    values: tuple[Any, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Partition) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _codes(texts: Sequence[pa.StringArray]) -> np.ndarray[Any, Any]:
+    """A number for each row, equal for rows with equal texts in all columns."""
+    codes, distinct = np.zeros(len(texts[0]), np.int64), 1
+    for text in texts:
+        encoded = text.dictionary_encode(null_encoding="encode")
+        codes = codes * len(encoded.dictionary) + numpy_values(encoded.indices)
+        if distinct > 1:
+            # Renumbered, the codes of any number of columns stay small.
+            encoded = pa.array(codes).dictionary_encode()
+            codes = numpy_values(encoded.indices).astype(np.int64)
+        distinct = len(encoded.dictionary)
+    # numpy sorts short integers by radix.
+    return codes.astype(np.uint16) if distinct <= 1 << 16 else codes
+
+
+class _Waiting:
+    """Rows of one partition that wait for their row group."""
+
+    __slots__ = ("batches", "nbytes")
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.nbytes = 0
+
+    def put(self, rows: pa.RecordBatch) -> None:
+        self.batches.append(rows)
+        self.nbytes += rows.nbytes
+
+
+class _OpenFile:
+    """A data file that is being written: a local file, which its storage publishes when it is closed."""
+
+    def __init__(
+        self, storage: Storage, location: str, path: str, schema: pa.Schema, codec: str, dictionary: list[str]
+    ) -> None:
+        self._path = path
+        self._location = location
+        self._stack = ExitStack()
+        self._local = self._stack.enter_context(storage.publish(location))
+        self._parquet = pq.ParquetWriter(
+            self._local,
+            schema,
+            compression=None if codec in ("none", "uncompressed") else codec,
+            use_dictionary=dictionary or False,
+            store_schema=False,
+            store_decimal_as_integer=True,
+        )
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return os.stat(self._local).st_size
+
+    def write(self, rows: pa.Table) -> None:
+        with self._naming():
+            self._parquet.write_table(rows, row_group_size=max(1, len(rows)))
+
+    def close(
+        self, reader: FileReader, request: StatisticsRequest, partition_values: Mapping[str, str | None]
+    ) -> AddFile:
+        with self._naming(), self._stack:
+            self._parquet.close()
+            size = self.size
+            stats = stats_json(reader.facts(LocalStorage(), os.path.abspath(self._local), size=size), request)
+        now = time.time_ns() // 1_000_000
+        return AddFile(encode_path(self._path), partition_values, size, now, True, stats=stats)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        try:
+            yield
+        except DeltaSkipError:
+            raise
+        except (OSError, pa.ArrowException) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or error
+            raise StorageError(f"Cannot write the data file {self._location}: {reason}.") from error
+
+    def abandon(self) -> None:
+        """Publish nothing, and delete the local file."""
+        error = StorageError("The file was abandoned.")
+        with suppress(Exception):
+            self._parquet.close()
+        with suppress(StorageError):
+            self._stack.__exit__(StorageError, error, None)
+
+
+def _dictionary_columns(table: pa.Table) -> list[str]:
+    """Leaves that repeat enough of their values for a dictionary; nested ones always try."""
+    found: list[str] = []
+    step = max(1, len(table) // _SAMPLE_ROWS)
+    sample = pa.array(np.arange(0, len(table), step)[:_SAMPLE_ROWS])
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            found.extend(leaf_paths(name, column.type))
+        elif not pa.types.is_boolean(column.type):
+            values = column.take(sample)
+            if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
+                found.append(name)
+    return found
+
+
+def _viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """The array under a type that differs in names, ids, nullability, and void fields of structs, which it lacks."""
+    if array.type == data_type:
+        return array
+    if not pa.types.is_struct(data_type):
+        return array.view(data_type)
+    # Unlike `field`, `flatten` applies the offset of a slice.
+    kept = [field for field in array.flatten() if not pa.types.is_null(field.type)]
+    fields = [data_type.field(i) for i in range(data_type.num_fields)]
+    arrays = [_viewed(each, field.type) for each, field in zip(kept, fields, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=array.is_null() if array.null_count else None)
+
+
+def _index(schema: StructType, name: str) -> int:
+    return next(i for i, field in enumerate(schema.fields) if field.name == name)
+
+
+def _chunks(values: Sequence[_Partition], size: int) -> Iterator[Sequence[_Partition]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
