@@ -123,7 +123,7 @@ def _commits_of_deltaskip(table: str) -> float:
     start = perf_counter()
     for number in range(-WARM, COMMITS):
         start = perf_counter() if number == 0 else start
-        txn = opened.transaction()
+        txn = opened.transaction(look_up_files=False)
         txn.add(AddFile(f"day=2026-01-01/new-{number}.parquet", {"day": "2026-01-01"}, 1000, 1, True, _STATS))
         txn.commit()
         opened.refresh()

@@ -113,7 +113,16 @@ class CommitConflict(DeltaSkipError, RuntimeError):
 
 
 class InvalidCommit(DeltaSkipError, ValueError):
-    """The protocol does not allow these actions in one commit, or not on this table."""
+    """The protocol does not allow these actions in one commit, or not on this table.
+
+    Attributes:
+        rule: Name of the rule that refused the commit, as in the documentation's table of rules; "" if no rule of a
+            table did, such as for a transaction that has ended.
+    """
+
+    def __init__(self, message: str, rule: str = "") -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class DataFileMissing(DeltaSkipError, FileNotFoundError):

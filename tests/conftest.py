@@ -23,6 +23,13 @@ def shared() -> Path:
     return corpus.SHARED
 
 
+@pytest.fixture(autouse=True)
+def without_look_ups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transactions do not look up the files that they add, which most tests never write; see the mark data_files."""
+    if request.node.get_closest_marker("data_files") is None:
+        monkeypatch.setattr("deltaskip.txn.transaction.check_data_files", lambda candidate: None)
+
+
 @pytest.fixture
 def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """PySpark cannot be imported, and no engine is loaded."""

@@ -26,6 +26,9 @@ from deltaskip.actions.paths import (
     decode_path,
     decode_paths,
     hadoop_path,
+    relative_path,
+    table_key,
+    table_keys,
 )
 from deltaskip.actions.rows import add_files, remove_of, unchanged
 from deltaskip.actions.table_state import (
@@ -73,8 +76,11 @@ __all__ = [
     "parse_action",
     "parse_partition_value",
     "partition_column",
+    "relative_path",
     "remove_of",
     "serialize_partition_value",
+    "table_key",
+    "table_keys",
     "to_line",
     "unchanged",
 ]

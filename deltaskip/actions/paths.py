@@ -29,12 +29,17 @@ __all__ = [
     "hadoop_path",
     "hadoop_paths",
     "may_hold_globs",
+    "relative_path",
+    "table_key",
+    "table_keys",
 ]
 
 # Only `scheme:/` starts an absolute URI: `time=2021-01-01 00:00:00/f.parquet` and `a:b/f.parquet` are relative.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
 _GLOB = re.compile(r"[{}\[\]*?\\]")
 _LOCAL_AUTHORITIES = ("", "localhost")
+# One bucket by several names.
+_S3_SCHEMES = ("s3", "s3a", "s3n")
 
 # RFC 3986, pchar and "/".
 _PATH_SAFE = "/!$&'()*+,;=:@~"
@@ -69,6 +74,25 @@ def canonical_path(raw: str) -> str:
     return f"{scheme}://{authority}{path}"
 
 
+def relative_path(table_root_uri: str, raw: str) -> str | None:
+    """Return the decoded path below the table's root that an absolute logged path names; None for any other path."""
+    scheme, _, path = _split(raw)
+    if scheme is None and not path.startswith("/"):
+        return None
+    scheme, authority, path = _located(table_root_uri, raw)
+    root_scheme, root_authority, root = _located(table_root_uri, ".")
+    same = _store(scheme) == _store(root_scheme) and (authority == root_authority or _is_local(scheme, authority))
+    return path[len(root) + 1 :] if same and path.startswith(f"{root}/") else None
+
+
+def table_key(table_root_uri: str, raw: str) -> str:
+    """Return canonical_path, which is also that of the relative path where `raw` is an absolute path in the table."""
+    below = relative_path(table_root_uri, raw)
+    if below is None:
+        return canonical_path(raw)
+    return f"./{below}" if _URI.match(below) else below
+
+
 def absolute_uri(table_root_uri: str, raw: str) -> str:
     """Return the data file's absolute URI, percent-encoded by RFC 3986; local files are `file:///…`.
 
@@ -99,6 +123,14 @@ def canonical_paths(raw: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Apply canonical_path to each value of a string array."""
     raw = one_chunk(raw)
     return raw if all_plain(raw) else _changed(raw, pc.match_substring_regex(raw, _ODD), canonical_path)
+
+
+def table_keys(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Apply table_key to each value of a string array."""
+    raw = one_chunk(raw)
+    if all_plain(raw):
+        return raw
+    return _changed(raw, pc.match_substring_regex(raw, _ODD), lambda path: table_key(table_root_uri, path))
 
 
 def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -152,6 +184,10 @@ def _located(table_root_uri: str, raw: str) -> tuple[str, str, str]:
         root = root if root_scheme is None else decode_path(root)
         decoded = f"{root}/{decoded}"
     return root_scheme or "file", root_authority, _normalized(decoded)
+
+
+def _store(scheme: str) -> str:
+    return "s3" if scheme in _S3_SCHEMES else scheme
 
 
 def _is_local(scheme: str, authority: str) -> bool:

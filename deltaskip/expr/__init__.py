@@ -6,6 +6,7 @@ from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Node, columns_of
 from deltaskip.expr.normalize import normalize
+from deltaskip.expr.sql.dialect import columns_in, is_valid_sql
 from deltaskip.expr.sql.function_aliases import function_node
 from deltaskip.expr.sql.parameters import parameter_names, with_parameters
 from deltaskip.expr.sql.parse import parse_sql
@@ -18,10 +19,12 @@ __all__ = [
     "bind",
     "bind_expression",
     "col",
+    "columns_in",
     "columns_of",
     "deterministic",
     "evaluate",
     "function_node",
+    "is_valid_sql",
     "lit",
     "normalize",
     "parameter_names",

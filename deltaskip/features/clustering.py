@@ -15,6 +15,7 @@ from deltaskip.schema import StructType
 __all__ = ["CLUSTERING_DOMAIN", "check_clustering", "clustering_paths"]
 
 CLUSTERING_DOMAIN = "delta.clustering"
+_RULE = "domains.clustering"
 
 
 def clustering_paths(configuration: str) -> frozenset[tuple[str, ...]] | None:
@@ -53,12 +54,17 @@ def check_clustering(
             f"cannot be set: enable it first."
         )
     if partition_columns:
-        raise InvalidCommit(f"{CLUSTERING_DOMAIN} of {root} cannot be set: only unpartitioned tables can be clustered.")
+        raise InvalidCommit(
+            f"{CLUSTERING_DOMAIN} of {root} cannot be set after version {version}: only unpartitioned tables can be "
+            f"clustered (rule {_RULE}).",
+            _RULE,
+        )
     named = clustering_paths(configuration)
     if named is None or not named <= set(_paths_of(physical)):
         raise InvalidCommit(
-            f"The domain {CLUSTERING_DOMAIN} of a commit to {root} must list clusteringColumns by the physical paths "
-            f"of existing columns, but is {configuration}."
+            f"The domain {CLUSTERING_DOMAIN} of a commit to {root} after version {version} must list clusteringColumns "
+            f"by the physical paths of existing columns, but is {configuration} (rule {_RULE}).",
+            _RULE,
         )
 
 

@@ -6,19 +6,22 @@
 from __future__ import annotations
 
 from deltaskip.errors import InvalidCommit
-from deltaskip.features.clustering import CLUSTERING_DOMAIN
 
-__all__ = ["check_settable_domain"]
+__all__ = ["check_settable_domain", "is_reserved"]
 
 _RESERVED_PREFIX = "delta."
-# Reserved domains that a transaction may set; their configuration is checked before the commit.
-_SETTABLE = frozenset((CLUSTERING_DOMAIN,))
+
+
+def is_reserved(domain: str) -> bool:
+    """Whether only the feature that owns the metadata domain may set or remove it."""
+    return domain.startswith(_RESERVED_PREFIX)
 
 
 def check_settable_domain(domain: str, table: str) -> None:
-    """Raise InvalidCommit if a transaction must not set or remove the metadata domain. table: for the message."""
-    if domain.startswith(_RESERVED_PREFIX) and domain not in _SETTABLE:
+    """Raise InvalidCommit if users must not set or remove the metadata domain. table: for the message."""
+    if is_reserved(domain):
         raise InvalidCommit(
             f"The metadata domain {domain} of {table} is reserved by the protocol and cannot be set: use a name that "
-            f"does not start with '{_RESERVED_PREFIX}'."
+            f"does not start with {_RESERVED_PREFIX!r} (rule domains.reserved).",
+            "domains.reserved",
         )

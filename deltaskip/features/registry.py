@@ -22,6 +22,7 @@ __all__ = [
     "Support",
     "TableFeature",
     "TableProtocol",
+    "check_format",
     "check_readable",
     "feature_names",
     "has_feature",
@@ -50,6 +51,7 @@ class TableFeature:
         legacy_reader_version: Reader version that implies the feature, if any.
         legacy_writer_version: Writer version that implies the feature, if any.
         note: Remark for the table in the documentation.
+        requires: Features that a table with this one must have too.
     """
 
     name: str
@@ -59,6 +61,7 @@ class TableFeature:
     legacy_reader_version: int | None = None
     legacy_writer_version: int | None = None
     note: str = ""
+    requires: tuple[str, ...] = ()
 
 
 class TableProtocol(Protocol):
@@ -82,13 +85,17 @@ class TableProtocol(Protocol):
 
 
 def _writer(
-    name: str, legacy_writer_version: int | None = None, note: str = "", writes: Support = "yes"
+    name: str,
+    legacy_writer_version: int | None = None,
+    note: str = "",
+    writes: Support = "yes",
+    requires: tuple[str, ...] = (),
 ) -> TableFeature:
-    return TableFeature(name, "writer", "not needed", writes, None, legacy_writer_version, note)
+    return TableFeature(name, "writer", "not needed", writes, None, legacy_writer_version, note, requires)
 
 
-def _both(name: str, note: str = "") -> TableFeature:
-    return TableFeature(name, "reader-writer", "yes", "yes", None, None, note)
+def _both(name: str, note: str = "", requires: tuple[str, ...] = ()) -> TableFeature:
+    return TableFeature(name, "reader-writer", "yes", "yes", None, None, note, requires)
 
 
 def _refused(name: str, note: str) -> TableFeature:
@@ -98,6 +105,8 @@ def _refused(name: str, note: str) -> TableFeature:
 _CATALOG_MANAGED = "its newest commits may be recorded only in the catalog"
 
 _NO_NEW_ROWS: Support = "no new rows"
+_NOT_ENABLED = "tables on which it is not enabled can be written"
+_DOMAINS = ("domainMetadata",)
 
 _ROWS = (
     _writer("appendOnly", 2),
@@ -110,14 +119,14 @@ _ROWS = (
     _writer("identityColumns", 6, writes=_NO_NEW_ROWS),
     _writer("allowColumnDefaults"),
     _both("deletionVectors"),
-    _writer("rowTracking"),
+    _writer("rowTracking", requires=_DOMAINS),
     _both("timestampNtz"),
     _both("timestampNTZ", "the spelling of timestampNtz in a draft of the protocol"),
     _writer("domainMetadata"),
     _both("v2Checkpoint"),
     _writer("inCommitTimestamp"),
     _both("vacuumProtocolCheck"),
-    _writer("clustering"),
+    _writer("clustering", requires=_DOMAINS),
     _writer("liquid", note="an early name of clustering", writes="not yet"),
     _both("typeWidening"),
     _both("typeWidening-preview"),
@@ -125,13 +134,13 @@ _ROWS = (
     _both("variantType-preview", "Spark 4.0 or later reads the rows"),
     _both("variantShredding", "Spark reads the rows; statistics of variants are not used"),
     _both("variantShredding-preview", "Spark reads the rows; statistics of variants are not used"),
-    _writer("icebergCompatV1", note="tables on which it is not enabled can be written", writes="not yet"),
-    _writer("icebergCompatV2", note="tables on which it is not enabled can be written", writes="not yet"),
-    _writer("icebergCompatV3", note="tables on which it is not enabled can be written", writes="not yet"),
+    _writer("icebergCompatV1", note=_NOT_ENABLED, writes="not yet", requires=("columnMapping",)),
+    _writer("icebergCompatV2", note=_NOT_ENABLED, writes="not yet", requires=("columnMapping",)),
+    _writer("icebergCompatV3", note=_NOT_ENABLED, writes="not yet", requires=("columnMapping", "rowTracking")),
     _writer("checkpointProtection"),
     _writer("materializePartitionColumns", writes=_NO_NEW_ROWS),
-    _writer("collations"),
-    _writer("collations-preview"),
+    _writer("collations", requires=_DOMAINS),
+    _writer("collations-preview", requires=_DOMAINS),
     _refused("catalogManaged", _CATALOG_MANAGED),
     _refused("catalogOwned", _CATALOG_MANAGED),
     _refused("catalogOwned-preview", _CATALOG_MANAGED),
@@ -193,6 +202,18 @@ def check_readable(protocol: TableProtocol, properties: Mapping[str, str], table
             f"does not support; use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
         )
     _check_column_mapping(protocol, properties, where)
+
+
+def check_format(provider: str, table: str, version: int) -> None:
+    """Raise UnsupportedFeature unless the data files of a table are Parquet.
+
+    # PROTOCOL, Format Specification: "parquet" is the only format that is defined.
+    """
+    if provider.lower() != "parquet":
+        raise UnsupportedFeature(
+            f"Version {version} of {table} has data files of the format {provider!r}, but deltaskip reads only "
+            f"Parquet; read it with a client that supports the format."
+        )
 
 
 def support_table() -> str:

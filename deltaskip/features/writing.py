@@ -193,6 +193,8 @@ _WIDENING = feature_names("typeWidening")
 _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     *((definition, (feature,)) for feature, definition in _PROPERTY.items()),
     (TableProperties.deletion_vectors, ("deletionVectors",)),
+    (TableProperties.variant_shredding, feature_names("variantShredding")),
+    (TableProperties.materialized_partition_columns, ("materializePartitionColumns",)),
     (TableProperties.row_tracking, ("rowTracking",)),
     (TableProperties.in_commit_timestamps, ("inCommitTimestamp",)),
     (TableProperties.type_widening, _WIDENING),

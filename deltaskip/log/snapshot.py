@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.errors import ChecksumWarning, CorruptLog
-from deltaskip.features.registry import check_readable
+from deltaskip.features.registry import check_format, check_readable
 from deltaskip.log.checkpoint.adds import AddGroup
 from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
 from deltaskip.log.checksum import Checksum, file_differences, parse_checksum, state_differences
@@ -66,6 +66,7 @@ class Snapshot:
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)
         check_readable(self.protocol, self.metadata.configuration, self.root, self.version)
+        check_format(self.metadata.format.provider, self.root, self.version)
         self._checksum = self._parse_checksum(checksum)
         if self._checksum is not None:
             for difference in state_differences(self._checksum, self._state):

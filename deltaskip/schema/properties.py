@@ -14,7 +14,15 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from deltaskip.errors import SchemaError
 
-__all__ = ["CONSTRAINT_PREFIX", "IsolationLevel", "MappingMode", "TableProperties", "TableProperty"]
+__all__ = [
+    "CONSTRAINT_PREFIX",
+    "IsolationLevel",
+    "MappingMode",
+    "TableProperties",
+    "TableProperty",
+    "is_delta_property",
+    "parse_property",
+]
 
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
 MappingMode = Literal["none", "name", "id"]
@@ -191,6 +199,8 @@ class TableProperties:
     iceberg_compat_v1 = TableProperty("delta.enableIcebergCompatV1", _BOOLEAN, False)
     iceberg_compat_v2 = TableProperty("delta.enableIcebergCompatV2", _BOOLEAN, False)
     iceberg_compat_v3 = TableProperty("delta.enableIcebergCompatV3", _BOOLEAN, False)
+    variant_shredding = TableProperty("delta.enableVariantShredding", _BOOLEAN, False)
+    materialized_partition_columns = TableProperty("delta.enableMaterializePartitionColumnsFeature", _BOOLEAN, False)
     isolation_level = TableProperty("delta.isolationLevel", _one_of(_ISOLATION), "Serializable")
 
     # Column names.
@@ -257,6 +267,41 @@ class TableProperties:
 _DEFINITIONS: Mapping[str, TableProperty[Any]] = {
     value.name: value for value in vars(TableProperties).values() if isinstance(value, TableProperty)
 }
+
+# Properties that other writers define and this package does not use: delta-spark 4.4, the protocol and delta-rs.
+_UNUSED: Mapping[str, _Kind[Any]] = {
+    "delta.autoOptimize": _BOOLEAN,
+    "delta.autoOptimize.autoCompact": _TEXT,
+    "delta.autoOptimize.optimizeWrite": _BOOLEAN,
+    "delta.castIcebergTimeType": _BOOLEAN,
+    "delta.checkpointRetentionDuration": _INTERVAL,
+    "delta.compatibility.symlinkFormatManifest.enabled": _BOOLEAN,
+    "delta.dataSkippingStringPrefixLength": _COUNT,
+    "delta.dropFeatureTruncateHistory.retentionDuration": _INTERVAL,
+    "delta.enableFullRetentionRollback": _BOOLEAN,
+    "delta.ignoreIcebergBucketPartition": _BOOLEAN,
+    "delta.parquet.compression.codec": _TEXT,
+    "delta.parquet.format.version": _TEXT,
+    "delta.randomPrefixLength": _POSITIVE,
+    "delta.randomizeFilePrefixes": _BOOLEAN,
+    "delta.sampleRetentionDuration": _INTERVAL,
+    "delta.targetFileSize": _TEXT,
+    "delta.tuneFileSizesForRewrites": _BOOLEAN,
+    "delta.universalFormat.enabledFormats": _TEXT,
+    "delta.writePartitionColumnsToParquet": _BOOLEAN,
+}
+
+
+def is_delta_property(name: str) -> bool:
+    """Whether Delta defines a property with this exact name; delta-spark refuses others that begin with `delta.`."""
+    return name in _DEFINITIONS or name in _UNUSED
+
+
+def parse_property(name: str, text: str) -> object:
+    """Return the value of a property that Delta defines. Raises SchemaError as TableProperty.parse does."""
+    if name in _DEFINITIONS:
+        return _DEFINITIONS[name].parse(text)
+    return TableProperty(name, _UNUSED[name], None).parse(text)
 
 
 def _is_malformed(name: str, text: str) -> bool:

@@ -1,15 +1,81 @@
-"""Type widening: the narrower types that a column had before.
+"""Type widening: the narrower types that a column had before, and which types may become which.
 
 # PROTOCOL, Type Widening: a field's metadata lists its changes, and files keep the type that they were written with.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["TYPE_CHANGES_KEY", "widened_types"]
+from deltaskip.errors import SchemaError
+from deltaskip.schema.types import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
+
+__all__ = ["TYPE_CHANGES_KEY", "TypeChange", "is_widening", "type_changes", "widened_types"]
 
 TYPE_CHANGES_KEY = "delta.typeChanges"
+
+_WIDER: dict[DataType, tuple[DataType, ...]] = {
+    BYTE: (SHORT, INTEGER, LONG, DOUBLE),
+    SHORT: (INTEGER, LONG, DOUBLE),
+    INTEGER: (LONG, DOUBLE),
+    FLOAT: (DOUBLE,),
+    DATE: (TIMESTAMP_NTZ,),
+}
+# Digits before the decimal point that hold every value of an integer type.
+_INTEGER_DIGITS: dict[DataType, int] = {BYTE: 10, SHORT: 10, INTEGER: 10, LONG: 20}
+
+
+@dataclass(frozen=True, slots=True)
+class TypeChange:
+    """One entry of `delta.typeChanges`: types by name, and the path through element, key and value, "" for the field.
+    """
+
+    from_type: str
+    to_type: str
+    field_path: str
+
+
+def is_widening(old: DataType, new: DataType) -> bool:
+    """Whether a column of type `old` may become `new`.
+
+    # PROTOCOL, Type Widening: byte → short → int → long, float → double, byte, short, int → double, date →
+    # timestamp_ntz, decimal(p, s) → decimal(p + k1, s + k2) with k1 ≥ k2 ≥ 0, integers → decimal
+    """
+    match old, new:
+        case DecimalType(p, s), DecimalType(q, t):
+            return (p, s) != (q, t) and t >= s and q - p >= t - s
+        case _, DecimalType(q, t) if old in _INTEGER_DIGITS:
+            return q - t >= _INTEGER_DIGITS[old]
+        case _:
+            return new in _WIDER.get(old, ())
+
+
+def type_changes(metadata: Any) -> tuple[TypeChange, ...]:
+    """Return the entries of `delta.typeChanges` of a field's metadata. Raises SchemaError if they are malformed."""
+    changes = metadata.get(TYPE_CHANGES_KEY) if metadata else None
+    if changes is None:
+        return ()
+    found = []
+    for change in changes if isinstance(changes, list) else (None,):
+        members = change if isinstance(change, dict) else {}
+        texts = (members.get("fromType"), members.get("toType"), members.get("fieldPath", ""))
+        if not all(isinstance(text, str) for text in texts):
+            what = f"{TYPE_CHANGES_KEY} must be a list of objects with fromType and toType"
+            raise SchemaError(f"{what}, but is {changes!r}")
+        found.append(TypeChange(*map(str, texts)))
+    return tuple(found)
 
 
 def widened_types(metadata: Any) -> frozenset[str]:

@@ -215,6 +215,7 @@ class DeltaTable:
         parameters: Mapping[str, object] | None = None,
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
+        look_up_files: bool = True,
     ) -> Transaction:
         """Begin a transaction on this version: add and remove files, change metadata, then `commit()`.
 
@@ -224,13 +225,15 @@ class DeltaTable:
             operation: Name of the operation in the table's history.
             parameters: Parameters of the operation in the table's history.
             params: Values of the parameters of `read`, as in `scan`.
+            look_up_files: Whether the commit checks in storage that added files exist with their sizes, and that new
+                deletion vectors can be read. False saves a request per file.
         """
         # Reading a table must not import the code that writes.
         from deltaskip.txn.transaction import Transaction
 
         if parameters is not None:
             arguments.mapping("parameters", parameters)
-        transaction = Transaction(self.snapshot, arguments.text("operation", operation), parameters)
+        transaction = Transaction(self.snapshot, arguments.text("operation", operation), parameters, look_up_files)
         if read is not None or params is not None:
             transaction.read(read, params=params)
         return transaction

@@ -31,7 +31,7 @@ from deltaskip.errors import CommitConflict
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent
-from deltaskip.txn.row_ids import ROW_TRACKING_DOMAIN
+from deltaskip.txn.validation.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.txn.winners import Winners
 
 __all__ = ["check_conflicts"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, canonical_path
+from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, table_key
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.skipping.scan import Scan
@@ -17,9 +17,9 @@ __all__ = ["Intent", "dv_id"]
 
 @dataclass(slots=True)
 class Intent:
-    """The reads and actions of a transaction on `base`. adds and removes are keyed by canonical path.
+    """The reads and actions of a transaction on `base`. adds and removes are keyed by table_key.
 
-    scans: predicates that were read. files: paths of files that were read by name, by canonical path. apps: application
+    scans: predicates that were read. files: paths of files that were read by name, by key. apps: application
     ids whose version was read. unchanged: what the log contains for files that are added again, where the caller read
     them from the snapshot.
     """
@@ -65,12 +65,12 @@ class Intent:
 
     @property
     def touched(self) -> dict[str, str]:
-        """Every path that it adds or removes: path as logged by canonical path."""
+        """Every path that it adds or removes: path as logged by key."""
         adds = {key: action.path for key, action in self.adds.items()}
         return adds | {key: action.path for key, action in self.removes.items()}
 
     def put_add(self, action: AddFile) -> str:
-        """Add the action and return its canonical path.
+        """Add the action and return its key.
 
         # PROTOCOL, Add File and Remove File: at most one add, and one remove, of a path in one commit
         """
@@ -86,9 +86,8 @@ class Intent:
     def put_unchanged(self, action: AddFile) -> None:
         """Add an active file again as the snapshot lists it, with different statistics or tags."""
         key = self.put_add(action)
-        vector = action.deletion_vector
-        deleted = 0 if vector is None else vector.cardinality
-        self.unchanged[key] = Known(dv_id(action), deleted, action.base_row_id, action.default_row_commit_version)
+        ids = action.base_row_id, action.default_row_commit_version
+        self.unchanged[key] = Known(action.path, action.size, action.deletion_vector, *ids)
 
     def put_read(self, paths: Iterable[str]) -> None:
         """Add paths of files that were read by name."""
@@ -132,7 +131,7 @@ class Intent:
     def _key(self, path: str) -> str:
         try:
             path.encode()
-            return canonical_path(path)
+            return table_key(self.base.table_root, path)
         except ValueError as error:
             raise InvalidCommit(
                 f"A path in a commit to {self.base.root} is malformed: {error}; percent-encode it."

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import canonical_paths
+from deltaskip.actions import DeletionVectorDescriptor, table_keys
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, dv_ids
 from deltaskip.log.checkpoint.read import CheckpointPart
@@ -17,44 +18,74 @@ from deltaskip.schema.arrow_values import arrow_array
 __all__ = ["Known", "known_files"]
 
 _BATCH_ROWS = 1 << 16
-_COLUMNS = ("path", "deletion_vector", "base_row_id", "default_row_commit_version")
+_COLUMNS = ("path", "size", "deletion_vector", "base_row_id", "default_row_commit_version")
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the snapshot contains for an active file. deleted: number of rows that its deletion vector deletes."""
+    """What the snapshot contains for an active file.
 
-    dv_id: str | None
-    deleted: int
+    path: as logged. deleted: number of rows that its deletion vector deletes. stats: as logged, if they were read.
+    """
+
+    path: str
+    size: int | None
+    vector: DeletionVectorDescriptor | None
     base_row_id: int | None
     default_row_commit_version: int | None
+    stats: str | None = None
+
+    @property
+    def dv_id(self) -> str | None:
+        """The unique id of the file's deletion vector; None if it has none."""
+        return None if self.vector is None else self.vector.unique_id
+
+    @property
+    def deleted(self) -> int:
+        """Number of rows that the deletion vector deletes."""
+        return 0 if self.vector is None else self.vector.cardinality
 
 
-def known_files(base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] = ()) -> Mapping[str, Known]:
-    """Look up canonical paths in the snapshot; the result has an entry for each path that is an active file.
+def known_files(
+    base: Snapshot, keys: Iterable[str], perhaps_new: Iterable[str] = (), stats: bool = False
+) -> Mapping[str, Known]:
+    """Look up keys of paths in the snapshot; the result has an entry for each path that is an active file.
 
-    perhaps_new: canonical paths that are included only if their active file has a deletion vector, so that an append
-    to a table without deletion vectors does not read its files.
+    perhaps_new: keys that are included only if their active file has a deletion vector, so that an append to a table
+    without deletion vectors does not read its files. stats: whether to read the statistics too.
     """
     wanted, new = list(keys), list(perhaps_new)
     if not wanted and not (new and has_feature(base.protocol, "deletionVectors")):
         return {}
     values = arrow_array([*wanted, *new], pa.string())
     known: dict[str, Known] = {}
-    may_hold = _Holding(values, bool(wanted))
-    for adds in base.add_batches(_BATCH_ROWS, _COLUMNS, may_hold):
-        paths = canonical_paths(adds["path"])
+    may_hold = _Holding(base.table_root, values, bool(wanted))
+    columns = (*_COLUMNS, "stats") if stats else _COLUMNS
+    for adds in base.add_batches(_BATCH_ROWS, columns, may_hold):
+        paths = table_keys(base.table_root, adds["path"])
         there = pc.is_in(paths, value_set=values)
         if not pc.any(there).as_py():
             continue
         found = adds.filter(there)
         vectors = found["deletion_vector"]
-        deleted = pc.fill_null(pc.struct_field(vectors, "cardinality"), 0).to_pylist()
-        ids, versions = found["base_row_id"].to_pylist(), found["default_row_commit_version"].to_pylist()
-        rows = map(Known, dv_ids(vectors).to_pylist(), deleted, ids, versions)
+        there_ids = dv_ids(vectors).is_valid().to_pylist()
+        descriptors = [
+            DeletionVectorDescriptor(**_complete(vector)) if valid and vector is not None else None
+            for valid, vector in zip(there_ids, vectors.to_pylist(), strict=True)
+        ]
+        texts = found["stats"].to_pylist() if stats else [None] * len(found)
+        rows = map(
+            Known,
+            found["path"].to_pylist(),
+            found["size"].to_pylist(),
+            descriptors,
+            found["base_row_id"].to_pylist(),
+            found["default_row_commit_version"].to_pylist(),
+            texts,
+        )
         known.update(zip(paths.filter(there).to_pylist(), rows, strict=True))
     required = set(wanted)
-    return {key: each for key, each in known.items() if key in required or each.dv_id is not None}
+    return {key: each for key, each in known.items() if key in required or each.vector is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +95,7 @@ class _Holding:
     any_file: False if only files with deletion vectors are wanted, which a footer may rule out.
     """
 
+    root: str
     paths: pa.Array
     any_file: bool
 
@@ -71,10 +103,14 @@ class _Holding:
         if not self.any_file and part.all_null(("add", "deletionVector"), group):
             return False
         return any(
-            pc.any(pc.is_in(canonical_paths(_logged(adds)), value_set=self.paths)).as_py()
+            pc.any(pc.is_in(table_keys(self.root, _logged(adds)), value_set=self.paths)).as_py()
             for adds in part.adds(["add.path"], group, _BATCH_ROWS)
         )
 
 
 def _logged(adds: pa.StructArray) -> pa.Array:
     return pc.struct_field(adds, "path").cast(pa.string())
+
+
+def _complete(vector: dict[str, Any]) -> dict[str, Any]:
+    return {**vector, "cardinality": vector["cardinality"] or 0}

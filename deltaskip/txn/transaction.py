@@ -22,6 +22,7 @@ from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
+from deltaskip.txn.validation.data_files import check_data_files
 from deltaskip.txn.winners import read_winners
 
 __all__ = ["Transaction"]
@@ -49,10 +50,19 @@ class Transaction:
         snapshot: The version of the table that the transaction reads.
         operation: Name of the operation in the table's history, such as "WRITE".
         parameters: Parameters of the operation in the table's history.
+        look_up_files: Whether to check in storage, before the commit, that added files exist with their sizes and that
+            new deletion vectors can be read.
     """
 
-    def __init__(self, snapshot: Snapshot, operation: str, parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        operation: str,
+        parameters: Mapping[str, Any] | None = None,
+        look_up_files: bool = True,
+    ) -> None:
         self.snapshot = snapshot
+        self._look_up_files = look_up_files
         self._intent = Intent(snapshot, operation, dict(parameters or {}))
         self._txn_id = str(uuid4())
         self._committed: int | None = None
@@ -205,7 +215,7 @@ class Transaction:
             configuration: Its configuration, usually JSON text.
 
         Raises:
-            InvalidCommit: The protocol reserves the domain, and this package does not support it.
+            InvalidCommit: The protocol reserves the domain: its name begins with `delta.`.
         """
         name = text("domain", domain)
         check_settable_domain(name, self.snapshot.root)
@@ -218,7 +228,7 @@ class Transaction:
             domain: Name of the domain.
 
         Raises:
-            InvalidCommit: The protocol reserves the domain, and this package does not support it.
+            InvalidCommit: The protocol reserves the domain: its name begins with `delta.`.
         """
         name = text("domain", domain)
         check_settable_domain(name, self.snapshot.root)
@@ -304,7 +314,9 @@ class Transaction:
             )
 
     def _commit(self) -> int:
-        prepared = prepare(self._intent)
+        prepared = prepare(self._intent, self.snapshot)
+        if self._look_up_files:
+            check_data_files(prepared.candidate)
         kill_point("prepared")
         latest, checked = self.snapshot, self.snapshot.version
         for attempt in range(MAX_ATTEMPTS):
@@ -316,7 +328,8 @@ class Transaction:
                     # An earlier attempt, whose outcome was unknown, has succeeded.
                     return self._finish(latest, landed)
                 check_conflicts(self._intent, prepared.isolation, winners, prepared.every_file)
-                checked = latest.version
+                # The winners do not conflict, but the rules are those of the version that the commit now follows.
+                prepared, checked = prepare(self._intent, latest), latest.version
             commit = commit_text(prepared, latest, self._txn_id)
             if self._try(commit, latest):
                 return self._finish(latest, latest.version + 1, commit)

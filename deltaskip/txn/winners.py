@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import CommitInfo, canonical_paths
+from deltaskip.actions import CommitInfo, table_keys
 from deltaskip.errors import CommitConflict, CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
@@ -51,13 +51,13 @@ class Winners:
         return None
 
     def paths(self, is_remove: bool) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Canonical paths, paths as logged, and versions of the removes or of the adds."""
+        """Keys of paths (table_keys), paths as logged, and versions of the removes or of the adds."""
         actions = self.commits.actions
         wanted = actions["is_remove"] if is_remove else pc.invert(actions["is_remove"])
         rows = actions.filter(wanted)
         raw = one_chunk(rows["path"])
         try:
-            canonical = canonical_paths(raw)
+            canonical = table_keys(self.base.table_root, raw)
         except ValueError as error:
             raise CorruptLog(
                 f"The log of {self.base.root} is damaged: {error}; rewrite the commit that contains it."

@@ -1,4 +1,4 @@
-"""The parts of the documentation that the program itself writes: the table of features, and what commands print.
+"""The parts of the documentation that the program writes: the tables of features and rules, and what commands print.
 
 `python -m tests.docs.generated` brings the pages up to date; tests/docs/test_docs.py compares.
 """
@@ -15,10 +15,11 @@ from pathlib import Path
 
 from deltaskip import demo
 from deltaskip.features.registry import support_table
+from deltaskip.txn.validation import rule_table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "pages"
-PROTOCOL, ERRORS = PAGES / "protocol.md", PAGES / "errors.md"
+PROTOCOL, ERRORS, WRITING = PAGES / "protocol.md", PAGES / "errors.md", PAGES / "writing-logs.md"
 EXAMPLES = (PAGES / "pruning.md", PAGES / "statistics.md")
 DATA = "/data"
 
@@ -26,6 +27,11 @@ DATA = "/data"
 def with_support_table(text: str) -> str:
     """The text of protocol.md with the registry's table of features between its markers."""
     return _pattern("support table").sub(lambda found: f"{found[1]}\n{support_table()}\n{found[3]}", text)
+
+
+def with_rule_table(text: str) -> str:
+    """The text of writing-logs.md with the table of rules of commits between its markers."""
+    return _pattern("rules").sub(lambda found: f"{found[1]}\n{rule_table()}\n{found[3]}", text)
 
 
 def with_bad_input(text: str) -> str:
@@ -41,6 +47,7 @@ def with_output(text: str) -> str:
 def main() -> None:
     """Rewrite the generated sections."""
     PROTOCOL.write_text(with_support_table(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
+    WRITING.write_text(with_rule_table(WRITING.read_text(encoding="utf-8")), encoding="utf-8")
     ERRORS.write_text(with_bad_input(ERRORS.read_text(encoding="utf-8")), encoding="utf-8")
     for page in EXAMPLES:
         page.write_text(with_output(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -15,7 +15,7 @@ import deltaskip
 from deltaskip import demo
 from deltaskip.cli.commands import program
 from tests.docs import generated
-from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT
+from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING
 
 README = ROOT / "README.md"
 WRITTEN = (README, *sorted(PAGES.glob("*.md")))
@@ -34,6 +34,11 @@ def plain_python(page: Path) -> list[str]:
 def test_the_support_table_is_the_registry() -> None:
     text = PROTOCOL.read_text(encoding="utf-8")
     assert generated.with_support_table(text) == text, "run python -m tests.docs.generated"
+
+
+def test_the_rules_of_commits_are_those_of_the_validator() -> None:
+    text = WRITING.read_text(encoding="utf-8")
+    assert generated.with_rule_table(text) == text, "run python -m tests.docs.generated"
 
 
 def test_bad_input_gets_the_sentences_that_are_shown() -> None:

@@ -45,7 +45,7 @@ def kill_at_each_step(begin: Callable[[int], Transaction], too_many: int = TOO_M
 
 def replacing(table: str) -> Transaction:
     """A transaction that puts the file `new` in the place of `a`."""
-    txn = ds.DeltaTable(table).transaction(read="id = 5")
+    txn = ds.DeltaTable(table).transaction(read="id = 5", look_up_files=False)
     txn.remove(gone("a"))
     txn.add(file("new"))
     return txn

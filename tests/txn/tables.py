@@ -74,9 +74,9 @@ def conflict_over_one_file(table: ds.DeltaTable) -> None:
     assert table.refresh().version == 2
 
 
-def file(path: str, low: int = 0, high: int = 9, **members: Any) -> AddFile:
-    """An add of a file of ten rows whose id is within [low, high]."""
-    stats = {"numRecords": 10, "minValues": {"id": low}, "maxValues": {"id": high}, "nullCount": {"id": 0}}
+def file(path: str, low: int = 0, high: int = 9, rows: int = 10, **members: Any) -> AddFile:
+    """An add of a file of so many rows whose id is within [low, high]."""
+    stats = {"numRecords": rows, "minValues": {"id": low}, "maxValues": {"id": high}, "nullCount": {"id": 0}}
     usual = {"partition_values": {}, "size": 100, "modification_time": 1, "data_change": True}
     return AddFile(path, **{**usual, "stats": json.dumps(stats), **members})
 
@@ -93,7 +93,7 @@ def vector(name: str) -> DeletionVectorDescriptor:
 
 def append(table: ds.DeltaTable, *files: AddFile) -> int:
     """Commit the files as a blind append to the table's latest version."""
-    txn = ds.DeltaTable(table.snapshot.root).transaction()
+    txn = ds.DeltaTable(table.snapshot.root).transaction(look_up_files=False)
     txn.add(*files)
     return txn.commit()
 

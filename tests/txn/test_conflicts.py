@@ -82,7 +82,9 @@ PAIRS: dict[str, tuple[Act, Act, str | None, str | None]] = {
     "read and append, write after reading other rows": (
         act(read="id = 5", add=[("c", 20)]), act(read="id = 5", add=[("d", 20)]), None, None
     ),
-    "append, compaction after reading all": (act(add=[("c", 20)]), act(read="true", drop=["a"]), None, None),
+    "append, compaction after reading all": (
+        act(add=[("c", 20)]), act(read="true", drop=["a"], compact=[("a2", 0)]), None, None
+    ),
     "compaction of others, write after reading all of one": (
         act(drop=["b"], compact=[("b2", 10)]), act(read="id = 5", add=[("d", 20)]), None, None
     ),
@@ -134,7 +136,7 @@ PAIRS: dict[str, tuple[Act, Act, str | None, str | None]] = {
         act(add=[("c", 20)]), act(read="id = 25", app="x"), "append", None
     ),
     "append, compaction and domain after reading all": (
-        act(add=[("c", 20)]), act(read="true", drop=["a"], domain="x"), "append", None
+        act(add=[("c", 20)]), act(read="true", drop=["a"], compact=[("a2", 0)], domain="x"), "append", None
     ),
     "read and append, domain after reading its rows": (
         act(read="id = 5", add=[("c", 20)]), act(read="id = 25", domain="x"), "append", "append"

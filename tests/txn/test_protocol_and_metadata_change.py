@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import Protocol
+from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.errors import CommitConflict, DeltaSkipError, InvalidCommit, UnsupportedFeature
 from deltaskip.schema import (
     INTEGER,
@@ -152,10 +152,14 @@ def with_field(name: str, field: StructField) -> StructType:
     return StructType(tuple(field if each.name == name else each for each in SCHEMA.fields))
 
 
+INVARIANT = '{"expression":{"expression":"id > 0"}}'
+
 NEEDS_NO_FILES: dict[str, tuple[Callable[[Transaction], None], str]] = {
     "constraint": (lambda txn: change(txn, {"delta.constraints.positive": "id > 0"}), r"constraint positive"),
     "invariant": (
-        lambda txn: change(txn, schema=with_field("id", StructField("id", LONG, True, {"delta.invariants": "{}"}))),
+        lambda txn: change(
+            txn, schema=with_field("id", StructField("id", LONG, True, {"delta.invariants": INVARIANT}))
+        ),
         r"delta\.invariants of the column id",
     ),
     "not null": (lambda txn: change(txn, schema=with_field("id", StructField("id", LONG, False))), "id to NOT NULL"),
@@ -335,7 +339,7 @@ def test_row_ids_above_the_mark_are_not_taken_from_callers(tmp_path: Path) -> No
     append(table, file("a"))
     txn = table.refresh().transaction()
     txn.add(file("b", base_row_id=5, default_row_commit_version=1))
-    refused(txn, InvalidCommit, "row ids 5 to 14")
+    refused(txn, InvalidCommit, "ids 5 to 14")
     restored = table.transaction()
     restored.remove(gone("a"))
     assert restored.commit() == 2
@@ -373,23 +377,28 @@ def test_the_first_in_commit_timestamp_is_after_the_commits_before_it(
     assert lines(tmp_path / "t", 1)[0]["commitInfo"]["inCommitTimestamp"] == before + 1
 
 
+def cluster(txn: Transaction, configuration: str) -> None:
+    """Set the domain as an operation of the package would: users cannot."""
+    txn._pending.domains["delta.clustering"] = DomainMetadata("delta.clustering", configuration)
+
+
 def test_clustering_is_by_columns_of_an_unpartitioned_table(tmp_path: Path) -> None:
     def clustered(*columns: Any) -> str:
         return json.dumps({"clusteringColumns": [list(column) for column in columns]})
 
     table = make_table(tmp_path / "t", features=["domainMetadata"])
     txn = table.transaction()
-    txn.set_domain("delta.clustering", clustered(["id"]))
+    cluster(txn, clustered(["id"]))
     refused(txn, UnsupportedFeature, "clustering")
     features = ["domainMetadata", "clustering"]
     table = make_table(tmp_path / "u", features=features)
     for configuration in (clustered(["nowhere"]), "nonsense", "{}"):
         txn = table.transaction()
-        txn.set_domain("delta.clustering", configuration)
+        cluster(txn, configuration)
         refused(txn, InvalidCommit, r"delta\.clustering")
     txn = table.transaction()
-    txn.set_domain("delta.clustering", clustered(["id"]))
+    cluster(txn, clustered(["id"]))
     assert txn.commit() == 1
     parted = make_table(tmp_path / "v", features=features, partition_by=["part"]).transaction()
-    parted.set_domain("delta.clustering", clustered(["id"]))
+    cluster(parted, clustered(["id"]))
     refused(parted, InvalidCommit, "partitioned")

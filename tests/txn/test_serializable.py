@@ -47,7 +47,7 @@ class Operation:
         changes = self.kind != "rewrite"
         txn.remove(*(gone(path, data_change=changes) for path in found))
         if self.kind != "delete" and found:
-            txn.add(file(name, self.low, self.high, data_change=changes))
+            txn.add(file(name, self.low, self.high, 10 * len(found), data_change=changes))
 
     def found(self, txn: Transaction) -> list[str]:
         """The files it works on."""

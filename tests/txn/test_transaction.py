@@ -246,12 +246,14 @@ def test_state_is_set_in_one_commit(folder: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("domain", ["delta.rowTracking", "delta.somethingNew"])
+@pytest.mark.parametrize("domain", ["delta.rowTracking", "delta.clustering", "delta.somethingNew"])
 def test_domains_of_the_protocol_are_not_for_users(folder: Path, domain: str) -> None:
     txn = make_table(folder, features=["domainMetadata", "clustering"]).transaction()
-    with pytest.raises(InvalidCommit, match="is reserved by the protocol"):
-        txn.set_domain(domain, "{}")
-    txn.set_domain("delta.clustering", '{"clusteringColumns":[["id"]]}')
+    for change in (lambda: txn.set_domain(domain, "{}"), lambda: txn.remove_domain(domain)):
+        with pytest.raises(InvalidCommit, match="is reserved by the protocol") as raised:
+            change()
+        assert raised.value.rule == "domains.reserved"
+    txn.set_domain("deltaish", "{}")
     assert txn.commit() == 1
 
 

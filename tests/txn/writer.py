@@ -13,7 +13,7 @@ def main(folder: str, name: str, commits: int) -> None:
     """Commit so many blind appends of one file each."""
     table = ds.DeltaTable(folder)
     for number in range(commits):
-        txn = table.refresh().transaction()
+        txn = table.refresh().transaction(look_up_files=False)
         txn.add(file(f"{name}-{number}"))
         txn.set_app_version(name, number)
         print(txn.commit(), flush=True)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import FILE_SCHEMA, add_files, canonical_path, canonical_paths, unchanged
+from deltaskip.actions import FILE_SCHEMA, add_files, table_key, table_keys, unchanged
 from deltaskip.errors import CommitConflict
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
@@ -121,8 +121,9 @@ def _commit_rest(transaction: Transaction, added: list[str]) -> list[str]:
             if not conflict.paths:
                 raise
             transaction.leave_out(*conflict.paths)
-            keys = {canonical_path(path) for path in conflict.paths}
-            late += [path for path in added if canonical_path(path) in keys]
+            root = transaction.snapshot.table_root
+            keys = {table_key(root, path) for path in conflict.paths}
+            late += [path for path in added if table_key(root, path) in keys]
     return late
 
 
@@ -133,7 +134,8 @@ def _put(transaction: Transaction, touched: pa.Array, result: pa.Table) -> tuple
     same = 0
     logged = [result["logged_stats" if name == "stats" else name] for name in FILE_SCHEMA.names]
     files = add_files(pa.Table.from_arrays(logged, schema=FILE_SCHEMA))
-    is_touched = pc.is_in(canonical_paths(result["path"].combine_chunks()), value_set=touched).to_pylist()
+    keys = table_keys(transaction.snapshot.table_root, result["path"])
+    is_touched = pc.is_in(keys, value_set=touched).to_pylist()
     for file, stats, is_gone in zip(files, result["stats"].to_pylist(), is_touched, strict=True):
         if is_gone:
             gone.append(file.path)

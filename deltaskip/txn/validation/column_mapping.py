@@ -1,0 +1,159 @@
+"""Rules for the ids and physical names of mapped columns.
+
+# PROTOCOL, Column Mapping
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import Metadata
+from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.log.commit import members_of, read_commits
+from deltaskip.log.segment import list_commits
+from deltaskip.schema import StructField, StructType, parse_schema
+from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, field_id, physical_name
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.types import nested_types
+from deltaskip.txn.validation.candidate import Candidate
+
+__all__ = ["check_column_mapping"]
+
+_BATCH_ROWS = 1 << 16
+_READERS = 32
+_MAX_ID = (1 << 31) - 1
+
+
+def check_column_mapping(candidate: Candidate) -> None:
+    """Check ids, physical names and the highest id of a metaData action."""
+    _check_highest_not_lowered(candidate)
+    if candidate.mode == "none":
+        return
+    fields = list(_fields(candidate.schema))
+    _check_assigned(candidate, fields)
+    if candidate.base.mapping_mode != "none":
+        _check_kept(candidate, fields)
+
+
+def _check_highest_not_lowered(candidate: Candidate) -> None:
+    name = TableProperties.max_column_id.name
+    before = candidate.base.table_properties.well_formed().max_column_id
+    if before is None:
+        return
+    after = candidate.properties.max_column_id
+    has_ids = candidate.mode != "none" or any(ID_KEY in field.metadata for field in _fields(candidate.schema))
+    removed = after is None and not has_ids
+    if not removed and (after is None or after < before):
+        candidate.refuse_metadata(
+            "mapping.highest-id", f"sets {name} to {after}, which must not be below its previous value, {before}"
+        )
+
+
+def _check_assigned(candidate: Candidate, fields: list[StructField]) -> None:
+    """Every column has an id, unique in the table, and a physical name, unique in its struct."""
+    ids: set[int] = set()
+    for struct in _structs(candidate.schema):
+        names: set[str] = set()
+        for field in struct.fields:
+            try:
+                name, number = physical_name(field, candidate.mode), field_id(field)
+            except SchemaError as error:
+                candidate.refuse_metadata("mapping.ids", f"is malformed: {error}")
+            if number is None or not 0 < number <= _MAX_ID:
+                found = "no column id" if number is None else f"the column id {number}"
+                why = f"has {found} for {field.name}; assign a positive 32-bit integer as {ID_KEY}"
+                candidate.refuse_metadata("mapping.ids", why)
+            if name.lower() in names:
+                candidate.refuse_metadata("mapping.ids", f"has the physical name {name} twice")
+            if number in ids:
+                candidate.refuse_metadata("mapping.ids", f"has the column id {number} twice")
+            names.add(name.lower())
+            ids.add(number)
+    highest = candidate.properties.max_column_id
+    if highest is None or highest < max(ids, default=0):
+        name = TableProperties.max_column_id.name
+        candidate.refuse_metadata("mapping.highest-id", f"must set {name} to at least the highest column id")
+
+
+def _check_kept(candidate: Candidate, fields: list[StructField]) -> None:
+    """A column keeps its id and physical name, and a new column takes neither from a column that was dropped."""
+    base = candidate.base
+    old = {field.metadata.get(PHYSICAL_NAME_KEY): field for field in _fields(base.schema)}
+    by_id = {field.metadata.get(ID_KEY): field for field in old.values()}
+    highest = base.table_properties.well_formed().max_column_id or 0
+    new: list[str] = []
+    for field in fields:
+        name, number = field.metadata[PHYSICAL_NAME_KEY], field.metadata[ID_KEY]
+        if name in old:
+            before = old[name].metadata.get(ID_KEY)
+            if before is not None and before != number:
+                why = f"changes the id of the column {field.name} from {before} to {number}; keep it"
+                candidate.refuse_metadata("mapping.ids", why)
+        elif number in by_id:
+            before = by_id[number].metadata.get(PHYSICAL_NAME_KEY)
+            why = f"changes the physical name of the column {field.name} from {before} to {name}"
+            why = f"{why}, which files of version {base.version} do not have; keep it"
+            candidate.refuse_metadata("mapping.ids", why)
+        elif number <= highest:
+            why = f"gives the new column {field.name} the id {number}, which a dropped column may have had"
+            candidate.refuse_metadata("mapping.reuse", f"{why}; take ids above {highest}")
+        else:
+            new.append(name)
+    if new:
+        _check_never_used(candidate, new)
+
+
+def _check_never_used(candidate: Candidate, names: Collection[str]) -> None:
+    """Physical names of new columns are not in earlier schemas of the log, nor in the statistics of active files."""
+    taken = _used_before(candidate, names) or _used_by_files(candidate, names)
+    if taken is not None:
+        why = f"gives a new column the physical name {taken}, which a dropped column had, whose values would return"
+        candidate.refuse_metadata("mapping.reuse", f"{why}: use a new one, such as col- and a UUID")
+
+
+def _used_before(candidate: Candidate, names: Collection[str]) -> str | None:
+    base = candidate.base
+    wanted = [(name, json_key) for name in names for json_key in (name.encode(),)]
+    files = [file for file in list_commits(base.storage, base.root, 0) if file.version <= base.version]
+
+    def holds(file: Any) -> bool:
+        text = base.storage.read(file.path)
+        return b'"metaData"' in text and any(key in text for _, key in wanted)
+
+    with ThreadPoolExecutor(_READERS, "deltaskip") as pool:
+        found = [file for file, is_one in zip(files, pool.map(holds, files), strict=True) if is_one]
+    commits = read_commits(base.storage, base.root, found, ["path"]) if found else None
+    for action in commits.others if commits is not None else ():
+        if action.name == "metaData" and commits is not None:
+            try:
+                schema = parse_schema(Metadata.from_json(members_of(commits, action)).schema_string)
+            except (InvalidArgument, SchemaError):
+                continue
+            had = {field.metadata.get(PHYSICAL_NAME_KEY) for field in _fields(schema)}
+            taken = next((name for name in names if name in had), None)
+            if taken is not None:
+                return taken
+    return None
+
+
+def _used_by_files(candidate: Candidate, names: Collection[str]) -> str | None:
+    for name in names:
+        pattern = f'"(nullCount|minValues|maxValues)".*"{re.escape(name)}"'
+        for adds in candidate.base.add_batches(_BATCH_ROWS, ["stats"]):
+            if pc.any(pc.match_substring_regex(pc.fill_null(adds["stats"], pa.scalar("")), pattern)).as_py():
+                return name
+    return None
+
+
+def _structs(schema: StructType) -> Iterator[StructType]:
+    return (type_ for type_ in nested_types(schema) if isinstance(type_, StructType))
+
+
+def _fields(schema: StructType) -> Iterator[StructField]:
+    return (field for struct in _structs(schema) for field in struct.fields)

@@ -1,0 +1,224 @@
+"""Rules for file actions: adds, removes and CDC files, one by one and in all.
+
+# PROTOCOL, Add File and Remove File, Add CDC File, Deletion Vectors, Partition Value Serialization
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from deltaskip.actions import AddCdcFile, AddFile, PartitionValueError, RemoveFile, parse_partition_value
+from deltaskip.errors import CorruptDeletionVector
+from deltaskip.features.deletion_vectors import absolute_path
+from deltaskip.schema import StructField, physical_name
+from deltaskip.txn.intent import dv_id
+from deltaskip.txn.known_files import Known
+from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.rules import refusal, unsupported
+from deltaskip.txn.validation.statistics import StatisticsRules, check_statistics, num_records, parsed_stats
+
+__all__ = ["check_files", "is_uri"]
+
+# PROTOCOL, Add File: "a URI as specified by RFC 2396". Readers parse it with java.net.URI, which accepts characters
+# beyond ASCII except blanks and control characters.
+_URI_TEXT = re.compile(
+    r"(?:[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff\"<>\\^`{|}\[\]#?%]|%[0-9A-Fa-f]{2})+"
+)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
+# Operations that replace whole files by unrelated rows: those of the removes are deleted, those of the adds inserted.
+_OVERWRITES = ("TRUNCATE", "RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "RTAS", "STREAMING UPDATE")
+
+
+@dataclass(frozen=True, slots=True)
+class _Partitioning:
+    """The partition columns after the commit by physical name, and the values that were parsed: whether each is null.
+    """
+
+    columns: Mapping[str, StructField]
+    parsed: dict[tuple[str, str | None], bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, candidate: Candidate) -> _Partitioning:
+        by_name = {each.name: each for each in candidate.schema.fields}
+        names = candidate.metadata.partition_columns
+        return cls({physical_name(by_name[name], candidate.mode): by_name[name] for name in names if name in by_name})
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows of the actions that change no data; None once a count is unknown."""
+
+    added: int | None = 0
+    removed: int | None = 0
+    adds: int = 0
+    removes: int = 0
+
+
+def check_files(candidate: Candidate) -> None:
+    """Raise InvalidCommit for the first file action that is not allowed, or for all of them together."""
+    partitioning, rows = _Partitioning.of(candidate), _Rows()
+    statistics = StatisticsRules.of(candidate)
+    for key, remove in candidate.intent.removes.items():
+        old = candidate.known.get(key)
+        _check_remove(candidate, remove, old)
+        if not remove.data_change and old is not None:
+            rows.removes += 1
+            rows.removed = _sum(rows.removed, num_records(parsed_stats(candidate.stats_before(key))), old.deleted)
+    for key, add in candidate.intent.adds.items():
+        stats = parsed_stats(add.stats)
+        if add.stats is not None and stats is None:
+            why = "its statistics are not a JSON object; correct them or leave them out"
+            _refuse(candidate, add, "statistics.json", why)
+        _check_add(candidate, key, add, partitioning)
+        _check_vector(candidate, key, add, stats or {})
+        check_statistics(statistics, key, add, stats or {})
+        if not add.data_change and (candidate.is_new(key) or key in candidate.intent.removes):
+            rows.adds += 1
+            deleted = 0 if add.deletion_vector is None else add.deletion_vector.cardinality
+            rows.added = _sum(rows.added, num_records(stats), deleted)
+    _check_rearranged(candidate, rows)
+    for cdc in candidate.intent.cdc_files.values():
+        _check_cdc(candidate, cdc, partitioning)
+    _check_changes(candidate)
+
+
+def is_uri(path: str) -> bool:
+    """Whether the path is a URI, so that it can be logged unchanged."""
+    if _URI_TEXT.fullmatch(path) is None:
+        return False
+    return ":" not in path.partition("/")[0] or _SCHEME.match(path) is not None
+
+
+def _check_remove(candidate: Candidate, remove: RemoveFile, old: Known | None) -> None:
+    base = candidate.base
+    if old is None:
+        raise refusal(
+            "files.inactive",
+            f"{remove.path} cannot be removed from {base.root}: it is not an active file of version {base.version}; "
+            f"remove files that a scan of the transaction's snapshot returns",
+        )
+    if dv_id(remove) != old.dv_id:
+        raise refusal(
+            "files.inactive",
+            f"{remove.path} cannot be removed from {base.root} with a different deletion vector than at version "
+            f"{base.version}: remove it with the one that a scan returns",
+        )
+
+
+def _check_add(candidate: Candidate, key: str, add: AddFile, partitioning: _Partitioning) -> None:
+    if candidate.is_new(key) and not is_uri(add.path):
+        _refuse(candidate, add, "files.path", "it is not a URI; percent-encode it")
+    if add.size < 0 or add.modification_time < 0:
+        _refuse(candidate, add, "files.numbers", "its size and modification time must not be negative")
+    _check_partition_values(candidate, add, partitioning)
+
+
+def _check_partition_values(candidate: Candidate, add: AddFile | AddCdcFile, partitioning: _Partitioning) -> None:
+    rule = "files.partition-values"
+    if set(add.partition_values) != set(partitioning.columns):
+        names = ", ".join(sorted(partitioning.columns)) or "none"
+        _refuse(candidate, add, rule, f"its partition values must be of exactly these columns: {names}")
+    for name, column in partitioning.columns.items():
+        text = add.partition_values[name]
+        is_null = partitioning.parsed.get((name, text))
+        if is_null is None:
+            try:
+                # PROTOCOL, Partition Value Serialization: "" is null, whatever the type.
+                is_null = not text or parse_partition_value(text, column.type) is None
+            except PartitionValueError as error:
+                _refuse(candidate, add, rule, f"the partition value of {column.name} is not valid: {error}")
+            partitioning.parsed[name, text] = is_null
+        if is_null and not column.nullable:
+            _refuse(candidate, add, rule, f"{column.name} is NOT NULL, but its partition value is null")
+
+
+def _check_vector(candidate: Candidate, key: str, add: AddFile, stats: Mapping[str, Any]) -> None:
+    old, rule, vector = candidate.known.get(key), "files.deletion-vector", add.deletion_vector
+    deleted = 0 if vector is None else vector.cardinality
+    if vector is not None:
+        rows = num_records(stats)
+        if rows is None:
+            # PROTOCOL, Per-file Statistics: required if there is a deletion vector.
+            _refuse(candidate, add, rule, "a file with a deletion vector needs numRecords in its statistics")
+        if deleted > rows:
+            why = f"its deletion vector deletes {deleted} of {rows} rows; correct its cardinality"
+            _refuse(candidate, add, rule, why)
+        try:
+            absolute_path(candidate.base.table_root, vector)
+        except CorruptDeletionVector as error:
+            _refuse(candidate, add, rule, f"its deletion vector cannot be read: {error}")
+    if old is None or old.dv_id == dv_id(add):
+        return
+    if key not in candidate.intent.removes:
+        why = f"it has a different deletion vector than at version {candidate.base.version}"
+        _refuse(candidate, add, rule, f"{why}; also remove the file with the old one in this transaction")
+    if not add.data_change and deleted != old.deleted:
+        why = "its deletion vector deletes a different number of rows, so dataChange must be true"
+        _refuse(candidate, add, "files.data-change", why)
+
+
+def _check_rearranged(candidate: Candidate, rows: _Rows) -> None:
+    """# PROTOCOL, Add File and Remove File, dataChange: false only if the records are in the commit's other actions."""
+    if rows.adds and not rows.removes:
+        add = next(a for key, a in candidate.intent.adds.items() if not a.data_change and candidate.is_new(key))
+        why = f"it is not an active file of version {candidate.base.version}, so dataChange must be true"
+        _refuse(candidate, add, "files.data-change", why)
+    if rows.removed == rows.added or (rows.adds and None in (rows.removed, rows.added)):
+        return
+    removed = "an unknown number of" if rows.removed is None else rows.removed
+    raise refusal(
+        "files.data-change",
+        f"The file actions of {candidate.place} with dataChange false remove {removed} rows and add {rows.added} rows: "
+        f"set dataChange to true if rows come or go, otherwise correct numRecords",
+    )
+
+
+def _check_cdc(candidate: Candidate, cdc: AddCdcFile, partitioning: _Partitioning) -> None:
+    if not candidate.properties.change_data_feed:
+        _refuse(candidate, cdc, "files.cdc", "the table has no change data feed enabled; leave it out")
+    if not is_uri(cdc.path):
+        _refuse(candidate, cdc, "files.path", "it is not a URI; percent-encode it")
+    if cdc.data_change:
+        # PROTOCOL, Add CDC File
+        _refuse(candidate, cdc, "files.cdc", "dataChange of a CDC file must be false")
+    if cdc.size < 0:
+        _refuse(candidate, cdc, "files.numbers", "its size must not be negative")
+    _check_partition_values(candidate, cdc, partitioning)
+
+
+def _check_changes(candidate: Candidate) -> None:
+    """Readers of the change data feed learn from the commit which rows it changes."""
+    intent = candidate.intent
+    if intent.cdc_files and not intent.changes_data:
+        first = next(iter(intent.cdc_files.values()))
+        why = "a commit without data change changes no rows; leave CDC files out"
+        _refuse(candidate, first, "files.cdc", why)
+    if intent.cdc_files or not candidate.properties.change_data_feed:
+        return
+    # PROTOCOL, Add CDC File: without CDC files all rows of the removes are deletions and all rows of the adds are
+    # insertions. Files that are added again differ from their removes by the deletion vectors alone.
+    removed = any(key not in intent.adds and remove.data_change for key, remove in intent.removes.items())
+    added = any(add.data_change and candidate.is_new(key) for key, add in intent.adds.items())
+    overwrites = intent.operation.startswith(_OVERWRITES) or (
+        intent.operation == "WRITE" and str(intent.parameters.get("mode")).lower() == "overwrite"
+    )
+    if removed and added and not overwrites:
+        base = candidate.base
+        raise unsupported(
+            "files.cdc",
+            f"Version {base.version} of {base.root} has change data feed enabled (table feature changeDataFeed), and "
+            f"this commit both adds and removes rows, so it must include CDC files; add them with add_cdc, make the "
+            f"change with Spark, or name the operation WRITE with the parameter mode Overwrite if no row is kept",
+        )
+
+
+def _sum(total: int | None, rows: int | None, deleted: int) -> int | None:
+    return None if total is None or rows is None else total + rows - deleted
+
+
+def _refuse(candidate: Candidate, add: AddFile | AddCdcFile, rule: str, why: str) -> NoReturn:
+    base = candidate.base
+    raise refusal(rule, f"{add.path} cannot be added to {base.root} after version {base.version}: {why}")

@@ -1,0 +1,185 @@
+"""The table of rules that every commit must meet, by name; each is checked in the module that its name begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from deltaskip.errors import InvalidCommit, UnsupportedFeature
+
+__all__ = ["RULES", "Rule", "refusal", "rule_table", "unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of commits.
+
+    Attributes:
+        name: Such as "files.size". The part before the dot is the kind of action that it is about.
+        requires: What it requires, as a sentence.
+        source: Where it comes from: a section of the protocol, the collations RFC, or delta-spark.
+    """
+
+    name: str
+    requires: str
+    source: str
+
+
+_FILES = "PROTOCOL, Add File and Remove File"
+_STATS = "PROTOCOL, Per-file Statistics"
+_VECTORS = "PROTOCOL, Deletion Vectors"
+_FEATURES = "PROTOCOL, Table Features"
+_MAPPING = "PROTOCOL, Column Mapping"
+_IDS = "PROTOCOL, Row Tracking"
+_SCHEMA = "PROTOCOL, Schema Serialization Format"
+_COLLATIONS = "COLLATIONS RFC, Writer Requirements"
+_DELTA_SPARK = "delta-spark"
+
+_ROWS = (
+    Rule("commit.actions", "Members of actions have the types that the protocol defines.", "PROTOCOL, Actions"),
+    Rule(
+        "commit.info",
+        "The operation has a name, and its parameters have a JSON form.",
+        "PROTOCOL, Commit Provenance",
+    ),
+    Rule(
+        "protocol.versions",
+        "Versions are of the protocol, and lists of features go with versions 3 and 7.",
+        _FEATURES,
+    ),
+    Rule(
+        "protocol.both-lists",
+        "A feature for readers is in both lists, a feature for writers only in theirs.",
+        _FEATURES,
+    ),
+    Rule("protocol.lowered", "No version is lowered and no feature is dropped.", _FEATURES),
+    Rule("protocol.required", "A feature comes with the features that it needs.", _FEATURES),
+    Rule("protocol.unlisted", "A feature that properties, columns or statistics use is in the protocol.", _FEATURES),
+    Rule("metadata.id", "The id of the table stays.", "PROTOCOL, Change Metadata"),
+    Rule("metadata.format", "Data files are Parquet.", "PROTOCOL, Format Specification"),
+    Rule(
+        "metadata.partitioning",
+        "Partition columns are different columns of atomic types, and not all columns.",
+        _DELTA_SPARK,
+    ),
+    Rule("schema.json", "The schema can be read.", _SCHEMA),
+    Rule("schema.duplicates", "Names of columns differ in more than letter case, at every level.", _DELTA_SPARK),
+    Rule(
+        "schema.names",
+        "Names have only characters that the files can have, unless columns are mapped.",
+        _DELTA_SPARK,
+    ),
+    Rule("schema.reserved", "Names of the change data feed and of row tracking are not taken by columns.", _IDS),
+    Rule("schema.types", "Types are of the protocol, and void is not nested in arrays or maps.", _SCHEMA),
+    Rule(
+        "schema.collations",
+        "Collations are declared for strings, by provider and name, unless they are the default.",
+        _COLLATIONS,
+    ),
+    Rule(
+        "schema.identity",
+        "An identity column is a long with a start, a step and a mark, which only moves on.",
+        "PROTOCOL, Identity Columns",
+    ),
+    Rule("schema.expressions", "Expressions parse and name columns of the table.", "PROTOCOL, Generated Columns"),
+    Rule(
+        "schema.type-changes",
+        "Types change as type widening allows, and `delta.typeChanges` records just that.",
+        "PROTOCOL, Type Widening",
+    ),
+    Rule(
+        "schema.existing-files",
+        "A rule that existing files may violate is set only if the commit removes them.",
+        "PROTOCOL, CHECK Constraints, Column Mapping",
+    ),
+    Rule("schema.dependents", "A column that an expression uses keeps its type.", _DELTA_SPARK),
+    Rule("mapping.ids", "Every mapped column has an id and a physical name of its own, which it keeps.", _MAPPING),
+    Rule("mapping.reuse", "Ids and physical names of dropped columns are not used again.", _MAPPING),
+    Rule("mapping.highest-id", "`delta.columnMapping.maxColumnId` covers every id and never decreases.", _MAPPING),
+    Rule("properties.values", "Properties that Delta defines can be parsed.", "PROTOCOL, Table Properties"),
+    Rule("properties.unknown", "Properties that begin with `delta.` are defined by Delta.", _DELTA_SPARK),
+    Rule(
+        "properties.guarded",
+        "Properties that writers maintain are not set by hand.",
+        "PROTOCOL, In-Commit Timestamps, Row Tracking",
+    ),
+    Rule("files.path", "Paths are URIs.", _FILES),
+    Rule("files.numbers", "Sizes and times are not negative.", _FILES),
+    Rule("files.missing", "Added files are in storage, with the size of their add action.", _FILES),
+    Rule(
+        "files.partition-values",
+        "Partition values are those of exactly the partition columns, and of their types.",
+        "PROTOCOL, Partition Value Serialization",
+    ),
+    Rule("files.inactive", "Only active files are removed, with the deletion vector that they have.", _FILES),
+    Rule("files.data-change", "A commit that changes no data adds as many rows as it removes.", _FILES),
+    Rule(
+        "files.deletion-vector",
+        "A deletion vector replaces another only with a remove, and fits the row count of its file.",
+        _VECTORS,
+    ),
+    Rule(
+        "files.cdc",
+        "Change data files are in the table only for commits that change rows, and then for all of them.",
+        "PROTOCOL, Add CDC File",
+    ),
+    Rule("statistics.json", "Statistics are a JSON object whose values have the types of their columns.", _STATS),
+    Rule(
+        "statistics.counts",
+        "Row counts and null counts are not negative, and no null count is above the row count.",
+        _STATS,
+    ),
+    Rule("statistics.bounds", "No minimum is above its maximum.", _STATS),
+    Rule(
+        "statistics.not-null",
+        "Statistics of new rows show that columns that are NOT NULL contain no null.",
+        "PROTOCOL, Column Invariants",
+    ),
+    Rule(
+        "statistics.clustering",
+        "Files of a clustered table have statistics of the clustering columns.",
+        "PROTOCOL, Clustered Table",
+    ),
+    Rule("statistics.collations", "Collated bounds have versions that the domain `collations` lists.", _COLLATIONS),
+    Rule("row-ids.assigned", "Row ids are unique, and below the high-water mark where a file brings its own.", _IDS),
+    Rule("row-ids.count", "New files of a table with row tracking have a row count.", _IDS),
+    Rule("row-ids.columns", "The columns of materialized row ids are named once and for all.", _IDS),
+    Rule("row-ids.enabling", "Row tracking is enabled only when every file has row ids.", _IDS),
+    Rule(
+        "domains.reserved",
+        "Domains that begin with `delta.` are set by the features that own them.",
+        "PROTOCOL, Domain Metadata",
+    ),
+    Rule(
+        "domains.clustering",
+        "Clustering columns are columns of an unpartitioned table.",
+        "PROTOCOL, Clustered Table",
+    ),
+    Rule(
+        "domains.collations",
+        "The domain `collations` lists versions by collation.",
+        "COLLATIONS RFC, Collation versions",
+    ),
+    Rule("txn.version", "The version of an application never decreases.", "PROTOCOL, Transaction Identifiers"),
+)
+
+RULES: Mapping[str, Rule] = MappingProxyType({row.name: row for row in _ROWS})
+
+
+def refusal(rule: str, message: str) -> InvalidCommit:
+    """Return the error for a commit that violates a rule. message: the table, what is wrong and the cure."""
+    return InvalidCommit(f"{message.rstrip('.')} (rule {RULES[rule].name}).", rule)
+
+
+def unsupported(rule: str, message: str) -> UnsupportedFeature:
+    """As `refusal`, for what the table's features do not allow."""
+    return UnsupportedFeature(f"{message.rstrip('.')} (rule {RULES[rule].name}).")
+
+
+def rule_table() -> str:
+    """Return the rules as a Markdown table, one row per rule."""
+    lines = ["| rule | requires | from |", "|---|---|---|"]
+    lines += [f"| `{row.name}` | {row.requires} | {row.source} |" for row in RULES.values()]
+    return "\n".join(lines) + "\n"
+

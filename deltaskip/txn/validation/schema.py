@@ -1,0 +1,281 @@
+"""Rules for a schema and its partition columns by themselves: names, types, collations, identity and expressions.
+
+A problem that the schema before the commit had too is not caused by the commit, and stops nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaskip.collations.identifier import CollationId
+from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
+from deltaskip.expr import columns_in, is_valid_sql
+from deltaskip.schema import (
+    LONG,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+    simple_string,
+    string_paths,
+)
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.types import (
+    COLLATIONS_KEY,
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    IDENTITY_PREFIX,
+    INVARIANTS_KEY,
+    nested_types,
+)
+from deltaskip.txn.validation.candidate import Candidate
+
+__all__ = ["IDENTITY_MARK", "check_schema", "expressions", "identity_numbers"]
+
+IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
+_IDENTITY_NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTITY_MARK)
+_IDENTITY_EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
+# Spark's Parquet writer and delta-spark refuse them in the names of columns that are not mapped.
+_NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
+_FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A schema with what its rules depend on."""
+
+    schema: StructType
+    partition_columns: tuple[str, ...]
+    properties: TableProperties
+    mode: MappingMode
+
+
+def check_schema(candidate: Candidate) -> None:
+    """Raise InvalidCommit for the first problem of the new schema that the old one does not have."""
+    base = candidate.base
+    new = _State(candidate.schema, candidate.metadata.partition_columns, candidate.properties, candidate.mode)
+    found = list(_problems(new))
+    if not found:
+        return
+    old = _State(base.schema, base.partition_columns, base.table_properties.well_formed(), base.mapping_mode)
+    had = set(_problems(old))
+    for rule, why in found:
+        if (rule, why) not in had:
+            candidate.refuse_metadata(rule, why)
+
+
+def expressions(schema: StructType, properties: TableProperties) -> Iterator[tuple[str, str | None]]:
+    """Yield what each expression of the table is, for messages, and its text; None if it is malformed."""
+    for name, text in properties.constraints.items():
+        yield f"the constraint {name}", text
+    for field in schema.fields:
+        for key in (GENERATION_KEY, INVARIANTS_KEY):
+            if key in field.metadata:
+                yield f"{key} of the column {field.name}", _expression(key, field.metadata[key])
+
+
+def identity_numbers(field: StructField) -> tuple[int, int, int | None] | None:
+    """Start, step and mark of an identity column; None if the column is not one. Raises SchemaError."""
+    if not any(key.startswith(IDENTITY_PREFIX) for key in field.metadata):
+        return None
+    values: list[int | None] = []
+    for key in _IDENTITY_NUMBERS:
+        value = field.metadata.get(key)
+        if value is None and key == IDENTITY_MARK:
+            values.append(None)
+        elif isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
+            raise SchemaError(f"the identity column {field.name} has {key} {value!r}, which must be a 64-bit integer")
+        else:
+            values.append(value)
+    start, step, mark = values
+    if step == 0:
+        raise SchemaError(f"the identity column {field.name} has the step 0")
+    if not isinstance(field.metadata.get(_IDENTITY_EXPLICIT), bool):
+        raise SchemaError(f"the identity column {field.name} has no {_IDENTITY_EXPLICIT}, which must be true or false")
+    assert start is not None and step is not None
+    return start, step, mark
+
+
+def _problems(state: _State) -> Iterator[tuple[str, str]]:
+    """Each rule that the schema violates, and how."""
+    yield from _partitioning(state)
+    yield from _names(state.schema, state, "")
+    yield from _types(state.schema)
+    for field in _all_fields(state.schema):
+        yield from _collations(field)
+    yield from _identity(state)
+    yield from _expressions(state)
+
+
+def _partitioning(state: _State) -> Iterator[tuple[str, str]]:
+    rule, columns = "metadata.partitioning", {field.name: field for field in state.schema.fields}
+    for name in state.partition_columns:
+        if name not in columns:
+            yield rule, f"partitions by the unknown column {name}"
+        elif not _can_partition(columns[name].type):
+            kind = simple_string(columns[name].type)
+            yield rule, f"partitions by the column {name} of type {kind}, which cannot partition a table"
+    for name in _twice(state.partition_columns):
+        yield rule, f"partitions by the column {name} twice"
+    if state.partition_columns and {*columns} <= {*state.partition_columns}:
+        yield rule, "partitions by all columns, so that no column is left for the files"
+
+
+def _can_partition(type_: DataType) -> bool:
+    return not isinstance(type_, StructType | ArrayType | MapType | UnknownType) and type_ not in (VOID, VARIANT)
+
+
+def _names(struct: StructType, state: _State, above: str) -> Iterator[tuple[str, str]]:
+    for name in _twice(struct.names):
+        yield "schema.duplicates", f"has the column {above}{name} twice, if letter case does not count"
+    reserved = {} if above else _reserved(state)
+    for field in struct.fields:
+        name = f"{above}{field.name}"
+        if not field.name:
+            yield "schema.names", f"has a column without a name{f' in {above[:-1]}' if above else ''}"
+        odd = sorted(_NOT_IN_NAMES.intersection(field.name))
+        if odd and state.mode == "none":
+            why = f"has the column {name!r} with the character {odd[0]!r}, which only mapped columns can have"
+            yield "schema.names", f"{why}: rename the column, or enable column mapping"
+        physical = field.metadata.get("delta.columnMapping.physicalName") if state.mode != "none" else None
+        for each in {field.name, physical if isinstance(physical, str) else field.name}:
+            if each.lower() in reserved:
+                yield "schema.reserved", f"has the column {each}, a name that {reserved[each.lower()]} uses"
+        for type_ in nested_types(field.type, into_structs=False):
+            if isinstance(type_, StructType):
+                yield from _names(type_, state, f"{name}.")
+
+
+def _reserved(state: _State) -> Mapping[str, str]:
+    """What uses each reserved name, by the name in lower case."""
+    properties = state.properties
+    reserved = {}
+    if _true(properties, TableProperties.change_data_feed.name):
+        reserved = dict.fromkeys(_FEED_COLUMNS, "the change data feed")
+    for definition in (TableProperties.row_id_column, TableProperties.row_commit_version_column):
+        name = properties.configuration.get(definition.name)
+        if name:
+            reserved[name.lower()] = f"row tracking ({definition.name})"
+    return reserved
+
+
+def _true(properties: TableProperties, name: str) -> bool:
+    return properties.configuration.get(name, "").lower() == "true"
+
+
+def _types(schema: StructType) -> Iterator[tuple[str, str]]:
+    rule = "schema.types"
+    for field in _all_fields(schema):
+        for type_ in nested_types(field.type, into_structs=False):
+            if isinstance(type_, UnknownType):
+                yield rule, f"has the column {field.name} of type {type_.name}, which deltaskip does not support"
+        for type_ in nested_types(field.type, into_structs=False):
+            inner = {ArrayType: ("element",), MapType: ("key", "value")}.get(type(type_), ())
+            if any(getattr(type_, name) == VOID for name in inner):
+                yield rule, f"has the column {field.name} with void inside an array or map, which has no form in files"
+
+
+def _collations(field: StructField) -> Iterator[tuple[str, str]]:
+    """# COLLATIONS RFC, Writer Requirements, Specifying collations in the table schema"""
+    rule, declared = "schema.collations", field.metadata.get(COLLATIONS_KEY)
+    if not isinstance(declared, Mapping):
+        return
+    strings = string_paths(field)
+    for path, text in declared.items():
+        of = f"declares the collation {text!r} for {path!r}"
+        if path not in strings:
+            yield rule, f"{of}, where the column {field.name} has no string: remove the entry"
+        try:
+            identifier = CollationId.parse(text)
+        except (InvalidCollation, DeltaSkipError):
+            yield rule, f"{of}, which is not of the form provider.name: correct it"
+            continue
+        if identifier.version is not None:
+            yield rule, f"{of}, but the schema names no versions: write {identifier.without_version}"
+        if identifier.is_binary:
+            yield rule, f"{of}, which is the default and is not written: remove the entry"
+
+
+def _identity(state: _State) -> Iterator[tuple[str, str]]:
+    rule = "schema.identity"
+    top = set(state.schema.fields)
+    for field in _all_fields(state.schema):
+        try:
+            numbers = identity_numbers(field)
+        except SchemaError as error:
+            yield rule, f"is malformed: {error}"
+            continue
+        if numbers is None:
+            continue
+        start, step, mark = numbers
+        if field.type != LONG or field not in top:
+            yield rule, f"makes {field.name} an identity column, which must be a top-level bigint"
+        if field.name in state.partition_columns or GENERATION_KEY in field.metadata or DEFAULT_KEY in field.metadata:
+            yield rule, f"makes {field.name} an identity column, which cannot partition, be generated or have a default"
+        if mark is not None and (mark - start) * step < 0:
+            yield rule, f"has the mark {mark} before the start {start} of the identity column {field.name}"
+
+
+def _expressions(state: _State) -> Iterator[tuple[str, str]]:
+    rule = "schema.expressions"
+    generated = {field.name.lower() for field in state.schema.fields if GENERATION_KEY in field.metadata}
+    for what, text in expressions(state.schema, state.properties):
+        if text is None or not is_valid_sql(text):
+            yield rule, f"has {what}, whose expression cannot be parsed: correct it"
+            continue
+        for parts in columns_in(text):
+            if not _resolves(parts, state.schema):
+                yield rule, f"has {what}, which uses {'.'.join(parts)}, but the table has no such column"
+            elif what.startswith(GENERATION_KEY) and parts[0].lower() in generated:
+                yield rule, f"has {what}, which uses the generated column {parts[0]}"
+    for field in _all_fields(state.schema):
+        if DEFAULT_KEY in field.metadata:
+            text = field.metadata[DEFAULT_KEY]
+            if not isinstance(text, str) or not is_valid_sql(text):
+                yield rule, f"has a default of the column {field.name} that cannot be parsed: correct {DEFAULT_KEY}"
+            elif columns_in(text):
+                yield rule, f"has a default of the column {field.name} that uses other columns"
+    for name in _twice(tuple(state.properties.constraints)):
+        yield rule, f"has the constraint {name} twice, if letter case does not count"
+
+
+def _resolves(parts: Sequence[str], schema: StructType) -> bool:
+    """Whether the name is that of a column, or of a field in it as far as its type is a struct."""
+    current: DataType = schema
+    for part in parts:
+        if not isinstance(current, StructType):
+            return True
+        found = [field for field in current.fields if field.name.lower() == part.lower()]
+        if not found:
+            return False
+        current = found[0].type
+    return True
+
+
+def _expression(key: str, value: Any) -> str | None:
+    """The text of a generation expression or invariant; None if it is malformed."""
+    if key == GENERATION_KEY:
+        return value if isinstance(value, str) else None
+    try:
+        text = json.loads(value)["expression"]["expression"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return text if isinstance(text, str) else None
+
+
+def _all_fields(schema: StructType) -> Iterator[StructField]:
+    return (field for type_ in nested_types(schema) if isinstance(type_, StructType) for field in type_.fields)
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    counts = Counter(name.lower() for name in names)
+    return sorted(name for name, count in counts.items() if count > 1)

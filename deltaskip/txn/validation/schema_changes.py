@@ -1,0 +1,279 @@
+"""Rules for what changes between the schema before a commit and the one after it: existing files stay valid.
+
+# PROTOCOL, Type Widening, Column Mapping, CHECK Constraints, Identity Columns
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from deltaskip.errors import SchemaError
+from deltaskip.expr import columns_in
+from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
+from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY
+from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.schema import IDENTITY_MARK, expressions, identity_numbers
+
+__all__ = ["check_changes", "file_dependence"]
+
+_RULE_KEYS = (INVARIANTS_KEY, GENERATION_KEY, IDENTITY_PREFIX)
+_LENGTH = re.compile(r"(char|varchar)\((\d+)\)")
+
+
+def check_changes(candidate: Candidate) -> bool:
+    """Check the changes that a metaData action makes.
+
+    Returns whether the commit is valid only if its base has no other files than those that the commit removes, so
+    that other writers must not add any.
+    """
+    dependence = file_dependence(candidate)
+    if dependence is not None and not candidate.ends_every_file:
+        base = candidate.base
+        candidate.refuse_metadata(
+            "schema.existing-files",
+            f"{dependence}, which files of version {base.version} may violate: remove them in the same transaction, or "
+            f"make the change with Spark",
+        )
+    if not candidate.ends_every_file:
+        _check_columns(candidate, candidate.base.schema, candidate.schema, "")
+        _check_dependents(candidate)
+    return dependence is not None
+
+
+def file_dependence(candidate: Candidate) -> str | None:
+    """The part of the new metadata that existing files may violate; None if there is none."""
+    base, metadata = candidate.base, candidate.metadata
+    before = base.table_properties.constraints
+    for name, text in candidate.properties.constraints.items():
+        if before.get(name) != text:
+            return f"sets the constraint {name}"
+    before_columns = _physical_names(base.schema, base.partition_columns, base.mapping_mode)
+    if _physical_names(candidate.schema, metadata.partition_columns, candidate.mode) != before_columns:
+        return "changes the partition columns"
+    if candidate.mode != base.mapping_mode and (base.mapping_mode, candidate.mode) != ("none", "name"):
+        return "changes the column mapping mode"
+    return next(_dependent_columns(candidate, base.schema, candidate.schema, ""), None)
+
+
+def _physical_names(schema: StructType, names: tuple[str, ...], mode: MappingMode) -> list[str]:
+    by_name = {field.name: field for field in schema.fields}
+    return [physical_name(by_name[name], mode) if name in by_name else name for name in names]
+
+
+def _dependent_columns(candidate: Candidate, old: StructType, new: StructType, above: str) -> Iterator[str]:
+    before = candidate.base.mapping_mode
+    by_name = {field.name: field for field in old.fields}
+    by_physical = {physical_name(field, before): field for field in old.fields}
+    for field in new.fields:
+        name = f"{above}{field.name}"
+        same_name = by_name.pop(field.name, None)
+        physical = physical_name(field, candidate.mode)
+        known = by_physical.get(physical)
+        if same_name is not None and before == "none" and physical != field.name:
+            yield f"changes the physical name of the column {name}"
+        if not field.nullable and (known is None or known.nullable):
+            yield f"sets the column {name} to NOT NULL"
+        for key, value in field.metadata.items():
+            ruled = key.startswith(_RULE_KEYS) and key != IDENTITY_MARK
+            if ruled and (known is None or known.metadata.get(key) != value):
+                yield f"sets {key} of the column {name}"
+        if known is None:
+            if TYPE_CHANGES_KEY in field.metadata:
+                yield f"claims type changes of the new column {name}"
+            continue
+        if _shortened(known, field):
+            yield f"sets the type of the column {name} to {field.metadata[CHAR_VARCHAR_KEY]}"
+        yield from _dependent_types(candidate, known.type, field.type, name)
+    for gone in by_name.values():
+        if candidate.mode == "none":
+            yield f"drops the column {above}{gone.name}"
+
+
+def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: str) -> Iterator[str]:
+    match old, new:
+        case StructType(), StructType():
+            yield from _dependent_columns(candidate, old, new, f"{name}.")
+        case ArrayType(a, before), ArrayType(b, after):
+            if before and not after:
+                yield f"sets the elements of the column {name} to NOT NULL"
+            yield from _dependent_types(candidate, a, b, f"{name}.element")
+        case MapType(k, v, before), MapType(l, w, after):
+            if before and not after:
+                yield f"sets the values of the column {name} to NOT NULL"
+            yield from _dependent_types(candidate, k, l, f"{name}.key")
+            yield from _dependent_types(candidate, v, w, f"{name}.value")
+        case _ if old != new:
+            if not is_widening(old, new):
+                yield f"changes the type of the column {name}"
+            elif not _widens(candidate):
+                enabled = TableProperties.type_widening.name
+                yield f"changes the type of the column {name} while {enabled} is not true"
+
+
+def _widens(candidate: Candidate) -> bool:
+    supported = any(has_feature(candidate.protocol, name) for name in feature_names("typeWidening"))
+    return supported and candidate.properties.type_widening
+
+
+def _shortened(old: StructField, new: StructField) -> bool:
+    """Whether values of the old column may be too long for the new char(n) or varchar(n)."""
+    before, after = old.metadata.get(CHAR_VARCHAR_KEY), new.metadata.get(CHAR_VARCHAR_KEY)
+    if after is None or before == after:
+        return False
+    was, now = (_LENGTH.fullmatch(text) if isinstance(text, str) else None for text in (before, after))
+    return was is None or now is None or int(now[2]) < int(was[2]) or (was[1], now[1]) == ("varchar", "char")
+
+
+def _check_columns(candidate: Candidate, old: StructType, new: StructType, above: str) -> None:
+    by_physical = {physical_name(field, candidate.base.mapping_mode): field for field in old.fields}
+    for field in new.fields:
+        known = by_physical.get(physical_name(field, candidate.mode))
+        if known is not None:
+            name = f"{above}{field.name}"
+            _check_type_changes(candidate, known, field, name)
+            _check_identity_mark(candidate, known, field)
+            _check_nested(candidate, known.type, field.type, name)
+
+
+def _check_nested(candidate: Candidate, old: DataType, new: DataType, name: str) -> None:
+    match old, new:
+        case StructType(), StructType():
+            _check_columns(candidate, old, new, f"{name}.")
+        case ArrayType(a), ArrayType(b):
+            _check_nested(candidate, a, b, f"{name}.element")
+        case MapType(k, v), MapType(l, w):
+            _check_nested(candidate, k, l, f"{name}.key")
+            _check_nested(candidate, v, w, f"{name}.value")
+
+
+def _check_type_changes(candidate: Candidate, old: StructField, new: StructField, name: str) -> None:
+    """`delta.typeChanges` keeps its entries, and new ones lead from each old type to the new one."""
+    rule = "schema.type-changes"
+    try:
+        after = type_changes(new.metadata)
+        before = type_changes(old.metadata)
+    except SchemaError as error:
+        if new.metadata.get(TYPE_CHANGES_KEY) == old.metadata.get(TYPE_CHANGES_KEY):
+            return
+        candidate.refuse_metadata(rule, f"is malformed: the column {name}: {error}")
+    if after[: len(before)] != before:
+        why = f"drops entries of {TYPE_CHANGES_KEY} of the column {name}, which files with the narrower type need"
+        candidate.refuse_metadata(rule, f"{why}; keep them")
+    reached = {path: (was, now) for path, was, now in _leaves(old.type, new.type, "")}
+    at = {path: was for path, (was, _) in reached.items()}
+    for change in after[len(before) :]:
+        current = at.get(change.field_path)
+        if current != change.from_type or not _allowed(change):
+            why = f"claims in {TYPE_CHANGES_KEY} that the column {_at(name, change.field_path)} changed from "
+            why += f"{change.from_type} to {change.to_type}, but "
+            is_type = "it has no such part" if current is None else f"its type was {current}"
+            cause = is_type if current != change.from_type else "such a change is not allowed"
+            candidate.refuse_metadata(rule, f"{why}{cause}; record just the changes that the schema makes")
+        at[change.field_path] = change.to_type
+    for path, (was, now) in reached.items():
+        if at[path] != now:
+            why = f"changes the type of the column {_at(name, path)} from {was} to {now}"
+            why = f"{why}, but {TYPE_CHANGES_KEY} leads to {at[path]}; record the change there"
+            candidate.refuse_metadata(rule, why)
+
+
+def _leaves(old: DataType, new: DataType, path: str) -> Iterator[tuple[str, str, str]]:
+    """Path, old and new type of each part of a field's type up to nested structs."""
+    match old, new:
+        case StructType(), StructType():
+            return
+        case ArrayType(a), ArrayType(b):
+            yield from _leaves(a, b, _at(path, "element"))
+        case MapType(k, v), MapType(l, w):
+            yield from _leaves(k, l, _at(path, "key"))
+            yield from _leaves(v, w, _at(path, "value"))
+        case _:
+            yield path, _type_name(old), _type_name(new)
+
+
+def _at(path: str, part: str) -> str:
+    return f"{path}.{part}" if path and part else path or part
+
+
+def _type_name(type_: DataType) -> str:
+    name: Any = json.loads(type_to_json(type_))
+    return name if isinstance(name, str) else str(name.get("type"))
+
+
+def _allowed(change: TypeChange) -> bool:
+    try:
+        old, new = (parse_type(json.dumps(text)) for text in (change.from_type, change.to_type))
+    except SchemaError:
+        return False
+    return is_widening(old, new)
+
+
+def _check_identity_mark(candidate: Candidate, old: StructField, new: StructField) -> None:
+    try:
+        before, after = identity_numbers(old), identity_numbers(new)
+    except SchemaError:
+        return
+    if before is None or after is None or before[2] is None:
+        return
+    step, mark = after[1], after[2]
+    if mark is None or (mark - before[2]) * step < 0:
+        why = f"moves the mark of the identity column {new.name} back from {before[2]} to {mark}"
+        candidate.refuse_metadata("schema.identity", f"{why}, so that values would be given twice; keep it")
+
+
+def _check_dependents(candidate: Candidate) -> None:
+    """No column that an expression of the table uses changes its type."""
+    base = candidate.base
+    old = {physical_name(field, base.mapping_mode): field for field in base.schema.fields}
+    changed = {}
+    for field in candidate.schema.fields:
+        known = old.get(physical_name(field, candidate.mode))
+        if known is not None and _shape(known.type) != _shape(field.type):
+            changed[field.name.lower()] = field.name
+    for what, text in expressions(candidate.schema, candidate.properties) if changed else ():
+        for parts in columns_in(text or ""):
+            name = changed.get(parts[0].lower())
+            if name is not None and _uses_changed(candidate, old, parts):
+                why = f"changes the type of the column {name}, which {what} uses"
+                candidate.refuse_metadata("schema.dependents", f"{why}; drop that first")
+
+
+def _uses_changed(candidate: Candidate, old: dict[str, StructField], parts: tuple[str, ...]) -> bool:
+    """Whether the type at the path of a name differs before and after."""
+    after: DataType = candidate.schema
+    before: DataType | None = None
+    for i, part in enumerate(parts):
+        if not isinstance(after, StructType):
+            break
+        field = next((f for f in after.fields if f.name.lower() == part.lower()), None)
+        if field is None:
+            return False
+        physical = physical_name(field, candidate.mode)
+        if i == 0:
+            before = old[physical].type
+        elif isinstance(before, StructType):
+            mode = candidate.base.mapping_mode
+            before = next((f.type for f in before.fields if physical_name(f, mode) == physical), None)
+        after = field.type
+    return before is not None and _shape(before) != _shape(after)
+
+
+def _shape(type_: DataType) -> object:
+    """The type without the names and metadata of nested fields, of which new ones change no expression."""
+    match type_:
+        case StructType(fields):
+            return {field.name: _shape(field.type) for field in fields}
+        case ArrayType(element):
+            return "array", _shape(element)
+        case MapType(key, value):
+            return "map", _shape(key), _shape(value)
+        case _:
+            return type_

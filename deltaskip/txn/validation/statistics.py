@@ -1,0 +1,303 @@
+"""Rules for the statistics of added files.
+
+# PROTOCOL, Per-file Statistics, Column Invariants, Clustered Table; COLLATIONS RFC, Writer Requirements
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from deltaskip.actions import AddFile
+from deltaskip.collations.identifier import CollationId
+from deltaskip.errors import InvalidCollation
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
+from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.schema import (
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    DataType,
+    DecimalType,
+    PrimitiveType,
+    StructType,
+    physical_schema,
+)
+from deltaskip.schema.calendar import parse_date, read_timestamp
+from deltaskip.txn.intent import dv_id
+from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.domains import listed_collations
+from deltaskip.txn.validation.rules import refusal
+
+__all__ = ["StatisticsRules", "check_statistics", "num_records", "parsed_stats"]
+
+_GROUPS = ("nullCount", "minValues", "maxValues")
+_COLLATED = "statsWithCollation"
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+_Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsRules:
+    """What the statistics of a commit's files must be like, by physical paths of columns.
+
+    types: of every leaf. not_null: leaves that can be null in no row. clustering: the clustering columns.
+    """
+
+    candidate: Candidate
+    types: Mapping[_Path, DataType]
+    not_null: tuple[_Path, ...]
+    clustering: tuple[_Path, ...]
+    collations: frozenset[CollationId]
+
+    @classmethod
+    def of(cls, candidate: Candidate) -> StatisticsRules:
+        """The rules of the table as it is after the commit."""
+        if not candidate.intent.adds:
+            return cls(candidate, {}, (), (), frozenset())
+        schema = physical_schema(candidate.schema, candidate.mode)
+        by_name = dict(zip(candidate.schema.names, schema.names, strict=True))
+        partitions = {(by_name[name],) for name in candidate.metadata.partition_columns if name in by_name}
+        leaves = [leaf for leaf in _leaves(schema, (), True) if leaf[0] not in partitions]
+        types = {path: type_ for path, type_, _ in leaves}
+        required = tuple(path for path, type_, never_null in leaves if never_null and _has_null_count(type_))
+        return cls(candidate, types, required, _clustering(candidate), listed_collations(candidate))
+
+
+def parsed_stats(text: str | None) -> dict[str, Any] | None:
+    """The statistics of an add action; None if there are none or they are not a JSON object."""
+    if not text:
+        return None
+    try:
+        stats = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+    return stats if isinstance(stats, dict) else None
+
+
+def num_records(stats: Mapping[str, Any] | None) -> int | None:
+    """Row count of the data file, including rows that a deletion vector deletes; None if it is missing."""
+    rows = None if stats is None else stats.get("numRecords")
+    return rows if isinstance(rows, int) and not isinstance(rows, bool) and rows >= 0 else None
+
+
+def check_statistics(rules: StatisticsRules, key: str, add: AddFile, stats: Mapping[str, Any]) -> None:
+    """Raise InvalidCommit if the statistics contradict themselves or the table's rules for new files.
+
+    A file that is added again with another deletion vector keeps the bounds that its writer computed, which are not
+    checked again.
+    """
+    old = rules.candidate.known.get(key)
+    check = _Check(rules, add)
+    check.counts(stats)
+    if old is None or old.dv_id == dv_id(add):
+        check.bounds(stats, "minValues", "maxValues")
+        check.collated(stats, key)
+    if old is None:
+        check.clustering(stats)
+    if add.data_change and (old is None or old.dv_id == dv_id(add)):
+        check.not_null(stats)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    rules: StatisticsRules
+    add: AddFile
+
+    def counts(self, stats: Mapping[str, Any]) -> None:
+        rows = stats.get("numRecords")
+        if rows is not None and num_records(stats) is None:
+            self.refuse("statistics.counts", f"numRecords of its statistics is {rows!r}, not a count of rows")
+        for group in _GROUPS:
+            if not isinstance(stats.get(group, {}), dict | None):
+                self.refuse("statistics.json", f"{group} of its statistics is not a JSON object")
+        if not isinstance(stats.get("tightBounds"), bool | None):
+            self.refuse("statistics.json", "tightBounds of its statistics is not true or false")
+        for path, count in _values(stats.get("nullCount")):
+            if count is None:
+                continue
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                why = f"the null count of {'.'.join(path)} is {count!r}, not a count of rows"
+                self.refuse("statistics.counts", why)
+            if rows is not None and count > rows:
+                self.refuse("statistics.counts", f"the null count of {'.'.join(path)} is {count} for {rows} rows")
+
+    def bounds(self, stats: Mapping[str, Any], low: str, high: str) -> None:
+        lows, highs = stats.get(low), stats.get(high)
+        for path, type_ in self.rules.types.items():
+            values = _at(lows, path), _at(highs, path)
+            if values == (None, None):
+                continue
+            order = _ORDERS.get(type_) or (_decimal if isinstance(type_, DecimalType) else None)
+            if order is None:
+                continue
+            keys: list[Any] = []
+            for value in values:
+                try:
+                    keys.append(None if value is None else order(value))
+                except (ValueError, TypeError, InvalidOperation, OverflowError):
+                    why = f"the bound {value!r} of {'.'.join(path)} is not a value of its type"
+                    self.refuse("statistics.json", why)
+            if None not in keys and keys[0] > keys[1]:
+                what = f"the minimum {values[0]!r} of {'.'.join(path)} is above its maximum {values[1]!r}"
+                self.refuse("statistics.bounds", f"{what}; correct the statistics or leave them out")
+
+    def collated(self, stats: Mapping[str, Any], key: str) -> None:
+        collated = stats.get(_COLLATED)
+        if not collated:
+            return
+        rule, candidate = "statistics.collations", self.rules.candidate
+        if not isinstance(collated, dict):
+            self.refuse("statistics.json", f"{_COLLATED} of its statistics is not a JSON object")
+        if not any(has_feature(candidate.protocol, name) for name in feature_names("collations")):
+            why = "its collated statistics need the table feature collations; set a protocol that lists it"
+            self.refuse("protocol.unlisted", why)
+        for name in collated:
+            unlisted = self._unlisted(name)
+            if unlisted is not None:
+                # Bounds that the file has already are kept, such as those of a retired version.
+                had = (parsed_stats(candidate.stats_before(key)) or {}).get(_COLLATED)
+                if not isinstance(had, dict) or name not in had:
+                    self.refuse(rule, unlisted)
+
+    def _unlisted(self, name: str) -> str | None:
+        """Why bounds under the collation must not be added; None if they may be."""
+        try:
+            identifier = CollationId.parse(name)
+        except InvalidCollation as error:
+            return f"{_COLLATED} of its statistics is malformed: {error}"
+        if identifier.version is None:
+            return f"its bounds under {name} have no version; add the version of the library"
+        if identifier.canonical in self.rules.collations:
+            return None
+        why = f"its bounds under {name} are of a version that the metadata domain collations does not list"
+        return f"{why}; set the domain in the same transaction"
+
+    def clustering(self, stats: Mapping[str, Any]) -> None:
+        rows = num_records(stats)
+        for path in self.rules.clustering if rows != 0 else ():
+            nulls = _at(stats.get("nullCount"), path)
+            lacks = nulls is None or (nulls != rows and None in (_at(stats.get(group), path) for group in _GROUPS[1:]))
+            type_ = self.rules.types.get(path)
+            if rows is None or (lacks and (type_ in _ORDERS or isinstance(type_, DecimalType))):
+                why = f"a file of a clustered table needs statistics of the clustering column {'.'.join(path)}"
+                self.refuse("statistics.clustering", f"{why}; deltaskip.stats.compute computes them")
+
+    def not_null(self, stats: Mapping[str, Any]) -> None:
+        if num_records(stats) == 0 or self.add.deletion_vector is not None:
+            return
+        for path in self.rules.not_null:
+            count = _at(stats.get("nullCount"), path)
+            if count is None:
+                why = f"{'.'.join(path)} is NOT NULL, but the statistics have no null count that shows it"
+                self.refuse("statistics.not-null", f"{why}; deltaskip.stats.compute computes it")
+            if count:
+                why = f"{'.'.join(path)} is NOT NULL, but the statistics have a null count of {count}"
+                self.refuse("statistics.not-null", why)
+
+    def refuse(self, rule: str, why: str) -> NoReturn:
+        base = self.rules.candidate.base
+        raise refusal(rule, f"{self.add.path} cannot be added to {base.root} after version {base.version}: {why}")
+
+
+def _leaves(struct: StructType, above: _Path, never_null: bool) -> Iterator[tuple[_Path, DataType, bool]]:
+    """Physical path and type of each leaf, and whether neither it nor a struct around it can be null."""
+    for field in struct.fields:
+        path, required = (*above, field.name), never_null and not field.nullable
+        if isinstance(field.type, StructType):
+            yield from _leaves(field.type, path, required)
+        else:
+            yield path, field.type, required
+
+
+def _has_null_count(type_: DataType) -> bool:
+    """Whether every writer of statistics counts nulls of the type."""
+    return isinstance(type_, PrimitiveType | DecimalType) and type_ not in (VARIANT, VOID)
+
+
+def _clustering(candidate: Candidate) -> tuple[_Path, ...]:
+    domain = candidate.intent.domains.get(CLUSTERING_DOMAIN) or candidate.base.domains.get(CLUSTERING_DOMAIN)
+    if domain is None or domain.removed:
+        return ()
+    return tuple(sorted(clustering_paths(domain.configuration) or ()))
+
+
+def _at(tree: Any, path: _Path) -> Any:
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree
+
+
+def _values(tree: Any, above: _Path = ()) -> Iterator[tuple[_Path, Any]]:
+    if isinstance(tree, dict):
+        for name, value in tree.items():
+            yield from _values(value, (*above, name))
+    elif above:
+        yield above, tree
+
+
+def _number(value: Any) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(value)
+    return value
+
+
+def _floating(value: Any) -> float | int | None:
+    number = _NOT_FINITE[value] if isinstance(value, str) and value in _NOT_FINITE else _number(value)
+    return None if math.isnan(number) else number
+
+
+def _decimal(value: Any) -> Decimal | float | int:
+    return Decimal(value) if isinstance(value, str) else _number(value)
+
+
+def _text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return value.encode("utf-8", "surrogatepass")
+
+
+def _date(value: Any) -> int | None:
+    if not isinstance(value, str):
+        raise ValueError(value)
+    days = parse_date(value)
+    if days is None:
+        raise ValueError(value)
+    return days
+
+
+def _timestamp(value: Any) -> int | None:
+    """Microseconds of the local time; None where a zone makes it incomparable with other texts."""
+    if not isinstance(value, str):
+        raise ValueError(value)
+    parsed = read_timestamp(value)
+    if parsed is None:
+        raise ValueError(value)
+    return parsed.local_micros if parsed.zone in (None, "Z", "UTC") else None
+
+
+_ORDERS: Mapping[DataType, Callable[[Any], Any]] = {
+    **dict.fromkeys((BYTE, SHORT, INTEGER, LONG), _number),
+    **dict.fromkeys((FLOAT, DOUBLE), _floating),
+    **dict.fromkeys((TIMESTAMP, TIMESTAMP_NTZ), _timestamp),
+    DATE: _date,
+    STRING: _text,
+}
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")

@@ -1,0 +1,85 @@
+"""The one validator of commits: every rule, in an order in which each may rely on those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
+from deltaskip.errors import InvalidArgument
+from deltaskip.txn.operation_parameters import logged_parameter
+from deltaskip.txn.validation.candidate import Candidate
+from deltaskip.txn.validation.column_mapping import check_column_mapping
+from deltaskip.txn.validation.domains import check_app_versions, check_domains
+from deltaskip.txn.validation.files import check_files
+from deltaskip.txn.validation.metadata import check_metadata, check_properties
+from deltaskip.txn.validation.protocol import check_features, check_protocol, check_uses
+from deltaskip.txn.validation.row_tracking import check_row_ids, enables_late
+from deltaskip.txn.validation.rules import refusal
+from deltaskip.txn.validation.schema import check_schema
+from deltaskip.txn.validation.schema_changes import check_changes
+
+__all__ = ["validate"]
+
+_Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata
+
+
+def validate(candidate: Candidate) -> bool:
+    """Check a commit against every rule, without writing anything.
+
+    Returns whether it is valid only for the files of its base, so that other writers must not add any.
+
+    Raises UnsupportedFeature with every feature that prevents the commit, InvalidCommit for the first rule that it
+    violates, and SchemaError for a malformed property of the table on which a rule depends.
+    """
+    _check_info(candidate)
+    _check_types(candidate)
+    check_protocol(candidate)
+    every_file = False
+    if candidate.intent.metadata is not None:
+        check_metadata(candidate)
+        check_properties(candidate)
+    if candidate.intent.metadata is not None or candidate.intent.protocol is not None:
+        check_uses(candidate)
+    check_features(candidate)
+    if candidate.intent.metadata is not None:
+        check_column_mapping(candidate)
+        check_schema(candidate)
+        every_file = check_changes(candidate)
+        every_file |= enables_late(candidate)
+    check_files(candidate)
+    check_row_ids(candidate)
+    check_domains(candidate)
+    check_app_versions(candidate)
+    return every_file
+
+
+def _check_info(candidate: Candidate) -> None:
+    intent = candidate.intent
+    if not isinstance(intent.operation, str) or not intent.operation:
+        raise refusal("commit.info", f"The operation of {candidate.place} has no name; give it one")
+    for name, value in intent.parameters.items():
+        try:
+            logged_parameter(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            why = f"The parameter {name} of {intent.operation} in {candidate.place} has no JSON form: {error}"
+            raise refusal("commit.info", f"{why}; use texts, numbers, lists and dicts") from error
+
+
+def _check_types(candidate: Candidate) -> None:
+    """Members of every action have the types that the protocol defines, since dataclasses accept any."""
+    intent = candidate.intent
+    state = [action for action in (intent.protocol, intent.metadata) if action is not None]
+    groups: tuple[Iterable[_Action], ...] = (
+        state, intent.txns.values(), intent.domains.values(),
+        intent.removes.values(), intent.adds.values(), intent.cdc_files.values(),
+    )  # fmt: skip
+    for actions in groups:
+        for action in actions:
+            read: Callable[[Mapping[str, Any]], object] = type(action).from_json
+            try:
+                read(action.to_json())
+            except (InvalidArgument, TypeError, ValueError, AttributeError) as error:
+                path = getattr(action, "path", None)
+                what = type(action).__name__ + ("" if path is None else f" of {path}")
+                raise refusal("commit.actions", f"The {what} in {candidate.place} is malformed: {error}") from error
