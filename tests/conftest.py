@@ -1,8 +1,12 @@
 """Fixtures that every room's tests use."""
 
+import ipaddress
+import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -13,6 +17,56 @@ from tests import corpus, not_compared
 # The time of an example depends on the machine's load, so a limit on it fails tests for no fault of the code.
 settings.register_profile("deltaskip", settings(), deadline=None)
 settings.load_profile("deltaskip")
+
+# Credentials of clouds that the machine may have, for this process and all that it starts.
+_CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "GCE_", "GCLOUD_", "CLOUDSDK_", "MSI_", "IDENTITY_", "ARM_")
+for _name in [name for name in os.environ if name.startswith(_CLOUDS)]:
+    del os.environ[_name]
+os.environ |= {
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_CONFIG_FILE": os.devnull,
+    "CLOUDSDK_CONFIG": os.devnull,
+    "AZURE_CONFIG_DIR": os.devnull,
+}
+
+reached: list[str] = []
+"""Addresses outside this machine that a test of this process tried to reach."""
+
+
+def _stays_here(host: object) -> bool:
+    name = host.decode() if isinstance(host, bytes) else str(host or "")
+    if name in ("", "localhost", socket.gethostname()):
+        return True
+    try:
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+def _refuse_other_machines(event: str, arguments: tuple[Any, ...]) -> None:
+    """Let no socket of Python leave the machine: no metadata service, no cloud, no package registry."""
+    if event == "socket.getaddrinfo":
+        host = arguments[0]
+    elif event in ("socket.connect", "socket.sendto") and isinstance(arguments[-1], tuple):
+        host = arguments[-1][0]
+    else:
+        return
+    if not _stays_here(host):
+        reached.append(str(host))
+        raise ConnectionRefusedError(f"A test tried to reach {host}; tests stay on this machine.")
+
+
+sys.addaudithook(_refuse_other_machines)
+
+
+@pytest.fixture(autouse=True)
+def stays_on_this_machine() -> Iterator[None]:
+    """The test fails if it tried to reach another machine, even where the code takes the error for an answer."""
+    reached.clear()
+    yield
+    assert not reached, f"the test tried to reach {reached}"
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from tempfile import gettempdir
 
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.interface import file_exists, not_a_directory, not_found
-from deltaskip.storage.remote import first_line
+from deltaskip.storage.remote_errors import first_line
 
 __all__ = ["EndOfFile", "naming"]
 

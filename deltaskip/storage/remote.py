@@ -11,12 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.errors import StorageError
 from deltaskip.storage.interface import (
     FileInfo,
     Storage,
     check_range,
-    file_exists,
     joined,
     not_a_file,
     not_found,
@@ -25,8 +24,9 @@ from deltaskip.storage.interface import (
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import join
 from deltaskip.storage.range_file import RangeFile
+from deltaskip.storage.remote_errors import naming
 
-__all__ = ["ArrowStorage", "ObjectStorage", "first_line", "read_side_by_side", "staged"]
+__all__ = ["ArrowStorage", "ObjectStorage", "read_side_by_side", "staged"]
 
 # Hides round trips of some tens of milliseconds; stores throttle a client only well above this.
 _PARALLEL_READS = 32
@@ -45,7 +45,7 @@ class ArrowStorage:
 
     def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
         """Return the entries of the directory with names >= start_name, sorted by name."""
-        with _naming(directory):
+        with naming(directory):
             selector = pafs.FileSelector(self._path(directory), allow_not_found=False)
             infos = self._files.get_file_info(selector)
         return _sorted(
@@ -62,7 +62,7 @@ class ArrowStorage:
 
     def read(self, path: str, max_bytes: int | None = None) -> bytes:
         """Read the file. Raises StorageError for a file of more than `max_bytes`."""
-        with _naming(path), self._files.open_input_stream(self._path(path), compression=None) as stream:
+        with naming(path), self._files.open_input_stream(self._path(path), compression=None) as stream:
             data = bytes(stream.read(None if max_bytes is None else max_bytes + 1))
         if max_bytes is not None and len(data) > max_bytes:
             raise too_large(path, max_bytes)
@@ -71,7 +71,7 @@ class ArrowStorage:
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Read `length` bytes at `offset`, or fewer at the end of the file."""
         check_range(path, offset, length)
-        with _naming(path), self._files.open_input_file(self._path(path)) as file:
+        with naming(path), self._files.open_input_file(self._path(path)) as file:
             length = max(0, min(length, file.size() - offset))
             return bytes(file.read_at(length, offset)) if length else b""
 
@@ -81,17 +81,17 @@ class ArrowStorage:
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open the file for random access. The caller closes it."""
-        with _naming(path):
+        with naming(path):
             return self._files.open_input_file(self._path(path))
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the location."""
-        with _naming(path):
+        with naming(path):
             return bool(self._files.get_file_info(self._path(path)).type != pafs.FileType.NotFound)
 
     def size(self, path: str) -> int:
         """Return the size of the file in bytes."""
-        with _naming(path):
+        with naming(path):
             info = self._files.get_file_info(self._path(path))
         if info.type == pafs.FileType.NotFound:
             raise not_found(path)
@@ -108,7 +108,7 @@ class ArrowStorage:
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         """Write the file, replacing an existing one. On HDFS a reader may see a part of it meanwhile."""
-        with _naming(path, "write"):
+        with naming(path, "write"):
             self._files.create_dir(self._path(path).rpartition("/")[0], recursive=True)
             with self._files.open_output_stream(self._path(path), compression=None) as stream:
                 stream.write(data)
@@ -124,7 +124,7 @@ class ArrowStorage:
 
     def delete(self, path: str) -> None:
         """Delete the file. A missing file is not an error."""
-        with suppress(FileNotFoundError), _naming(path, "delete"):
+        with suppress(FileNotFoundError), naming(path, "delete"):
             self._files.delete_file(self._path(path))
 
     def delete_directory(self, path: str) -> None:
@@ -151,7 +151,7 @@ class ObjectStorage:
         """Return the entries of the directory with names >= start_name, sorted by name; a missing one has none."""
         import obstore
 
-        with _naming(directory):
+        with naming(directory):
             listed = obstore.list_with_delimiter(self._store, self._key(directory) or None)
         found = {
             name: FileInfo(name, join(directory, name), 0, 0, "directory")
@@ -170,7 +170,7 @@ class ObjectStorage:
         """Read the file. Raises StorageError for a file of more than `max_bytes`."""
         import obstore
 
-        with _naming(path):
+        with naming(path):
             answer = obstore.get(self._store, self._key(path))
             if max_bytes is not None and answer.meta["size"] > max_bytes:
                 raise too_large(path, max_bytes)
@@ -184,7 +184,7 @@ class ObjectStorage:
         if length == 0:
             return b""
         try:
-            with _naming(path):
+            with naming(path):
                 return bytes(obstore.get_range(self._store, self._key(path), start=offset, length=length))
         except StorageError:
             rest = self.size(path) - offset
@@ -211,7 +211,7 @@ class ObjectStorage:
         try:
             self.size(path)
         except FileNotFoundError:
-            with _naming(path):
+            with naming(path):
                 listed = obstore.list_with_delimiter(self._store, self._key(path) or None)
             return bool(listed["objects"] or listed["common_prefixes"])
         return True
@@ -220,14 +220,14 @@ class ObjectStorage:
         """Return the size of the object in bytes."""
         import obstore
 
-        with _naming(path):
+        with naming(path):
             return int(obstore.head(self._store, self._key(path))["size"])
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the object by a conditional request, so exactly one of several writers succeeds."""
         import obstore
 
-        with _naming(path, "write"):
+        with naming(path, "write"):
             kill_point("before the request")
             obstore.put(self._store, self._key(path), data, mode="create", use_multipart=False)
             kill_point("after the request")
@@ -236,7 +236,7 @@ class ObjectStorage:
         """Write the object, replacing an existing one."""
         import obstore
 
-        with _naming(path, "write"):
+        with naming(path, "write"):
             obstore.put(self._store, self._key(path), data)
 
     def publish(self, path: str) -> AbstractContextManager[str]:
@@ -246,7 +246,7 @@ class ObjectStorage:
         def send(file: str) -> None:
             if self.exists(path):
                 return
-            with _naming(path, "write"):
+            with naming(path, "write"):
                 obstore.put(self._store, self._key(path), Path(file))
 
         return staged(send)
@@ -255,7 +255,7 @@ class ObjectStorage:
         """Delete the object. A missing object is not an error."""
         import obstore
 
-        with suppress(FileNotFoundError), _naming(path, "delete"):
+        with suppress(FileNotFoundError), naming(path, "delete"):
             obstore.delete(self._store, self._key(path))
 
     def delete_directory(self, path: str) -> None:
@@ -295,48 +295,3 @@ def staged(send: Callable[[str], None]) -> Iterator[str]:
         send(name)
     finally:
         os.unlink(name)
-
-
-@contextmanager
-def _naming(path: str, act: str = "read") -> Iterator[None]:
-    """Convert errors of a backend to FileNotFound, FileExists or StorageError, all with the location."""
-    try:
-        yield
-    except DeltaSkipError:
-        raise
-    except FileNotFoundError as error:
-        raise not_found(path) from error
-    except PermissionError as error:
-        raise _refused(path, error, act) from error
-    # obstore and pyarrow raise ValueError or TypeError for a name that they cannot pass on, such as one with NUL.
-    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
-        raise StorageError(f"Cannot {act} {path}: {first_line(error)}.") from error
-    except Exception as error:
-        match type(error).__module__.partition(".")[0], type(error).__name__:
-            case "obstore", "NotFoundError":
-                raise not_found(path) from error
-            case "obstore", "AlreadyExistsError" | "PreconditionError":
-                raise file_exists(path) from error
-            case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
-                raise _refused(path, error, act) from error
-            case "obstore", name if name.startswith(("NotImplemented", "NotSupported")):
-                raise StorageError(
-                    f"Cannot {act} {path}: the store does not support it ({first_line(error)}); use a store with "
-                    f"conditional requests."
-                ) from error
-            case "obstore", _:
-                raise StorageError(f"Cannot {act} {path}: {first_line(error)}.") from error
-            case _:
-                raise
-
-
-def _refused(path: str, error: Exception, act: str) -> StorageError:
-    return StorageError(
-        f"No permission to {act} {path} ({first_line(error)}): check the credentials in storage_options."
-    )
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of the error's message without a full stop, or its class if it has no message."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".: ") if lines else type(error).__name__

@@ -47,7 +47,7 @@ def test_without_a_session_hdfs_is_read_by_libhdfs_where_it_is(monkeypatch: pyte
     def none(uri: str) -> None:
         raise OSError("Unable to load libhdfs: no such file\nand much more")
 
-    said = r"Cannot open hdfs://host: Unable to load libhdfs: no such file; start a Spark session .*set up libhdfs"
+    said = r"Cannot open hdfs://host/t: Unable to load libhdfs: no such file; start a Spark session .*set up libhdfs"
     monkeypatch.setattr("deltaskip.storage.opening.pafs", _FileSystems(none))
     with pytest.raises(StorageError, match=said):
         open_storage("hdfs://host/t")
