@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.display import counted, human_bytes, printable
+from deltaskip.cli.display import counted, human_bytes, print_line, printable
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
+
+_SHOWN_FILES = 20
 
 
 def checkpoint(table: DeltaTable, clean_up: bool) -> dict[str, Any]:
@@ -24,17 +26,30 @@ def checkpoint(table: DeltaTable, clean_up: bool) -> dict[str, Any]:
         "bytes": made.size_bytes,
         "sidecars": len(made.sidecars),
         "deleted": table.clean_up_log() if clean_up else [],
+        "cleaned_up": clean_up,
     }
 
 
 def print_checkpoint(done: dict[str, Any]) -> None:
     """Print the result as text."""
-    where = printable(done["checkpoint"])
+    where = done["checkpoint"]
     if done["written"]:
         sidecars = f" in {counted(done['sidecars'], 'sidecar')}" if done["sidecars"] else ""
         size = human_bytes(done["bytes"])
-        click.echo(f"version {done['version']}: wrote {where} ({counted(done['files'], 'file')}{sidecars}, {size})")
+        print_line(f"version {done['version']}: wrote {where} ({counted(done['files'], 'file')}{sidecars}, {size})")
     else:
-        click.echo(f"version {done['version']} already has a checkpoint: {where}")
+        print_line(f"version {done['version']} already has a checkpoint: {where}")
     if done["deleted"]:
-        click.echo(f"deleted {counted(len(done['deleted']), 'log file')}")
+        print_line(f"deleted {counted(len(done['deleted']), 'log file')}:")
+        for name in _listed(done["deleted"]):
+            click.echo(f"  {printable(name)}")
+    elif done["cleaned_up"]:
+        print_line("deleted no log file: none is both older than delta.logRetentionDuration and not needed")
+
+
+def _listed(names: list[str]) -> list[str]:
+    """The names; of many, the first and the last."""
+    if len(names) <= _SHOWN_FILES:
+        return names
+    half = _SHOWN_FILES // 2
+    return [*names[:half], f"... {len(names) - 2 * half:,} more", *names[-half:]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.display import print_table, printable
+from deltaskip.cli.display import print_line, print_table
 from deltaskip.collations.libraries import refused_icu_files
 from deltaskip.collations.registry import available_collations
 
@@ -30,18 +30,18 @@ def collations(table: DeltaTable | None) -> dict[str, Any]:
 def print_collations(found: dict[str, Any]) -> None:
     """Print the report as text."""
     if "table" in found:
-        click.echo(f"{printable(found['table'])} at version {found['version']}")
+        print_line(f"{found['table']} at version {found['version']}")
         _print_columns(found["columns"])
         click.echo()
     by_source: dict[tuple[str, str], list[str]] = {}
     for entry in found["available"]:
         by_source.setdefault((entry["provider"], entry["source"]), []).append(entry["version"])
     print_table(
-        [(name, "left") for name in ("provider", "versions", "library")],
+        [("provider", "left"), ("versions", "prose"), ("library", "prose")],
         ((provider, ", ".join(versions), source) for (provider, source), versions in by_source.items()),
     )
     for reason in found["refused"].values():
-        click.echo(f"not used: {printable(reason)}")
+        print_line(f"not used: {reason}")
 
 
 def _print_columns(columns: list[dict[str, Any]]) -> None:
@@ -49,7 +49,7 @@ def _print_columns(columns: list[dict[str, Any]]) -> None:
         click.echo("No column has a collation: strings are compared as bytes.")
         return
     print_table(
-        [(name, "left") for name in ("column", "collation", "write versions", "available versions")],
+        [("column", "left"), ("collation", "left"), ("write versions", "prose"), ("available versions", "prose")],
         (
             (
                 column["column"],
@@ -61,4 +61,4 @@ def _print_columns(columns: list[dict[str, Any]]) -> None:
         ),
     )
     for missing in dict.fromkeys(column["missing"] for column in columns if column["missing"]):
-        click.echo(printable(missing))
+        print_line(missing)

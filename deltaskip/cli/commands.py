@@ -11,7 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from deltaskip.errors import DeltaSkipError
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
 
 OK = 0
+FAILED = 1
 REFUSED = 2
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -42,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Arguments without the program name. The default is those of the process.
 
     Returns:
-        The exit status: 0 for success, 2 after an error, 130 after an interrupt, 141 if standard output was closed.
+        The exit status: 0 for success, 1 after an error, 2 for wrong arguments, 130 after an interrupt, 141 if standard
+        output was closed.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -58,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # every error becomes a sentence here
         if "--debug" in given:
             traceback.print_exc()
-        click.echo(f"deltaskip: {_sentence(error)}", err=True)
-        return REFUSED
+        _print_error(_sentence(error))
+        return REFUSED if isinstance(error, (click.UsageError, InvalidArgument, InvalidArgumentType)) else FAILED
     return status if isinstance(status, int) else OK
 
 
@@ -338,6 +340,8 @@ def _stats(
     if not source.is_latest:
         raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
     opened = source.open()
+    if again and resume and click.get_current_context().get_parameter_source("resume") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("Specify either --resume or --again, not both.")
     options = statistics.options(resume=resume and not again, **chosen)
     if dry_run:
         _show(opened.recompute_plan(**options), as_json, statistics.print_plan)
@@ -428,7 +432,12 @@ def _sentence(error: Exception) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join("".join(c if c.isprintable() or c.isspace() else repr(c)[1:-1] for c in text).split())
+
+
+def _print_error(sentence: str) -> None:
+    with suppress(OSError):  # standard error may be closed as well
+        click.echo(f"deltaskip: error: {sentence}", err=True)
 
 
 class _NoPandas:

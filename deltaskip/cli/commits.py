@@ -33,8 +33,8 @@ def print_history(entries: Sequence[Mapping[str, Any]]) -> None:
         )
         for entry in entries
     ]
-    headings = ["time (UTC)", "operation", "parameters", "engine"]
-    print_table([("version", "right"), *((heading, "left") for heading in headings)], rows)
+    headings = [("time (UTC)", "left"), ("operation", "prose"), ("parameters", "prose"), ("engine", "prose")]
+    print_table([("version", "right"), *headings], rows)
 
 
 def _entry(entry: HistoryEntry, time: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltaskip.cli.display import average, print_table, printable
+from deltaskip.cli.display import average, print_line, print_table
 
 if TYPE_CHECKING:
     from deltaskip.stats.coverage import TableCoverage
@@ -27,12 +27,13 @@ def print_coverage(coverage: TableCoverage) -> None:
     ]
     if rows:
         print_table(_HEADINGS, rows)
-        print("\nmin/max, null count: share of files that have the statistic, and of the rows that are counted.")
-        print("files per value: average number of files that an equality filter (column = value) reads.")
+        print()
+        print_line("min/max, null count: share of files that have the statistic, and of the rows that are counted.")
+        print_line("files per value: average number of files that an equality filter (column = value) reads.")
     if rows and coverage.advice:
         print()
     for advice in coverage.advice:
-        print(f"recommendation: {printable(advice.sentence)}")
+        print_line(f"recommendation: {advice.sentence}")
 
 
 _HEADINGS = [

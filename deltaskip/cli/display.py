@@ -5,17 +5,24 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from rich.cells import cell_len
 
-_PIPE_WIDTH = 240
-# Columns with cells or headings no longer than these are not wrapped.
-_WRAPPED_WIDTH = 20
-_WRAPPED_HEADING = 10
+_GAP = "  "
+# What stays on one line: literals and quoted names, a number and its unit, a date and its time.
+_WORD = re.compile(
+    r"""(?: (?<!\w)'[^']*' | (?<!\w)"[^"]*" | `[^`]*` | \S
+          | (?<=\d)[ ](?=(?:[KMGTP]?i?B|%|UTC)(?:\W|$)) | (?<=\d{4}-\d\d-\d\d)[ ](?=\d\d:) )+""",
+    re.VERBOSE,
+)
 
 
 def print_json(value: Any, out: IO[str] | None = None) -> None:
@@ -68,27 +75,114 @@ def json_values(array: pa.Array) -> Sequence[Any]:
 
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; `columns` are (heading, "left" or "right"). In a pipe, lines are not wrapped."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Print a table; `columns` are (heading, "left", "right" or "prose").
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_PIPE_WIDTH)
-    table = Table(box=None, pad_edge=False)
+    In a terminal, cells of prose are wrapped between words. If that does not suffice, each row becomes a block with one
+    line for each column. Words are never broken. In a pipe every line is complete.
+    """
     texts = [[printable(cell) for cell in row] for row in rows]
-    for i, (heading, side) in enumerate(columns):
-        width = max((len(row[i]) for row in texts), default=0)
-        table.add_column(
-            heading.upper(),
-            justify="right" if side == "right" else "left",
-            overflow="fold",
-            no_wrap=width <= _WRAPPED_WIDTH and len(heading) <= max(width, _WRAPPED_HEADING),
-        )
-    for row in texts:
-        table.add_row(*map(Text, row))
-    console.print(table)
+    headings = [heading.upper() for heading, _ in columns]
+    sides = [side for _, side in columns]
+    widths = _widths(headings, sides, texts, terminal_width())
+    if widths is None:
+        _print_blocks(headings, texts)
+        return
+    for cells in [headings, *texts]:
+        wrapped = [_wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
+        for lines in zip_longest(*wrapped, fillvalue=""):
+            padded = (_padded(*column) for column in zip(lines, widths, sides, strict=True))
+            print(_GAP.join(padded).rstrip())
+
+
+def print_line(text: str) -> None:
+    """Print a sentence with control characters escaped; in a terminal it is wrapped between words."""
+    width = terminal_width()
+    lines = [printable(text)] if width is None else _wrapped(printable(text), width, "  ")
+    print("\n".join(lines))
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print labels and texts, one fact on a line; in a terminal, texts are wrapped between words."""
+    shown = [(label, printable(text)) for label, text in facts]
+    label_width = max((len(label) for label, _ in shown), default=0) + 1
+    width = terminal_width()
+    for label, text in shown:
+        lines = [text] if width is None else _wrapped(text, max(1, width - label_width - 1))
+        for number, line in enumerate(lines):
+            print(f"{label if not number else '':<{label_width}} {line}")
+
+
+def terminal_width() -> int | None:
+    """Return the number of columns of the terminal; None if standard output is a pipe or a file."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _widths(
+    headings: Sequence[str], sides: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
+) -> list[int] | None:
+    """The width of each column; None if the table does not fit."""
+    most = [max((cell_len(row[i]) for row in rows), default=0) for i in range(len(sides))]
+    if width is None:
+        return [max(cell_len(heading), cells) for heading, cells in zip(headings, most, strict=True)]
+    least = [
+        max(_longest_word(heading), *(map(_longest_word, (row[i] for row in rows)) if side == "prose" else [cells]), 0)
+        for i, (heading, side, cells) in enumerate(zip(headings, sides, most, strict=True))
+    ]
+    spare = width - sum(least) - len(_GAP) * (len(least) - 1)
+    if spare < 0:
+        return None
+    for i in sorted(range(len(sides)), key=lambda i: sides[i] == "prose"):
+        wanted = max(cell_len(headings[i]), most[i]) - least[i]
+        given = max(0, min(spare, wanted))
+        least[i] += given
+        spare -= given
+    return least
+
+
+def _print_blocks(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print each row as a block; words that are longer than a line get one of their own."""
+    width, label = terminal_width() or 0, max(map(cell_len, headings))
+    for number, row in enumerate(rows):
+        if number:
+            print()
+        for heading, cell in zip(headings, row, strict=True):
+            if not cell:
+                continue
+            fits = _longest_word(cell) <= width - label - len(_GAP)
+            indent = label + len(_GAP) if fits else len(_GAP)
+            lines = _wrapped(cell.strip(), width - indent)
+            first = f"{heading:<{label}}{_GAP}"
+            if not fits:
+                print(heading)
+                first = _GAP
+            print(f"{first}{lines[0]}".rstrip())
+            for line in lines[1:]:
+                print(" " * indent + line)
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """The text in lines of at most `width`, broken only at spaces; `indent` begins all lines but the first."""
+    if cell_len(text) <= width:
+        return [text]
+    start = text[: len(text) - len(text.lstrip())]
+    lines = [start]
+    for word in _WORD.findall(text):
+        line = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
+        if cell_len(line) > width and lines[-1].strip():
+            lines.append(indent + start + word)
+        else:
+            lines[-1] = line
+    return lines
+
+
+def _longest_word(text: str) -> int:
+    indent = len(text) - len(text.lstrip())
+    return indent + max(map(cell_len, _WORD.findall(text)), default=0)
+
+
+def _padded(text: str, width: int, side: str) -> str:
+    space = " " * (width - cell_len(text))
+    return space + text if side == "right" else text + space
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deltaskip.cli.display import counted, human_bytes, print_table, printable
+from deltaskip.cli.display import counted, human_bytes, print_line, print_table
 from deltaskip.skipping.explain.report import Explain, LeafReport
 
 
@@ -10,11 +10,11 @@ def print_explanation(explained: Explain) -> None:
     """Print the summary, the leaves of the predicate with the files that each skips, and the reasons."""
     files = f"{explained.kept_files:,} of {counted(explained.total_files, 'file')} kept"
     size = f"{human_bytes(explained.kept_bytes)} of {human_bytes(explained.total_bytes)}"
-    print(printable(f"{explained.table_root} at version {explained.version}: {files}, {size}"))
+    print_line(f"{explained.table_root} at version {explained.version}: {files}, {size}")
     if not explained.leaves:
         return
     print()
-    columns = [("predicate", "left"), ("statistics used", "left"), ("files skipped", "right")]
+    columns = [("predicate", "prose"), ("statistics used", "prose"), ("files skipped", "right")]
     print_table(
         [*columns, ("kept without it", "right"), ("missing statistics", "right")],
         [_row(explained, depth, part) for depth, part in explained.lines()],
@@ -23,7 +23,7 @@ def print_explanation(explained: Explain) -> None:
     if notes:
         print()
     for line in notes:
-        print(printable(line))
+        print_line(line)
 
 
 def _row(explained: Explain, depth: int, part: str | int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltaskip.cli.coverage import print_coverage
-from deltaskip.cli.display import counted, human_bytes, print_table, printable
+from deltaskip.cli.display import counted, human_bytes, print_facts, print_table
 
 if TYPE_CHECKING:
     from deltaskip.actions import Protocol
@@ -57,8 +57,7 @@ def inspect(table: DeltaTable, with_overlap: bool = False) -> Inspection:
 
 def print_inspection(found: Inspection) -> None:
     """Print the facts as text."""
-    for label, text in _facts(found.detail):
-        print(f"{label:<18} {printable(text)}")
+    print_facts(_facts(found.detail))
     print()
     if found.with_overlap:
         print_coverage(found.coverage)

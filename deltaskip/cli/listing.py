@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.cli.display import counted, human_bytes, json_values, printable
+from deltaskip.cli.display import counted, human_bytes, json_values, printable, terminal_width
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
@@ -57,7 +57,7 @@ def write_json(out: IO[str], version: int, total_files: int | None, files: pa.Ta
 
 
 def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Table) -> None:
-    """Write a summary, then one line per file: size, row count without deleted rows, path.
+    """Write a summary, then size, row count without deleted rows and path of each file.
 
     total_files: number of active files; None if it is not known.
     """
@@ -66,11 +66,17 @@ def write_text(out: IO[str], version: int, total_files: int | None, files: pa.Ta
     if total_files is not None:
         found = f"{files.num_rows:,} of {counted(total_files, 'file')}"
     out.write(f"version {version}: {found}, {human_bytes(size)}\n")
+    width = terminal_width()
+    longest = pc.max(pc.utf8_length(files.column("path"))).as_py() or 0
+    # In a narrow terminal the path has a line of its own.
+    line = "{size:>11}  {rows:>13}  {path}\n"
+    if width is not None and longest + len(line.format(size="", rows="", path="")) > width + 1:
+        line = "{path}\n{size:>11}  {rows:>13}\n"
     if files.num_rows:
-        out.write(f"{'SIZE':>11}  {'ROWS':>13}  PATH\n")
+        out.write(line.format(size="SIZE", rows="ROWS", path="PATH"))
     for record in _records(files, TEXT_COLUMNS):
         rows = _live_rows(record["num_records"], record["deletion_vector"])
-        out.write(f"{human_bytes(record['size']):>11}  {rows:>13}  {printable(record['path'])}\n")
+        out.write(line.format(size=human_bytes(record["size"]), rows=rows, path=printable(record["path"])))
 
 
 def _records(files: pa.Table, columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:

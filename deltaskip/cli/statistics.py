@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deltaskip.cli.display import average, counted, human_bytes, print_table
+from deltaskip.cli.display import average, counted, human_bytes, print_line, print_table
 from deltaskip.cli.predicates import predicate
 from deltaskip.cli.spark import session
 
@@ -43,13 +43,13 @@ def options(
 
 def print_plan(found: RecomputePlan) -> None:
     """Print a plan as text."""
-    click.echo(f"would read {counted(found.files, 'file')} ({human_bytes(found.bytes)}) and commit their statistics")
+    print_line(f"would read {counted(found.files, 'file')} ({human_bytes(found.bytes)}) and commit their statistics")
     if found.done:
-        click.echo(_resumed(found.done))
+        print_line(_resumed(found.done))
     if found.wide:
-        click.echo(f"bounds of {counted(found.wide, 'file')} with deleted rows would become tight")
+        print_line(f"bounds of {counted(found.wide, 'file')} with deleted rows would become tight")
     if found.collations:
-        click.echo(f"collated bounds: {', '.join(found.collations)}")
+        print_line(f"collated bounds: {', '.join(found.collations)}")
     rows = [
         (name, f"{column.lacking:,}", average(column.files_met), average(column.files_met_then))
         for name, column in found.columns.items()
@@ -58,7 +58,8 @@ def print_plan(found: RecomputePlan) -> None:
         click.echo()
         headings = ["files without statistics", "files per value", "afterwards (estimate)"]
         print_table([("column", "left"), *((heading, "right") for heading in headings)], rows)
-        click.echo("\nfiles per value: average number of files that an equality filter (column = value) reads.")
+        click.echo()
+        print_line("files per value: average number of files that an equality filter (column = value) reads.")
 
 
 def _resumed(files: int) -> str:
@@ -77,16 +78,16 @@ def recompute(table: DeltaTable, chosen: dict[str, Any], bar: bool) -> dict[str,
 def print_recomputed(done: dict[str, Any]) -> None:
     """Print the result of a recomputation as text."""
     rate = human_bytes(int(done["bytes"] / max(done["seconds"], 1e-9)))
-    click.echo(
+    print_line(
         f"version {done['version']}: committed statistics of {counted(done['files'], 'file')}, "
         f"{done['unchanged']:,} unchanged"
     )
     if done["done_before"]:
-        click.echo(_resumed(done["done_before"]))
-    click.echo(f"read {done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s ({rate}/s)")
+        print_line(_resumed(done["done_before"]))
+    print_line(f"read {done['rows']:,} rows, {human_bytes(done['bytes'])} in {done['seconds']:.1f} s ({rate}/s)")
     if done["left_out"]:
         changed = len(done["left_out"])
-        click.echo(
+        print_line(
             f"{counted(changed, 'file')} changed during the run and {'was' if changed == 1 else 'were'} skipped; "
             f"run the command again to process {'it' if changed == 1 else 'them'}"
         )

@@ -260,7 +260,7 @@ class DeltaTable:
         only_missing: bool = False,
         *,
         collation_versions: Sequence[str] | None = None,
-        resume: bool = True,
+        resume: bool | None = None,
         kernel_spelling: bool = False,
         batch_files: int = 50_000,
         progress: Callable[[Recomputed], None] = lambda _done: None,
@@ -285,7 +285,7 @@ class DeltaTable:
             only_missing: Read only files that lack some of the statistics.
             collation_versions: Versions such as `["77.1"]`, for the collations of all collated columns.
             resume: Skip files that an interrupted run already finished: those that this version of the package
-                computed with the same settings and that nobody has replaced since.
+                computed with the same settings and that nobody has replaced since. The default is True.
             kernel_spelling: Write collated bounds a second time under the upper-case identifier that Delta Kernel
                 looks up.
             batch_files: Files for one commit.
@@ -314,6 +314,8 @@ class DeltaTable:
 
         if again is not None:
             warn_renamed(f"DeltaTable.recompute_stats(again={again})", f"resume={not again}")
+            if resume is not None and bool(resume) == bool(again):
+                raise InvalidArgument(f"resume={resume} contradicts again={again}: pass resume alone.")
             resume = not again
         if collations is not None and not isinstance(collations, Mapping):
             warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
@@ -322,8 +324,8 @@ class DeltaTable:
         spark_engine = engine(f"Recomputing statistics of {self.uri}")
         where = with_parameters(where, params)
         request = self._recompute_request(
-            where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling,
-            spark_engine.collation_version(spark),
+            where, columns, collations, collation_versions, mode, only_missing, resume is None or resume,
+            kernel_spelling, spark_engine.collation_version(spark),
         )
         results = spark_engine.recompute_statistics(
             spark,

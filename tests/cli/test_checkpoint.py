@@ -35,7 +35,7 @@ def test_programs_get_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     found = json.loads(capsys.readouterr().out)
     assert found == {
         "version": 0, "checkpoint": str(folder / "_delta_log" / f"{0:020d}.checkpoint.parquet"), "written": True,
-        "actions": 2, "files": 0, "bytes": found["bytes"], "sidecars": 0, "deleted": [],
+        "actions": 2, "files": 0, "bytes": found["bytes"], "sidecars": 0, "deleted": [], "cleaned_up": False,
     }
 
 
@@ -45,12 +45,14 @@ def test_the_log_is_cleaned_up_on_demand(folder: Path, capsys: pytest.CaptureFix
     assert main(["checkpoint", str(folder)]) == 0
     assert len(list((folder / "_delta_log").glob("*.json"))) == 2
     assert main(["checkpoint", str(folder), "--clean-up"]) == 0
-    assert capsys.readouterr().out.endswith("deleted 1 log file\n")
+    assert capsys.readouterr().out.endswith(f"deleted 1 log file:\n  {0:020d}.json\n")
+    assert main(["checkpoint", str(folder), "--clean-up"]) == 0
+    assert "deleted no log file" in capsys.readouterr().out
     assert [commit.name for commit in (folder / "_delta_log").glob("*.json")] == [f"{1:020d}.json"]
     assert paths(folder) == ["a", "b"]
 
 
 def test_a_table_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["checkpoint", str(tmp_path / "nowhere")]) == 2
+    assert main(["checkpoint", str(tmp_path / "nowhere")]) == 1
     assert "There is no table" in capsys.readouterr().err
     assert not (tmp_path / "nowhere").exists()

@@ -100,5 +100,5 @@ def test_options_of_a_table_need_one(run: Run, customers: Path) -> None:
     assert "--version, --timestamp and --option need a TABLE." in ran.err
     assert run("collations", customers, "--version", "0").status == 0
     ran = run("collations", customers, "--version", "7")
-    assert ran.status == 2
+    assert ran.status == 1
     assert "version 7" in ran.err

@@ -53,7 +53,7 @@ def test_a_kept_table_can_be_asked_again(run: Run, tmp_path: Path) -> None:
 def test_a_folder_in_use_is_left_alone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     ran = run("demo", "--keep", tmp_path)
-    assert (ran.status, ran.out) == (2, "")
+    assert (ran.status, ran.out) == (1, "")
     assert str(tmp_path) in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
@@ -62,7 +62,7 @@ def test_a_file_is_no_folder_to_keep_the_table_in(run: Run, tmp_path: Path) -> N
     file = tmp_path / "mine.txt"
     file.write_text("mine", encoding="utf-8")
     ran = run("demo", "--keep", file)
-    assert ran.status == 2
+    assert ran.status == 1
     assert file.read_text(encoding="utf-8") == "mine"
 
 
