@@ -129,7 +129,7 @@ class ArrowStorage:
 
     def delete_directory(self, path: str) -> None:
         """Delete the directory with everything below it. A missing directory is not an error."""
-        with suppress(FileNotFoundError), _naming(path, "delete"):
+        with suppress(FileNotFoundError), naming(path, "delete"):
             self._files.delete_dir(self._path(path))
 
     def _path(self, location: str) -> str:
@@ -262,7 +262,7 @@ class ObjectStorage:
         """Delete all objects whose keys start with the directory."""
         import obstore
 
-        with _naming(path, "delete"):
+        with naming(path, "delete"):
             for chunk in obstore.list(self._store, f"{self._key(path)}/"):
                 obstore.delete(self._store, [item["path"] for item in chunk])
 
