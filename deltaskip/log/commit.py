@@ -192,6 +192,9 @@ def _pieces(storage: Storage, root: str, file: LogFile) -> Iterator[tuple[memory
             rest += read
         if not read:
             return
+        # The end of a file that was extended without being written.
+        if b"\0" in read[-1:]:
+            raise CorruptLog(_damaged(root, file, lines + 1, "it contains a null character"))
         if len(rest) > _LONGEST_LINE:
             raise CorruptLog(_damaged(root, file, lines + 1, f"the line is longer than {_LONGEST_LINE:,} bytes"))
 

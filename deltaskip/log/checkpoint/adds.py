@@ -106,7 +106,10 @@ class AddGroup:
         return any(path[:2] == ("add", "stats_parsed") and len(path) > 2 for path in self.part.leaves)
 
     def _decoded(self, adds: pa.StructArray, names: Sequence[str]) -> list[pa.Array]:
-        arrays = [add_column(adds, name) for name in names]
+        try:
+            arrays = [add_column(adds, name) for name in names]
+        except (pa.ArrowException, ValueError) as error:
+            raise self._damaged(f"contains an invalid add: {str(error).rstrip('.')}") from error
         if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
             at = list(names).index("stats")
             arrays[at] = pc.coalesce(arrays[at], stats_json(_fields(adds)["stats_parsed"], self.instants()))

@@ -18,14 +18,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.actions import Sidecar, hadoop_path
-from deltaskip.errors import CorruptLog, StorageError
+from deltaskip.errors import CorruptLog, DeltaSkipError
+from deltaskip.log.checkpoint.columns import wrong_column
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
-from deltaskip.storage import NotAFile, Storage, join, uri_of
+from deltaskip.storage import NotAFile, Storage, is_local, join, uri_of
 
 __all__ = ["Checkpoint", "CheckpointPart", "open_checkpoint"]
 
@@ -81,7 +82,10 @@ class CheckpointPart:
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         with _reading(self.root, self.version, self.path), self._opened() as file:
-            return file.read_row_groups(list(groups), columns=present, use_threads=False)
+            table = file.read_row_groups(list(groups), columns=present, use_threads=False)
+            # Arrow does not check that text is UTF-8, and kernels do not check offsets.
+            table.validate(full=True)
+            return table
 
     def read_rows(self, columns: Sequence[str], group: int, rows: pa.Array) -> pa.StructArray:
         """Like `read`, but only the adds at `rows` (ascending int64) among the adds of one row group.
@@ -107,7 +111,9 @@ class CheckpointPart:
 
     def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with _reading(self.root, self.version, self.path), self._opened() as file:
-            yield from file.iter_batches(rows, [group], list(columns))
+            for batch in file.iter_batches(rows, [group], list(columns)):
+                batch.validate(full=True)
+                yield batch
 
     def stream(self, actions: Sequence[str], group: int) -> Iterator[pa.RecordBatch]:
         """Yield rows of a row group in small batches, up to the last of these actions that the footer counts."""
@@ -142,7 +148,7 @@ class CheckpointPart:
         leaf = f"{action}.{_REQUIRED[action]}"
         groups = range(self.metadata.num_row_groups)
         if leaf not in self._leaf_index:
-            return list(groups) if self.has(action) else []
+            return list(groups) if self.has(action) and action in self._struct_columns else []
         column = self._leaf_index[leaf]
         return [group for group in groups if _may_hold(self.metadata.row_group(group).column(column))]
 
@@ -152,8 +158,11 @@ class CheckpointPart:
 
         Unlike dotted paths, these distinguish a name with a dot from two names.
         """
-        fields = [leaf for field in self.metadata.schema.to_arrow_schema() for leaf in _leaves(field)]
-        return {path: (i, type_) for i, (path, type_) in enumerate(fields)}
+        fields = [leaf for field in self._arrow_schema for leaf in _leaves(field)]
+        found = {path: (i, type_) for i, (path, type_) in enumerate(fields)}
+        if len(found) != len(self.metadata.schema):
+            raise _corrupt(self.root, self.version, self.path, "it contains a column twice, or a column without fields")
+        return found
 
     def add_rows(self, group: int) -> int:
         """Number of adds in a row group, from the footer if it contains the count."""
@@ -198,6 +207,23 @@ class CheckpointPart:
             return known
         return len(self.read(["add.path"], [group])["add"].drop_null())
 
+    def check(self) -> None:
+        """Raise CorruptLog for a column that cannot be read as the protocol's type."""
+        wrong = wrong_column(self._arrow_schema)
+        if wrong is None and self.row_groups_with("add") and "add.path" not in self._leaf_index:
+            wrong = "its column add has no path"
+        if wrong is not None:
+            raise _corrupt(self.root, self.version, self.path, wrong)
+
+    @cached_property
+    def _arrow_schema(self) -> pa.Schema:
+        with _reading(self.root, self.version, self.path):
+            return self.metadata.schema.to_arrow_schema()
+
+    @cached_property
+    def _struct_columns(self) -> frozenset[str]:
+        return frozenset(field.name for field in self._arrow_schema if pa.types.is_struct(field.type))
+
     @cached_property
     def _leaf_index(self) -> dict[str, int]:
         return {path: i for i, path in enumerate(self.columns)}
@@ -237,7 +263,7 @@ def open_checkpoint(storage: Storage, root: str, ref: CheckpointRef) -> Checkpoi
         small = [action for part in main for action in _small_actions(part, root)]
         sidecars = [action for action in small if isinstance(action, Sidecar)]
         state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
-    paths = [_sidecar_location(root, sidecar) for sidecar in sidecars]
+    paths = [_sidecar_location(root, ref, sidecar) for sidecar in sidecars]
     parts = [*main, *_open_parts(storage, root, ref.version, paths)]
     with_adds = tuple(part for part in parts if part.row_groups_with("add"))
     with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
@@ -247,7 +273,9 @@ def open_checkpoint(storage: Storage, root: str, ref: CheckpointRef) -> Checkpoi
 def _open_parts(storage: Storage, root: str, version: int, paths: Sequence[str]) -> list[CheckpointPart]:
     def open_part(path: str) -> CheckpointPart:
         with _reading(root, version, path), storage.open_input(path) as source:
-            return CheckpointPart(storage, root, version, path, pq.read_metadata(source))
+            part = CheckpointPart(storage, root, version, path, pq.read_metadata(source))
+        part.check()
+        return part
 
     if storage.remote and len(paths) > 1:
         with ThreadPoolExecutor(min(_PARALLEL_OPENS, len(paths))) as pool:
@@ -320,10 +348,27 @@ def _inline_adds(commits: Commits) -> Replay:
     return replay(adds)
 
 
-def _sidecar_location(root: str, sidecar: Sidecar) -> str:
-    """PROTOCOL, Sidecar File Information: a bare name is in _delta_log/_sidecars; any other path is a URI."""
+def _sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:
+    """The location of a sidecar: a bare name is in _delta_log/_sidecars; any other path is a URI.
+
+    # PROTOCOL, Sidecar File Information: "sidecar files must always reside in the table's own _delta_log/_sidecars"
+    """
     folder = join(root, LOG_FOLDER, SIDECAR_FOLDER)
-    return hadoop_path(uri_of(root if "/" in sidecar.path else folder), sidecar.path)
+    try:
+        found = hadoop_path(uri_of(root if "/" in sidecar.path else folder), sidecar.path)
+        above, _, name = found.rpartition("/")
+        # The scheme may be another name of the same one, such as s3a for s3.
+        is_inside = bool(name) and _below_scheme(above) == _below_scheme(hadoop_path(uri_of(folder), ""))
+    except ValueError as error:
+        raise _corrupt(root, ref.version, ref.files[0].path, f"it names an invalid sidecar: {error}") from error
+    if not is_inside:
+        reason = f"its sidecar {sidecar.path!r} is not in {LOG_FOLDER}/{SIDECAR_FOLDER}"
+        raise _corrupt(root, ref.version, ref.files[0].path, reason)
+    return found
+
+
+def _below_scheme(location: str) -> str:
+    return (location if is_local(location) else location.partition("://")[2]).rstrip("/")
 
 
 @contextmanager
@@ -333,13 +378,14 @@ def _reading(root: str, version: int, path: str) -> Iterator[None]:
         yield
     except NotAFile as error:
         raise _corrupt(root, version, path, f"it is a {error.kind}, not a regular file") from error
-    except StorageError:
-        raise
     except (FileNotFoundError, NotADirectoryError) as error:
         reason = "it is missing (if the log was cleaned up meanwhile, open the table again)"
         raise _corrupt(root, version, path, reason) from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _corrupt(root, version, path, str(error).splitlines()[0].rstrip(".")) from error
+    except DeltaSkipError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise _corrupt(root, version, path, lines[0].rstrip(".")) from error
 
 
 def _corrupt(root: str, version: int, path: str, reason: str) -> CorruptLog:

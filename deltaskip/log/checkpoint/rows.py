@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from deltaskip.actions import (
     ADD_FIELDS,
     LOGGED_DELETION_VECTOR,
-    TEXT_MAP,
     CheckpointMetadata,
     DomainMetadata,
     Metadata,
@@ -23,6 +22,7 @@ from deltaskip.actions import (
     Txn,
     partition_column,
 )
+from deltaskip.log.checkpoint.columns import STATE_TYPES
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
@@ -30,37 +30,8 @@ from deltaskip.schema.type_widening import widened_types
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.parsed_stats import StatsStruct, collations_of
 
-__all__ = ["STATE_TYPES", "AddRows", "state_rows"]
+__all__ = ["AddRows", "state_rows"]
 
-_LIST = pa.list_(pa.field("element", pa.string()))
-STATE_TYPES: dict[str, pa.StructType] = {
-    "txn": pa.struct({"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}),
-    "metaData": pa.struct(
-        {
-            "id": pa.string(),
-            "name": pa.string(),
-            "description": pa.string(),
-            "format": pa.struct({"provider": pa.string(), "options": TEXT_MAP}),
-            "schemaString": pa.string(),
-            "partitionColumns": _LIST,
-            "configuration": TEXT_MAP,
-            "createdTime": pa.int64(),
-        }
-    ),
-    "protocol": pa.struct(
-        {
-            "minReaderVersion": pa.int32(),
-            "minWriterVersion": pa.int32(),
-            "readerFeatures": _LIST,
-            "writerFeatures": _LIST,
-        }
-    ),
-    "domainMetadata": pa.struct({"domain": pa.string(), "configuration": pa.string(), "removed": pa.bool_()}),
-    "checkpointMetadata": pa.struct({"version": pa.int64(), "tags": TEXT_MAP}),
-    "sidecar": pa.struct(
-        {"path": pa.string(), "sizeInBytes": pa.int64(), "modificationTime": pa.int64(), "tags": TEXT_MAP}
-    ),
-}
 _TYPES: dict[type, str] = {
     Txn: "txn",
     Metadata: "metaData",

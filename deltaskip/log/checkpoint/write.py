@@ -21,9 +21,10 @@ from deltaskip.actions import CheckpointMetadata, PartitionValueError, Sidecar
 from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
+from deltaskip.log.checkpoint.columns import STATE_TYPES
 from deltaskip.log.checkpoint.parquet_file import CheckpointFile
 from deltaskip.log.checkpoint.read import open_checkpoint
-from deltaskip.log.checkpoint.rows import STATE_TYPES, AddRows, state_rows
+from deltaskip.log.checkpoint.rows import AddRows, state_rows
 from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, version_prefix

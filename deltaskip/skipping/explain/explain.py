@@ -113,7 +113,7 @@ class _Tally:
         self._add_needed(lanes, kept, len(bins))
         keep = np.unpackbits(kept, count=len(bins)).view(bool)
         self.bins.count(len(self._leaves), bins[keep])
-        sizes = batch.raw(["size"])[0].to_numpy(zero_copy_only=False)[live]
+        sizes = pc.fill_null(batch.raw(["size"])[0], 0).to_numpy(zero_copy_only=False)[live]
         self.files += len(sizes)
         self.kept += int(keep.sum())
         self.bytes += int(sizes.sum())

@@ -57,7 +57,7 @@ def recompute_work(snapshot: Snapshot, request: RecomputeRequest) -> Work:
                 lacking[i] += 1
             if missing or not request.only_missing:
                 chosen += 1
-                size += file_size
+                size += file_size or 0
                 wide += is_wide
     return Work(chosen, size, done, wide, tuple(lacking))
 
