@@ -25,7 +25,7 @@ from deltaskip.log.segment import LogSegment
 from deltaskip.log.stats_provenance import Writers, read_writers
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
-from deltaskip.schema import MappingMode, StructType, mapping_mode, parse_schema
+from deltaskip.schema import MappingMode, StructField, StructType, mapping_mode, parse_schema
 from deltaskip.schema.properties import TableProperties
 from deltaskip.stats.parsed_stats import instant_bounds
 from deltaskip.storage import Storage, uri_of
@@ -117,6 +117,19 @@ class Snapshot:
     def partition_columns(self) -> tuple[str, ...]:
         """Logical names of the partition columns."""
         return self.metadata.partition_columns
+
+    @cached_property
+    def partition_fields(self) -> tuple[StructField, ...]:
+        """Fields of the partition columns. Raises CorruptLog if the schema lacks one, or if one is repeated."""
+        by_name = {field.name: field for field in self.schema.fields}
+        for name in self.partition_columns:
+            if name not in by_name or self.partition_columns.count(name) > 1:
+                wrong = "repeated" if name in by_name else "not in its schema"
+                raise CorruptLog(
+                    f"The metaData action of version {self.version} of {self.root} is damaged: the partition column "
+                    f"{name!r} is {wrong}; correct the schema, or open an older version."
+                )
+        return tuple(by_name[name] for name in self.partition_columns)
 
     @cached_property
     def schema(self) -> StructType:

@@ -42,8 +42,7 @@ _WHOLE_FROM = 0.1
 
 def partition_fields(snapshot: Snapshot) -> list[StructField]:
     """The partition columns' fields, in the order of the metadata."""
-    by_name = {field.name: field for field in snapshot.schema.fields}
-    return [by_name[name] for name in snapshot.partition_columns]
+    return list(snapshot.partition_fields)
 
 
 def files_schema(snapshot: Snapshot, columns: Sequence[str]) -> pa.Schema:

@@ -387,7 +387,8 @@ class Scan:
             return Literal(True, BOOLEAN)
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         try:
-            bound = bind(self._parsed, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, zone)
+            partitions = [field.name for field in snapshot.partition_fields]
+            bound = bind(self._parsed, snapshot.schema, partitions, snapshot.mapping_mode, zone)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
         if not self._diagnosed:

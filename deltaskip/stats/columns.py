@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from deltaskip.collations.identifier import CollationId
@@ -143,8 +144,12 @@ def _versions(declared: str, write_versions: Mapping[str, Sequence[str]] | None)
         yield collation
         return
     for text, versions in write_versions.items():
-        if _same(text, collation):
-            yield from (collation.with_version(version) for version in versions)
+        if not _same(text, collation):
+            continue
+        for version in versions:
+            # Any writer may fill the domain, and an empty version is none.
+            with suppress(InvalidCollation):
+                yield collation.with_version(version)
 
 
 def _same(text: str, collation: CollationId) -> bool:

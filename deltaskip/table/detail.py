@@ -10,10 +10,13 @@ from typing import Any
 import pyarrow.compute as pc
 
 from deltaskip.actions import Protocol
+from deltaskip.errors import CorruptLog, SchemaError, TableNotFound, VersionNotFound
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.html import html_table
 from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.in_commit_timestamps import commit_time
+from deltaskip.log.loading import list_log
+from deltaskip.log.segment import candidate_segments
 from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.skipping.program import Keep, Program
@@ -23,7 +26,7 @@ __all__ = ["LogDetail", "TableDetail", "table_detail"]
 
 @dataclass(frozen=True, slots=True)
 class LogDetail:
-    """Files of the log that a version is read from.
+    """Files of the log that a version is read from if it is opened now, such as a checkpoint written meanwhile.
 
     Attributes:
         checkpoint_version: Version of the checkpoint; None if there is none.
@@ -51,7 +54,8 @@ class TableDetail:
         description: Description in the metaData action, if any.
         location: URI of the table.
         created_at: Time of creation in UTC; None if the log does not contain it.
-        last_modified: Commit time of the version in UTC; None if its commit was cleaned up.
+        last_modified: Commit time of the version in UTC; None if its commit was cleaned up, or if a table property for
+            in-commit timestamps is malformed.
         partition_columns: Names of the partition columns.
         clustering_columns: Names of the columns that the table is clustered by.
         num_files: Number of active files.
@@ -109,7 +113,10 @@ class TableDetail:
 
 
 def table_detail(snapshot: Snapshot) -> TableDetail:
-    """Return the facts about the snapshot. Reads sizes, row counts and deletion vectors of all active files."""
+    """Return the facts about the snapshot.
+
+    Lists the log, and reads sizes, row counts and deletion vectors of all active files.
+    """
     metadata, protocol, sums = snapshot.metadata, snapshot.protocol, _sums(snapshot)
     return TableDetail(
         format="delta",
@@ -118,7 +125,7 @@ def table_detail(snapshot: Snapshot) -> TableDetail:
         description=metadata.description,
         location=snapshot.table_root,
         created_at=_moment(metadata.created_time),
-        last_modified=_moment(commit_time(snapshot)),
+        last_modified=_last_modified(snapshot),
         partition_columns=tuple(snapshot.partition_columns),
         clustering_columns=tuple(clustering_columns(snapshot)),
         num_files=sums.files,
@@ -133,7 +140,7 @@ def table_detail(snapshot: Snapshot) -> TableDetail:
         num_files_without_row_count=sums.uncounted,
         num_deletion_vectors=sums.deletion_vectors,
         num_deleted_rows=sums.deleted_rows,
-        log=_log_detail(snapshot.segment),
+        log=_log_detail(_current_segment(snapshot)),
     )
 
 
@@ -170,6 +177,14 @@ def _table_features(protocol: Protocol) -> tuple[str, ...]:
     return tuple(sorted(listed | {name for name in FEATURES if has_feature(protocol, name)}))
 
 
+def _current_segment(snapshot: Snapshot) -> LogSegment:
+    """The files that the version is read from now; those that it was read from if the log no longer contains it."""
+    try:
+        return next(candidate_segments(list_log(snapshot.storage, snapshot.root), snapshot.version))
+    except (CorruptLog, TableNotFound, VersionNotFound):
+        return snapshot.segment
+
+
 def _log_detail(segment: LogSegment) -> LogDetail:
     checkpoint = segment.checkpoint
     return LogDetail(
@@ -179,6 +194,14 @@ def _log_detail(segment: LogSegment) -> LogDetail:
         commits_after=segment.version - (-1 if checkpoint is None else checkpoint.version),
         has_checksum=segment.checksum is not None,
     )
+
+
+def _last_modified(snapshot: Snapshot) -> datetime | None:
+    """The version's commit time; None if a malformed property hides which time that is."""
+    try:
+        return _moment(commit_time(snapshot))
+    except SchemaError:
+        return None
 
 
 def _moment(milliseconds: int | None) -> datetime | None:

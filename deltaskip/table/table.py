@@ -176,7 +176,7 @@ class DeltaTable:
     def detail(self) -> TableDetail:
         """Return facts about the table as Delta's DESCRIBE DETAIL does, with row counts and the state of the log.
 
-        Reads sizes, row counts and deletion vectors of all active files.
+        Lists the log, and reads sizes, row counts and deletion vectors of all active files.
         """
         return table_detail(self.snapshot)
 

@@ -119,3 +119,27 @@ def test_details_are_those_that_the_reference_found(table: CorpusTable) -> None:
         assert detail.num_rows == rows
     coverage = opened.stats(overlap=False)
     assert (coverage.files, coverage.files_without_count) == (detail.num_files, detail.num_files_without_row_count)
+
+
+def test_the_log_is_described_as_it_is_now(folder: Path) -> None:
+    table = ds.DeltaTable(folder)
+    assert table.detail().log.checkpoint_kind is None
+    table.checkpoint()
+    assert (table.detail().log.checkpoint_version, table.detail().log.commits_after) == (0, 0)
+    for file in (folder / "_delta_log").iterdir():
+        file.unlink()
+    assert table.detail().log.checkpoint_version is None
+
+
+@pytest.mark.parametrize("name", ["delta.enableInCommitTimestamps", "delta.inCommitTimestampEnablementVersion"])
+@pytest.mark.parametrize("value", ["true ", "", "1e400", "x" * 5000, "\0"])
+def test_a_malformed_property_hides_the_time_and_is_named_by_the_history(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    properties = {"delta.enableInCommitTimestamps": "true", name: value}
+    TableBuilder(tmp_path / "t", {"c": LONG}, properties=properties).commit(add("a"))
+    table = ds.DeltaTable(tmp_path / "t")
+    assert table.detail().properties == properties
+    assert table.detail().last_modified is None or name != "delta.enableInCommitTimestamps"
+    with pytest.raises(ds.SchemaError, match=name):
+        table.history()

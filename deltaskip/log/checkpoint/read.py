@@ -358,7 +358,8 @@ def _sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:
         found = hadoop_path(uri_of(root if "/" in sidecar.path else folder), sidecar.path)
         above, _, name = found.rpartition("/")
         # The scheme may be another name of the same one, such as s3a for s3.
-        is_inside = bool(name) and _below_scheme(above) == _below_scheme(hadoop_path(uri_of(folder), ""))
+        expected = hadoop_path(uri_of(folder), "")
+        is_inside = bool(name) and "\0" not in name and _below_scheme(above) == _below_scheme(expected)
     except ValueError as error:
         raise _corrupt(root, ref.version, ref.files[0].path, f"it names an invalid sidecar: {error}") from error
     if not is_inside:

@@ -99,8 +99,7 @@ class AddRows:
     def _partition_fields(self) -> list[tuple[str, StructField]]:
         """Physical names and fields; empty if one is a timestamp, whose text may lack the time zone."""
         snapshot = self._snapshot
-        by_name = {field.name: field for field in snapshot.schema.fields}
-        fields = [by_name[name] for name in snapshot.partition_columns]
+        fields = snapshot.partition_fields
         if any(field.type == TIMESTAMP for field in fields):
             return []
         return [(physical_name(field, snapshot.mapping_mode), field) for field in fields]
