@@ -5,6 +5,7 @@ that may contain them according to the footer. File actions stay in their Parque
 columns are read on demand.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -357,9 +358,7 @@ def _sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:
     try:
         found = hadoop_path(uri_of(root if "/" in sidecar.path else folder), sidecar.path)
         above, _, name = found.rpartition("/")
-        # The scheme may be another name of the same one, such as s3a for s3.
-        expected = hadoop_path(uri_of(folder), "")
-        is_inside = bool(name) and "\0" not in name and _below_scheme(above) == _below_scheme(expected)
+        is_inside = bool(name) and "\0" not in found and _is_same(above, hadoop_path(uri_of(folder), ""))
     except ValueError as error:
         raise _corrupt(root, ref.version, ref.files[0].path, f"it names an invalid sidecar: {error}") from error
     if not is_inside:
@@ -368,8 +367,12 @@ def _sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:
     return found
 
 
-def _below_scheme(location: str) -> str:
-    return (location if is_local(location) else location.partition("://")[2]).rstrip("/")
+def _is_same(location: str, folder: str) -> bool:
+    """Whether two locations are one folder: through another link, or with a scheme that is s3a instead of s3."""
+    location, folder = location.rstrip("/"), folder.rstrip("/")
+    if is_local(location) and is_local(folder):
+        return location == folder or os.path.realpath(location) == os.path.realpath(folder)
+    return location.partition("://")[2] == folder.partition("://")[2]
 
 
 @contextmanager
