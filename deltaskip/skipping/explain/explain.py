@@ -13,7 +13,7 @@ from deltaskip.actions import decode_paths
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.skipping.batches import Batch, candidates
-from deltaskip.skipping.explain.plot import Bins
+from deltaskip.skipping.explain.matrix import Bins
 from deltaskip.skipping.explain.reasons import (
     LeafFacts,
     can_skip,

@@ -14,7 +14,8 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import StorageError
-from deltaskip.skipping.explain.plot import Matrix, write_plot
+from deltaskip.skipping.explain.matrix import Matrix
+from deltaskip.skipping.explain.plot import write_plot
 
 __all__ = ["Branch", "Explain", "LeafReport", "Tree"]
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
-import struct
 import xml.etree.ElementTree as ET
-import zlib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from PIL import Image
 
 import deltaskip as ds
 from deltaskip.errors import InvalidArgument, StorageError
@@ -28,7 +29,10 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.skipping.explain.plot import Bins, Matrix, write_plot
+from deltaskip.skipping.explain import png as png_module
+from deltaskip.skipping.explain.drawing import drawing
+from deltaskip.skipping.explain.matrix import Bins, Matrix
+from deltaskip.skipping.explain.plot import write_plot
 from deltaskip.skipping.explain.report import Branch, Explain
 from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import DELTA_RS, TableBuilder, add, bounds, remove
@@ -198,24 +202,9 @@ def test_the_table_and_the_dictionary_hold_the_same(tmp_path: Path) -> None:
 
 
 def decoded(path: Path) -> np.ndarray:
-    """A palette PNG's pixels as RGB, read by the specification."""
-    data = path.read_bytes()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    chunks: dict[bytes, bytes] = {}
-    at = 8
-    while at < len(data):
-        [length] = struct.unpack(">I", data[at : at + 4])
-        kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
-        assert struct.unpack(">I", data[at + 8 + length : at + 12 + length]) == (zlib.crc32(kind + body),)
-        chunks[kind] = body
-        at += 12 + length
-    width, height, depth, colour, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
-    assert (depth, colour, rest) == (8, 3, [0, 0, 0])
-    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
-    assert not lines[:, 0].any()
-    palette = np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
-    assert len(palette) <= 256
-    return palette[lines[:, 1:]]
+    """A PNG's pixels as RGB."""
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB"))
 
 
 def is_grey(pixel: np.ndarray) -> bool:
@@ -228,10 +217,10 @@ def test_a_png_shows_which_files_each_part_keeps(tmp_path: Path) -> None:
     explained = ds.DeltaTable(tmp_path / "t").scan(where="a < 7 AND b < 7").explain()
     explained.save_plot(tmp_path / "p.png")
     pixels = decoded(tmp_path / "p.png")
-    columns = [np.flatnonzero((pixels[40] != 255).any(axis=1))]
+    columns = [np.flatnonzero((pixels[58 + 40, 70:260] != 255).any(axis=1)) + 70]
     starts = columns[0][np.flatnonzero(np.diff(columns[0], prepend=-9) > 1)]
     assert len(starts) == 3
-    lines = [12 + 56 * i + 20 for i in range(10)]
+    lines = [58 + 56 * i + 20 for i in range(10)]
     shown = [[not is_grey(pixels[y, x + 20]) for y in lines] for x in starts]
     assert shown[0] == [i < 7 for i in range(10)]
     assert shown[1] == [9 - i < 7 for i in range(10)]
@@ -246,6 +235,47 @@ def test_an_svg_is_xml_with_every_part_as_text(tmp_path: Path) -> None:
     for part in ("a < 2", "b < 2", "c = 1", "keeps"):
         assert any(part in text for text in texts), part
     assert any("62 files kept" in text for text in texts)
+
+
+def test_a_png_carries_the_texts_of_the_svg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    explained = grid(tmp_path).scan(where="a < 2 AND (b < 2 OR c = 1)").explain()
+    explained.save_plot(tmp_path / "p.png")
+    explained.save_plot(tmp_path / "p.svg")
+    texts = ET.parse(tmp_path / "p.svg").getroot().findall("{http://www.w3.org/2000/svg}text")
+    shown = decoded(tmp_path / "p.png")
+    plans = []
+
+    def without_texts(*arguments: Any) -> Any:
+        plans.append(drawing(*arguments))
+        return replace(plans[-1], texts=())
+
+    monkeypatch.setattr(png_module, "drawing", without_texts)
+    explained.save_plot(tmp_path / "q.png")
+    drawn = (shown != decoded(tmp_path / "q.png")).any(axis=2)
+    [plan] = plans
+    # Title, first and last file, the number of each column, two lines for each part, and how to read it.
+    assert [text.text for text in plan.texts] == [text.text for text in texts]
+    assert len(plan.texts) == 1 + 2 + 4 + 2 * 4 + 2
+    for text in plan.texts:
+        around = drawn[text.y - 10 : text.y + 3, max(0, text.x - 60) : text.x + 60]
+        assert around.sum() > 5 * len(text.text[:5]), text
+    # Nothing is cut off at the right or at the bottom.
+    assert not drawn[:, -5:].any() and not drawn[-5:].any()
+    assert drawn[:, : -2 * 12].any()
+    with Image.open(tmp_path / "p.png") as image:
+        assert "a < 2" in image.info["Description"]
+
+
+def test_a_png_without_fonts_of_the_system_has_its_texts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(png_module, "_FONTS", ())
+    for cached in (png_module._font, png_module._has):
+        cached.cache_clear()
+    assert png_module._drawable("name = 'MÜLLER' …", False) == "name = 'M\\xdcLLER' …"
+    matrix = Matrix(np.array([[1, 0]]), 1, 2)
+    write_plot(tmp_path / "p.png", matrix, "the title of the plot, 中文", [("x < 'ж'", "said")])
+    assert (decoded(tmp_path / "p.png")[10:26, 12:150] < 128).any()
+    for cached in (png_module._font, png_module._has):
+        cached.cache_clear()
 
 
 def test_text_that_xml_cannot_hold_is_escaped(tmp_path: Path) -> None:
@@ -328,8 +358,8 @@ def test_one_kept_file_among_thousands_is_seen_and_one_skipped_is_not_full(tmp_p
     matrix = Matrix(np.array([[0, 1, 99_999, 100_000]]), 100_000, 400_000)
     write_plot(tmp_path / "p.png", matrix, "t", [("p", "s")])
     pixels = decoded(tmp_path / "p.png")
-    line = len(pixels[12:-12]) // 4
-    colours = [tuple(pixels[12 + line * i + line // 2, 20].tolist()) for i in range(4)]
+    line = 560 // 4
+    colours = [tuple(pixels[58 + line * i + line // 2, 76 + 20].tolist()) for i in range(4)]
     assert len(set(colours)) == 4
     assert is_grey(np.array(colours[0]))
     assert not any(is_grey(np.array(colour)) for colour in colours[1:])

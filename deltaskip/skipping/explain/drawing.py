@@ -1,0 +1,148 @@
+"""What a plot contains and where: columns of lines, and texts. The formats draw the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from deltaskip.skipping.explain.matrix import Matrix
+
+__all__ = [
+    "ALL_RAMP",
+    "FRAME",
+    "PART_RAMP",
+    "SKIPPED",
+    "TEXT",
+    "Colour",
+    "Drawing",
+    "Text",
+    "drawing",
+    "levels",
+    "ramp",
+]
+
+Colour = tuple[int, int, int]
+
+FRAME, SKIPPED = (150, 150, 150), (232, 232, 232)
+# One kept file among thousands must be visible, so the ramps start at a tint that differs clearly from SKIPPED.
+PART_RAMP: tuple[Colour, Colour] = ((146, 197, 222), (5, 72, 138))
+ALL_RAMP: tuple[Colour, Colour] = ((253, 184, 120), (160, 50, 0))
+TEXT: dict[bool, tuple[int, Colour]] = {False: (12, (34, 34, 34)), True: (11, (102, 102, 102))}
+"""Size in pixels and color of normal and of small text."""
+
+_TOP, _LEFT, _MARGIN, _GAP, _HEIGHT = 58, 76, 12, 4, 560
+_LEGEND_LINES, _LEGEND_CHARACTERS = 30, 110
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A line of text; (x, y) is its baseline at the left end, middle or right end, as `anchor` names it."""
+
+    x: int
+    y: int
+    text: str
+    small: bool = False
+    anchor: Literal["left", "middle", "right"] = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A plot: its size, its texts, and the columns, all in pixels.
+
+    left, top: Upper left corner of the columns.
+    lefts: Left edge of each column, from `left`; the last column is the whole predicate.
+    """
+
+    width: int
+    height: int
+    texts: tuple[Text, ...]
+    left: int
+    top: int
+    lefts: tuple[int, ...]
+    column_width: int
+    column_height: int
+    line_height: int
+
+
+def drawing(
+    matrix: Matrix, title: str, legend: Sequence[tuple[str, str]], width_of: Callable[[str, bool], int]
+) -> Drawing:
+    """Arrange a plot.
+
+    Args:
+        matrix: The counts.
+        title: The first line of text.
+        legend: For each row of the matrix, the part of the predicate and a note on it.
+        width_of: The width of a text in pixels; small or not.
+    """
+    rows, bins = matrix.kept.shape
+    column = max(4, min(56, 640 // max(rows, 1)))
+    gap = _GAP if column > 8 else 1
+    # A wider gap separates the whole predicate from its parts.
+    lefts = [i * (column + gap) + (2 * _GAP if i == rows - 1 and rows > 1 else 0) for i in range(rows)]
+    line = max(1, _HEIGHT // bins) if bins else 0
+    height = bins * line
+    texts = [Text(_MARGIN, 22, _printable(title))]
+    if height:
+        texts.append(Text(_LEFT - 8, _TOP + 9, "first file", True, "right"))
+        texts.append(Text(_LEFT - 8, _TOP + height, "last file", True, "right"))
+    for row, x in enumerate(lefts):
+        last = row == rows - 1
+        if column >= 20 or last:
+            texts.append(Text(_LEFT + x + column // 2, _TOP - 8, "all" if last else str(row + 1), anchor="middle"))
+    text_left = _LEFT + lefts[-1] + column + 28
+    notes = _notes(matrix, legend)
+    texts += [Text(text_left, _TOP + 11 + 15 * i, text, small) for i, (text, small) in enumerate(notes)]
+    return Drawing(
+        max(text.x + width_of(text.text, text.small) for text in texts if text.anchor == "left") + _MARGIN,
+        _TOP + max(height, 15 * len(notes)) + 2 * _MARGIN,
+        tuple(text for text in texts if text.text),
+        _LEFT,
+        _TOP,
+        tuple(lefts),
+        column,
+        height,
+        line,
+    )
+
+
+def levels(matrix: Matrix, count: int) -> npt.NDArray[np.int64]:
+    """Return 0 where no file is kept, `count` where every file is, and a value between them otherwise."""
+    shares = matrix.shares()
+    found = np.ceil(shares * count).astype(np.int64)
+    return np.where((shares < 1) & (found == count), count - 1, found)
+
+
+def ramp(ends: tuple[Colour, Colour], count: int) -> list[Colour]:
+    """Return `count` colors from one end to the other."""
+    low, high = np.array(ends[0]), np.array(ends[1])
+    steps = [low + (high - low) * (i / (count - 1)) for i in range(count)]
+    return [(round(step[0]), round(step[1]), round(step[2])) for step in steps]
+
+
+def _notes(matrix: Matrix, legend: Sequence[tuple[str, str]]) -> list[tuple[str, bool]]:
+    """Lines next to the columns, each with whether it is small."""
+    notes: list[tuple[str, bool]] = []
+    for i, (part, note) in enumerate(legend, 1):
+        if len(notes) >= 2 * _LEGEND_LINES and i < len(legend):
+            continue
+        name = "all" if i == len(legend) else str(i)
+        notes += [(_shortened(f"{name}  {part}"), False), (_shortened(f"   {note}"), True)]
+    if len(legend) > _LEGEND_LINES + 1:
+        notes.insert(-2, (f"and {len(legend) - 1 - _LEGEND_LINES} more parts", True))
+    per_line = "one file" if matrix.files_per_bin == 1 else f"{matrix.files_per_bin:,} files"
+    notes += [("", False), (f"Each line is {per_line}, in the order of the log.", True)]
+    return [*notes, ("Grey is skipped; blue is kept by the part, orange by all. Pale: only some of the files.", True)]
+
+
+def _shortened(text: str) -> str:
+    text = _printable(text)
+    return text if len(text) <= _LEGEND_CHARACTERS else text[: _LEGEND_CHARACTERS - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
