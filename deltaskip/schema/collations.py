@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import SchemaError
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
@@ -25,7 +24,10 @@ from deltaskip.schema.types import (
     declared_collation,
 )
 
-__all__ = ["carry_collations", "check_collations", "rekeyed_metadata", "renamed", "string_paths", "with_collation"]
+# PROTOCOL, Column Mapping
+_PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
+
+__all__ = ["carry_collations", "check_collations", "rekeyed_metadata", "renamed", "string_paths"]
 
 
 def string_paths(field: StructField) -> list[str]:
@@ -52,22 +54,6 @@ def check_collations(field: StructField) -> None:
             )
 
 
-def with_collation(field: StructField, path: str, collation: CollationId | None) -> StructField:
-    """Return `field` with a collation declared for the string at `path`, as Spark writes it: without the version.
-
-    None and UTF8_BINARY remove the entry. Raises SchemaError if there is no string at `path`.
-
-    # COLLATIONS RFC: "Writers must not write the collation identifier in the schema metadata for a column with default
-    # collation"
-    """
-    if path not in string_paths(field):
-        raise SchemaError(f"Field {field.name!r} has no string at {path!r} to declare a collation for.")
-    entries = {p: text for p, text in _entries(field).items() if p != path}
-    if collation is not None and not collation.is_binary:
-        entries[path] = str(collation.canonical.without_version)
-    return _declaring(field, entries)
-
-
 def renamed(field: StructField, name: str) -> StructField:
     """Return `field` under another name. Its strings keep their collations."""
     return StructField(name, field.type, field.nullable, rekeyed_metadata(field, name))
@@ -87,17 +73,25 @@ def rekeyed_metadata(field: StructField, name: str) -> Mapping[str, Any]:
 def carry_collations(old: StructType, new: StructType) -> StructType:
     """Return `new` with the collations of `old` for every string that is in both and has none in `new`.
 
-    Fields are matched by exact names. For a schema from a source without collations, such as Arrow.
+    Fields are matched by physical names where both schemas have them, and by exact names. For a schema from a source
+    without collations, such as Arrow.
 
     # COLLATIONS RFC: "clients must preserve collations when they change the schema"
     """
-    before = {field.name: field for field in old.fields}
-    return StructType(tuple(_carried(before[f.name], f) if f.name in before else f for f in new.fields))
+    before = {_identity(field): field for field in old.fields} | {field.name: field for field in old.fields}
+    found = [before.get(_identity(field)) or before.get(field.name) for field in new.fields]
+    return StructType(tuple(f if was is None else _carried(was, f) for was, f in zip(found, new.fields, strict=True)))
+
+
+def _identity(field: StructField) -> tuple[object, ...]:
+    """The physical name of a field, apart from names; its name if it has none."""
+    return "physical", field.metadata.get(_PHYSICAL_NAME_KEY, field.name)
 
 
 def _carried(old: StructField, new: StructField) -> StructField:
     field = StructField(new.name, _carried_type(old.type, new.type), new.nullable, new.metadata)
-    inherited = {path: text for path, text in _entries(old).items() if path in string_paths(field)}
+    entries = _entries(renamed(old, new.name))
+    inherited = {path: text for path, text in entries.items() if path in string_paths(field)}
     return _declaring(field, {**inherited, **_entries(field)})
 
 

@@ -37,6 +37,7 @@ from deltaskip.txn.winners import Winners
 __all__ = ["check_conflicts"]
 
 _SHOWN_PATHS = 3
+_REPEAT = "read the table again and repeat the operation"
 
 
 def check_conflicts(intent: Intent, isolation: str, winners: Winners, every_file: bool = False) -> None:
@@ -136,14 +137,21 @@ def _files_conflict(
     intent: Intent, kind: str, did: str, does: str, paths: pa.Array, versions: pa.Array
 ) -> CommitConflict:
     unique = tuple(dict.fromkeys(paths.to_pylist()))
-    return _conflict(intent, versions[0].as_py(), kind, f"{did} {_named(unique)}, which this commit {does}", unique)
+    what = f"{did} {_named(unique)}, which this commit {does}"
+    cure = _REPEAT
+    if kind in ("delete-delete", "add-add") and not intent.cdc_files and len(unique) < intent.actions:
+        # CDC files cover the changes of all files, so that none can be left out.
+        cure = f"commit the other actions after leave_out(*error.paths), or {_REPEAT}"
+    return _conflict(intent, versions[0].as_py(), kind, what, unique, cure)
 
 
-def _conflict(intent: Intent, version: int, kind: str, what: str, paths: tuple[str, ...] = ()) -> CommitConflict:
+def _conflict(
+    intent: Intent, version: int, kind: str, what: str, paths: tuple[str, ...] = (), cure: str = _REPEAT
+) -> CommitConflict:
     base = intent.base
     return CommitConflict(
         f"Another writer committed version {version} of {base.root} and {what}, after version {base.version} was read "
-        f"for {intent.operation}: read the table again and repeat the operation.",
+        f"for {intent.operation}: {cure}.",
         kind,
         paths,
     )

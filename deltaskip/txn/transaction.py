@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import instance, mapping, non_negative, text, texts
-from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, StorageError
+from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, SchemaError, StorageError
 from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
+from deltaskip.schema import carry_collations, parse_schema, schema_to_json
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import join
 from deltaskip.storage.kill_points import kill_point
@@ -191,13 +193,16 @@ class Transaction:
         for file in files:
             self._pending.put_cdc(instance("Each file", file, AddCdcFile, "an AddCdcFile"))
 
-    def set_metadata(self, metadata: Metadata) -> None:
+    def set_metadata(self, metadata: Metadata, *, keep_collations: bool = True) -> None:
         """Replace the metaData action: schema, partition columns and table properties.
 
         Args:
             metadata: The new action, with the id of the table.
+            keep_collations: Whether string columns keep their collations where the new schema declares none, since a
+                schema from another source, such as Arrow, has none. False drops these collations.
         """
-        self._pending.metadata = instance("metadata", metadata, Metadata, "a Metadata action")
+        action = instance("metadata", metadata, Metadata, "a Metadata action")
+        self._pending.metadata = _with_collations(action, self.snapshot) if keep_collations else action
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Replace the protocol action.
@@ -374,6 +379,16 @@ class Transaction:
         kill_point("committed")
         after_commit(latest, version, commit)
         return version
+
+
+def _with_collations(metadata: Metadata, snapshot: Snapshot) -> Metadata:
+    """The action with the collations of the snapshot's schema. The commit refuses a schema that does not parse."""
+    try:
+        new = parse_schema(metadata.schema_string)
+    except SchemaError:
+        return metadata
+    carried = carry_collations(snapshot.schema, new)
+    return metadata if carried == new else replace(metadata, schema_string=schema_to_json(carried))
 
 
 def _pause(attempt: int, remote: bool) -> None:

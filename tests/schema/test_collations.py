@@ -25,7 +25,6 @@ from deltaskip.schema import (
     schema_to_json,
     simple_string,
     string_paths,
-    with_collation,
 )
 from deltaskip.schema.types import BINARY, COLLATIONS_KEY, DataType
 from tests import corpus
@@ -69,12 +68,7 @@ def test_what_spark_writes_is_declared_for_strings_and_written_back_by_us(case):
     for f in fields_of(parsed):
         declared = f.metadata.get(COLLATIONS_KEY, {})
         assert set(declared) <= set(string_paths(f))
-        again = StructField(f.name, f.type)
-        for path in string_paths(f):
-            text = declared_collation(f, path)
-            assert text == declared.get(path)
-            again = with_collation(again, path, None if text is None else CollationId.parse(text))
-        assert again == f
+        assert {path: declared_collation(f, path) for path in declared} == declared
 
 
 @pytest.mark.parametrize("case", schema_cases("pyspark_parsed", "jvm_parsed"))
@@ -135,41 +129,9 @@ def test_a_path_that_leads_nowhere_is_kept_and_means_nothing(data_type, path):
 def test_names_with_dots_are_never_split():
     inner = MapType(STRING, ArrayType(STRING))
     assert string_paths(field(inner, "m.key")) == ["m.key.key", "m.key.value.element"]
-    declared = with_collation(field(inner, "m.key"), "m.key.value.element", UNICODE)
-    assert dict(declared.metadata) == {COLLATIONS_KEY: {"m.key.value.element": "icu.UNICODE"}}
+    declared = field(inner, "m.key", **{"m.key.value.element": "icu.UNICODE"})
+    assert declared_collation(declared, "m.key.value.element") == "icu.UNICODE"
     assert declared_collation(declared, "m.key.key") is None
-
-
-@pytest.mark.parametrize(
-    "binary", [None, CollationId.parse("spark.UTF8_BINARY"), CollationId.parse("Spark.utf8_binary.77.1")]
-)
-def test_binary_order_is_never_written(binary):
-    assert dict(with_collation(field(), "a", binary).metadata) == {}
-    assert dict(with_collation(field(a="icu.de"), "a", binary).metadata) == {}
-    both = field(MapType(STRING, STRING), **{"a.key": "icu.de", "a.value": "icu.fr"})
-    assert dict(with_collation(both, "a.key", binary).metadata) == {COLLATIONS_KEY: {"a.value": "icu.fr"}}
-
-
-@pytest.mark.parametrize(
-    ("given", "written"),
-    [
-        ("ICU.unicode_ai_ci.77.1", "icu.UNICODE_CI_AI"),
-        ("SPARK.utf8_binary_rtrim", "spark.UTF8_BINARY_RTRIM"),
-        ("spark.sr_cyrl_srb", "icu.sr_Cyrl_SRB"),
-        ("ICU.en_US.72", "icu.en_US"),
-        ("Foo.Bar.1", "foo.Bar"),
-    ],
-)
-def test_collations_are_written_as_spark_spells_them_and_without_version(given, written):
-    assert with_collation(field(), "a", CollationId.parse(given)).metadata[COLLATIONS_KEY] == {"a": written}
-
-
-@pytest.mark.parametrize(
-    ("data_type", "path"), [(INTEGER, "a"), (ArrayType(STRING), "a"), (STRING, "b"), (STRING, "a.element")]
-)
-def test_a_collation_is_declared_for_strings_only(data_type, path):
-    with pytest.raises(SchemaError, match="no string"):
-        with_collation(field(data_type), path, UNICODE)
 
 
 def test_a_renamed_field_keeps_its_collations_and_its_other_metadata():
@@ -210,3 +172,11 @@ def test_a_change_of_the_schema_carries_only_what_is_still_there():
         {COLLATIONS_KEY: {"c": "icu.sv"}},
         {},
     ]
+
+
+def test_a_renamed_column_keeps_the_collation_that_its_physical_name_had():
+    physical = {"delta.columnMapping.physicalName": "col-1"}
+    old = StructType((StructField("a", STRING, True, {**physical, COLLATIONS_KEY: {"a": "icu.de"}}), field(name="b")))
+    new = StructType((StructField("b", STRING, True, physical), StructField("a", STRING)))
+    carried = carry_collations(StructType((old.fields[0],)), StructType((new.fields[0],)))
+    assert dict(carried.fields[0].metadata) == {**physical, COLLATIONS_KEY: {"b": "icu.de"}}

@@ -246,7 +246,8 @@ def test_the_message_names_the_table_the_version_the_file_and_the_cure(tmp_path:
         txn.commit()
     assert str(raised.value) == (
         f"Another writer committed version 2 of {tmp_path}/t and removed a, b, c and 1 more file, which this commit "
-        f"removes or adds, after version 1 was read for DELETE: read the table again and repeat the operation."
+        f"removes or adds, after version 1 was read for DELETE: commit the other actions after "
+        f"leave_out(*error.paths), or read the table again and repeat the operation."
     )
     assert (raised.value.kind, raised.value.paths) == ("delete-delete", ("a", "b", "c", "d"))
 

@@ -65,10 +65,16 @@ def _check_guarded(candidate: Candidate) -> None:
     for name in _ENABLEMENT:
         if name in new and new[name] != old.get(name):
             candidate.refuse_metadata(rule, f"sets {name}, which the commit itself sets: leave it out")
+    both = candidate.properties.row_tracking and candidate.properties.row_tracking_suspended
+    before = candidate.base.table_properties.well_formed()
+    if both and before.row_tracking and not before.row_tracking_suspended:
+        suspended = TableProperties.row_tracking_suspended.name
+        why = f"sets {suspended} while {TableProperties.row_tracking.name} is true: unset that in the same transaction"
+        candidate.refuse_metadata("row-ids.enabling", why)
     protected = TableProperties.checkpoint_protection_version
-    before = candidate.base.table_properties.well_formed().checkpoint_protection_version
-    if candidate.properties.checkpoint_protection_version < before:
-        why = f"lowers {protected.name} below {before}, which protects the log of earlier versions"
+    highest = before.checkpoint_protection_version
+    if candidate.properties.checkpoint_protection_version < highest:
+        why = f"lowers {protected.name} below {highest}, which protects the log of earlier versions"
         candidate.refuse_metadata(rule, f"{why}: keep it")
     for name in _MATERIALIZED:
         if name in old and new.get(name) != old[name]:
