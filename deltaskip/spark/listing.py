@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import DataFileMissing
 from deltaskip.spark.locations import is_local
+from deltaskip.spark.settings import session_settings
 
 __all__ = ["missing_files_named", "tuned_listing"]
 
@@ -26,17 +27,8 @@ def tuned_listing(spark: SparkSession, paths: Sequence[str]) -> Iterator[None]:
     """
     local = all(map(is_local, paths))
     settings = {THRESHOLD: str(len(paths) + 1)} if local else {PARALLELISM: str(TASKS)}
-    before = {key: spark.conf.get(key, None) for key in settings}
-    try:
-        for key, value in settings.items():
-            spark.conf.set(key, value)
+    with session_settings(spark, settings):
         yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
 
 
 @contextmanager
