@@ -1,0 +1,90 @@
+"""The protocol that a table needs: the features that it uses, those that they require, and no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from deltaskip.actions import Protocol
+from deltaskip.errors import InvalidArgument
+from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features
+from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.schema import LONG, TIMESTAMP_NTZ, ArrayType, StructField, StructType
+from deltaskip.schema.properties import TableProperties
+
+ID = StructField("id", LONG)
+
+
+def _protocol(properties: dict[str, str], *fields: StructField) -> Protocol:
+    return protocol_for(NEW_TABLE, TableProperties(properties), StructType((ID, *fields)))
+
+
+def test_a_table_that_uses_nothing_keeps_its_versions() -> None:
+    assert _protocol({}) is NEW_TABLE
+    assert _protocol({"delta.appendOnly": "true", "my.own": "x", "delta.enableDeletionVectors": "false"}) is NEW_TABLE
+
+
+@pytest.mark.parametrize(
+    ("properties", "readers", "writers"),
+    [
+        ({"delta.enableDeletionVectors": "true"}, ("deletionVectors",), ("deletionVectors",)),
+        ({"delta.enableRowTracking": "true"}, None, ("domainMetadata", "rowTracking")),
+        ({"delta.columnMapping.mode": "name"}, ("columnMapping",), ("columnMapping",)),
+        ({"delta.constraints.positive": "id > 0"}, None, ("checkConstraints",)),
+        ({"delta.checkpointPolicy": "v2"}, ("v2Checkpoint",), ("v2Checkpoint",)),
+        ({"delta.enableChangeDataFeed": "true"}, None, ("changeDataFeed",)),
+    ],
+)
+def test_properties_enable_their_features_and_what_these_require(
+    properties: dict[str, str], readers: tuple[str, ...] | None, writers: tuple[str, ...]
+) -> None:
+    expected = tuple(sorted((*writers, "appendOnly", "invariants")))
+    assert _protocol(properties) == Protocol(1 if readers is None else 3, 7, readers, expected)
+
+
+def test_types_enable_their_features_at_any_depth() -> None:
+    nested = StructField("a", ArrayType(StructType((StructField("t", TIMESTAMP_NTZ),))))
+    assert _protocol({}, nested).reader_features == ("timestampNtz",)
+
+
+def test_versions_are_kept_as_what_they_implied() -> None:
+    # PROTOCOL: the features that version 5 implied may be used by older versions of the table.
+    upgraded = with_features(Protocol(2, 5), ["rowTracking"])
+    assert upgraded.min_reader_version == 2
+    assert upgraded.reader_features is None
+    assert set(upgraded.writer_features or ()) == {
+        "appendOnly",
+        "invariants",
+        "checkConstraints",
+        "changeDataFeed",
+        "generatedColumns",
+        "columnMapping",
+        "domainMetadata",
+        "rowTracking",
+    }
+    upgraded = with_features(Protocol(2, 5), ["deletionVectors"])
+    assert upgraded.reader_features == ("columnMapping", "deletionVectors")
+    assert upgraded.min_reader_version == 3
+
+
+def test_unknown_features_of_a_table_stay() -> None:
+    before = Protocol(3, 7, ("secret",), ("secret", "secretWriter"))
+    after = with_features(before, ["clustering"])
+    assert after == Protocol(3, 7, ("secret",), ("clustering", "domainMetadata", "secret", "secretWriter"))
+
+
+def test_an_empty_list_of_reader_features_stays_a_list() -> None:
+    assert with_features(Protocol(3, 7, (), ()), ["rowTracking"]).reader_features == ()
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_every_feature_can_be_added_once(name: str) -> None:
+    after = with_features(NEW_TABLE, [name])
+    assert has_feature(after, name)
+    assert with_features(after, [name]) is after
+    listed = set(after.writer_features or ())
+    assert set(after.reader_features or ()) == {n for n in listed if FEATURES[n].kind == "reader-writer"}
+
+
+def test_names_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match="no table feature 'deletionvectors'"):
+        with_features(NEW_TABLE, ["deletionvectors"])
