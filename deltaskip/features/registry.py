@@ -113,7 +113,7 @@ _ROWS = (
     _writer("invariants", 2, writes=_NO_NEW_ROWS),
     _writer("columnInvariants", None, "another name of invariants in a draft of the protocol", _NO_NEW_ROWS),
     _writer("checkConstraints", 3, writes=_NO_NEW_ROWS),
-    _writer("changeDataFeed", 4, "a commit that both adds and removes rows must include CDC files (`add_cdc`)"),
+    _writer("changeDataFeed", 4, "commits that replace files must include CDC files (`add_cdc`), except overwrites"),
     _writer("generatedColumns", 4, writes=_NO_NEW_ROWS),
     TableFeature("columnMapping", "reader-writer", "yes", "yes", 2, 5, "modes name and id"),
     _writer("identityColumns", 6, writes=_NO_NEW_ROWS),

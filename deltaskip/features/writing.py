@@ -45,7 +45,6 @@ class CommitSummary:
         adds_files: Whether an add is of a file that the table did not contain, even if its rows are not new.
         sets_deletion_vectors: Whether an add has a deletion vector that its file did not have.
         sets_domains: Whether an action is a domainMetadata.
-        has_cdc_files: Whether an action is a cdc.
     """
 
     adds_rows: bool = False
@@ -53,7 +52,6 @@ class CommitSummary:
     adds_files: bool = False
     sets_deletion_vectors: bool = False
     sets_domains: bool = False
-    has_cdc_files: bool = False
 
 
 def check_writable(
@@ -142,14 +140,7 @@ def _check_rules(
     if "appendOnly" in active and summary.removes_rows:
         raise UnsupportedFeature(
             f"{where} is append-only (table feature appendOnly), so no rows can be removed; set "
-            f"{TableProperties.append_only.name} to false first."
-        )
-    # PROTOCOL, Add CDC File: readers derive the changes of a commit that only adds or only removes files.
-    inferred = not (summary.adds_rows and summary.removes_rows)
-    if "changeDataFeed" in active and not inferred and not summary.has_cdc_files:
-        raise UnsupportedFeature(
-            f"{where} has change data feed enabled (table feature changeDataFeed), and this commit both adds and "
-            f"removes rows, so it must include CDC files; add them with add_cdc, or make the change with Spark."
+            f"{TableProperties.append_only.name} to false first (rule files.append-only)."
         )
     # PROTOCOL, Deletion Vectors: the feature must be supported and the property set for new ones to be written.
     if summary.sets_deletion_vectors and not (
@@ -157,11 +148,12 @@ def _check_rules(
     ):
         raise UnsupportedFeature(
             f"{where} does not allow deletion vectors: enable the table feature deletionVectors by setting "
-            f"{TableProperties.deletion_vectors.name} to true."
+            f"{TableProperties.deletion_vectors.name} to true (rule files.deletion-vector)."
         )
     if summary.sets_domains and not has_feature(protocol, "domainMetadata"):
         raise UnsupportedFeature(
-            f"{where} lacks the writer feature domainMetadata, so domain metadata cannot be set: enable it first."
+            f"{where} lacks the writer feature domainMetadata, so domain metadata cannot be set: enable it first "
+            f"(rule protocol.unlisted)."
         )
 
 

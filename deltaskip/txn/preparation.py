@@ -137,19 +137,20 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
 
 def _known(intent: Intent, base: Snapshot) -> Mapping[str, Known]:
     """What is known of every file that is removed, or whose add is not certainly of a new file."""
-    root = base.table_root
-    new = {
-        key
-        for key, add in intent.adds.items()
-        if add.data_change and add.deletion_vector is None and key not in intent.removes and _is_usual(root, add.path)
-    }
+    new = {key for key, add in intent.adds.items() if key not in intent.removes and _is_new(base.table_root, add)}
     looked_up = (*intent.removes, *(key for key in intent.adds if key not in new))
     wanted = dict.fromkeys(key for key in looked_up if key not in intent.unchanged)
     return {**intent.unchanged, **known_files(base, wanted, new)}
 
 
-def _is_usual(root: str, path: str) -> bool:
-    """Whether the path is spelled as Spark would write it, so that the log has no other spelling of it."""
-    decoded = unquote(path)
-    encoded = quote(decoded, safe=_NOT_ENCODED) == quote(path, safe=f"{_NOT_ENCODED}%")
-    return encoded and is_uri(path) and table_key(root, path) == decoded
+def _is_new(root: str, add: AddFile) -> bool:
+    """Whether the add is of a new file, unless its path was not made for it.
+
+    It changes data and brings no row ids, and its path is spelled as Spark would write it, so that an active file
+    cannot have another spelling of it.
+    """
+    if not add.data_change or add.deletion_vector is not None or add.base_row_id is not None:
+        return False
+    decoded = unquote(add.path)
+    encoded = quote(decoded, safe=_NOT_ENCODED) == quote(add.path, safe=f"{_NOT_ENCODED}%")
+    return encoded and is_uri(add.path) and table_key(root, add.path) == decoded

@@ -125,7 +125,6 @@ def _summary(candidate: Candidate) -> CommitSummary:
         adds_files=any(key not in known for key in intent.adds),
         sets_deletion_vectors=new_vectors,
         sets_domains=bool(intent.domains),
-        has_cdc_files=bool(intent.cdc_files),
     )
 
 

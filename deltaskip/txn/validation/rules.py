@@ -114,6 +114,7 @@ _ROWS = (
     ),
     Rule("files.inactive", "Only active files are removed, with the deletion vector that they have.", _FILES),
     Rule("files.data-change", "A commit that changes no data adds as many rows as it removes.", _FILES),
+    Rule("files.append-only", "No rows are removed from an append-only table.", "PROTOCOL, Append-only Tables"),
     Rule(
         "files.deletion-vector",
         "A deletion vector replaces another only with a remove, and fits the row count of its file.",

@@ -1,0 +1,30 @@
+"""The table of rules itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deltaskip.txn.validation import RULES, rule_table
+
+TESTS = Path(__file__).resolve().parents[1]
+SOURCES = Path(__file__).resolve().parents[3] / "deltaskip"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_has_a_case_that_breaks_it(name: str) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")]
+    assert any(f'"{name}"' in text or name.replace(".", r"\.") in text for text in texts)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_is_checked_where_its_name_says(name: str) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py") if path.name != "rules.py"]
+    assert any(f'"{name}"' in text or f"(rule {name})" in text for text in texts)
+
+
+def test_the_table_of_rules_has_a_row_for_each() -> None:
+    rows = rule_table().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == list(RULES)
+    assert all(rule.requires.endswith(".") and rule.source for rule in RULES.values())
