@@ -29,7 +29,6 @@ from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import SCHEMA, append, file, gone, make_table
 from tests.txn.validation.cases import Case, changed, check, column, params, stats, vector
 
-
 CLUSTERING = "delta.clustering"
 
 
@@ -289,7 +288,9 @@ DOMAINS = {
         features=["collations", "domainMetadata"],
     ),
     "clustering by no column": Case(
-        lambda txn: txn._intent.domains.update({CLUSTERING: DomainMetadata(CLUSTERING, '{"clusteringColumns":[["x"]]}')}),
+        lambda txn: txn._intent.domains.update(
+            {CLUSTERING: DomainMetadata(CLUSTERING, '{"clusteringColumns":[["x"]]}')}
+        ),
         "domains.clustering", features=["clustering", "domainMetadata"],
     ),
     "clustering column dropped": Case(
