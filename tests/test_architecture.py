@@ -20,6 +20,7 @@ LEVELS = {
     "deprecations": 0,
     "errors": 0,
     "html": 0,
+    "json_text": 0,
     "kernels": 1,
     "storage": 2,
     "collations": 2,
@@ -254,6 +255,12 @@ def test_nothing_outside_the_spark_package_names_its_modules() -> None:
         if re.search(r"deltaskip\.spark\b|deltaskip/spark\b", line)
     ]
     assert not wrong, wrong
+
+
+@pytest.mark.parametrize("path", python_modules(), ids=ident)
+def test_json_of_others_is_parsed_in_one_place(path: Path) -> None:
+    if path.name != "json_text.py":
+        assert "json.loads(" not in path.read_text(encoding="utf-8")
 
 
 def test_the_package_loads_without_the_spark_room() -> None:

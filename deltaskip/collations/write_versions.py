@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from deltaskip.json_text import parse_json
 
 __all__ = ["DOMAIN", "WRITE_VERSIONS", "domain_members", "write_versions"]
 
@@ -17,8 +18,8 @@ WRITE_VERSIONS = "writeVersions"
 def domain_members(configuration: str | None) -> dict[str, Any]:
     """The members of the domain's configuration; empty if it is missing or damaged."""
     try:
-        found = json.loads(configuration) if configuration else {}
-    except (ValueError, RecursionError):
+        found = parse_json(configuration) if configuration else {}
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

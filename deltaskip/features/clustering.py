@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features.registry import TableProtocol, has_feature
+from deltaskip.json_text import parse_json
 from deltaskip.schema import StructType
 
 __all__ = ["CLUSTERING_DOMAIN", "check_clustering", "clustering_paths"]
@@ -21,8 +21,8 @@ _RULE = "domains.clustering"
 def clustering_paths(configuration: str) -> frozenset[tuple[str, ...]] | None:
     """Return the physical paths of the clustering columns; None if the domain's configuration is malformed."""
     try:
-        return frozenset(tuple(path) for path in json.loads(configuration)["clusteringColumns"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return frozenset(tuple(path) for path in parse_json(configuration)["clusteringColumns"])
+    except (ValueError, KeyError, TypeError):
         return None
 
 

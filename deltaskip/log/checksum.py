@@ -3,12 +3,12 @@
 The log takes precedence. A damaged checksum is ignored, and a difference is a warning unless verification is requested.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.actions import Metadata, Protocol
+from deltaskip.json_text import parse_json
 from deltaskip.log.table_state import StateChange
 
 __all__ = ["Checksum", "file_differences", "parse_checksum", "state_differences"]
@@ -29,10 +29,7 @@ class Checksum:
 
 def parse_checksum(data: bytes) -> Checksum:
     """Parse the text of a `.crc`. Raises ValueError if it is damaged."""
-    try:
-        fields = json.loads(data)
-    except RecursionError as error:
-        raise ValueError("its JSON is nested too deeply") from error
+    fields = parse_json(data)
     if not isinstance(fields, dict):
         raise ValueError("it is not a JSON object")
     protocol, metadata = fields.get("protocol"), fields.get("metadata")
@@ -106,8 +103,8 @@ def _sorted(features: tuple[str, ...] | None) -> list[str]:
 def _json(text: str | None) -> Any:
     """The JSON value of the text, to ignore white space and the order of keys; the text itself if it is not JSON."""
     try:
-        return None if text is None else json.loads(text)
-    except (ValueError, RecursionError):
+        return None if text is None else parse_json(text)
+    except ValueError:
         return text
 
 

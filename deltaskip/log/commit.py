@@ -1,6 +1,5 @@
 """Commits, log compactions and JSON checkpoints: newline-delimited actions, read into Arrow and action objects."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ import pyarrow as pa
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog, StorageError
+from deltaskip.json_text import parse_json
 from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, parse_commits
 from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
@@ -133,8 +133,8 @@ def last_commit_info(commits: Commits) -> CommitInfo | None:
 def members_of(commits: Commits, action: OtherAction) -> dict[str, Any]:
     """Parse the action's JSON object. Raises CorruptLog if it is not one."""
     try:
-        members = json.loads(action.text)
-    except (ValueError, RecursionError) as error:
+        members = parse_json(action.text)
+    except ValueError as error:
         raise damaged(commits, action, f"{action.name} is not valid JSON") from error
     if not isinstance(members, dict):
         raise damaged(commits, action, f"{action.name} is not an object")

@@ -5,11 +5,11 @@ listing and changes no result.
 """
 
 import hashlib
-import json
 from typing import Any
 from urllib.parse import quote
 
 from deltaskip.errors import StorageError
+from deltaskip.json_text import parse_json
 from deltaskip.storage import Storage, join
 
 __all__ = ["LAST_CHECKPOINT", "canonical_form", "checksum", "parse_hint", "read_hint"]
@@ -30,13 +30,13 @@ def read_hint(storage: Storage, log_folder: str) -> int | None:
 def parse_hint(data: bytes) -> int | None:
     """Return the version in the text of a `_last_checkpoint`; None if the text or its checksum is invalid."""
     try:
-        fields = json.loads(data, object_pairs_hook=_without_duplicates, parse_float=_Verbatim, parse_int=_Verbatim)
+        fields = parse_json(data, object_pairs_hook=_without_duplicates, parse_float=_Verbatim, parse_int=_Verbatim)
         if not isinstance(fields, dict):
             return None
         expected = fields.get("checksum")
         if expected is not None and expected != checksum(fields):
             return None
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     version = fields.get("version")
     if not isinstance(version, _Verbatim) or not version.isascii() or not version.isdigit() or len(version) > 19:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
+from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
@@ -62,11 +63,19 @@ def _within(paths: pa.Array, known: pa.Array) -> pa.BooleanArray:
 
 
 def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> Writers:
-    """Read the provenance of all commits up to `version`; only of those after `newer_than` if all are too large."""
+    """Read the provenance of all commits up to `version`.
+
+    Only of those after `newer_than` if all are too large, or if an older one cannot be read, which the version does not
+    need.
+    """
     commits = [commit for commit in list_commits(storage, root, 0) if commit.version <= version]
+    newer = [commit for commit in commits if commit.version > newer_than]
     if sum(commit.file.size for commit in commits) > _MOST_BYTES:
-        commits = [commit for commit in commits if commit.version > newer_than]
-    return _writers(storage, root, commits)
+        return _writers(storage, root, newer)
+    try:
+        return _writers(storage, root, commits)
+    except (CorruptLog, StorageError):
+        return _writers(storage, root, newer)
 
 
 def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
@@ -81,7 +90,10 @@ def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
     adds = commits.actions.filter(pc.invert(commits.actions["is_remove"])).combine_chunks()
     if not len(adds):
         return Writers(_NO_PATHS, _NO_PATHS)
-    paths = canonical_paths(one_chunk(adds["path"]))
+    try:
+        paths = canonical_paths(one_chunk(adds["path"]))
+    except ValueError as error:
+        raise CorruptLog(f"The log of {root} is damaged: {error}; rewrite the commit that contains it.") from error
     ordinals = adds["commit"]
     known = pc.is_in(ordinals, value_set=_ordinals(infos, _is_known))
     fresh = pc.or_(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import LOGGED_DELETION_VECTOR, REMOVE_FIELDS, canonical_paths
+from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import Kind
@@ -39,7 +40,7 @@ def tombstones(snapshot: Snapshot, newer_than_ms: int) -> Iterator[pa.StructArra
             for group in part.row_groups_with("remove"):
                 for removes in _of_group(part, group):
                     kept = _unexpired(removes, newer_than_ms)
-                    yield kept.filter(pc.invert(pc.is_in(_keys(kept), value_set=mentioned)))
+                    yield kept.filter(pc.invert(pc.is_in(_keys(snapshot, kept), value_set=mentioned)))
     if len(removed):
         yield removed
 
@@ -60,7 +61,7 @@ def _of_commits(snapshot: Snapshot, newer_than_ms: int) -> tuple[pa.StructArray,
         return pa.nulls(0, REMOVE_TYPE), arrow_array([], pa.string())
     actions = read_commits(snapshot.storage, snapshot.root, files).actions
     rows = _rows(actions)
-    coded = _keys(rows).dictionary_encode()
+    coded = _keys(snapshot, rows).dictionary_encode()
     code, commit = numpy_values(coded.indices), numpy_values(actions["commit"])
     is_remove = numpy_values(actions["is_remove"])
     added = np.full(len(coded.dictionary), -1, np.int64)
@@ -127,8 +128,13 @@ def _unexpired(removes: pa.StructArray, newer_than_ms: int) -> pa.StructArray:
     return removes if pc.all(later, min_count=0).as_py() else removes.filter(pc.fill_null(later, TRUE))
 
 
-def _keys(removes: pa.StructArray) -> pa.Array:
+def _keys(snapshot: Snapshot, removes: pa.StructArray) -> pa.Array:
     """The key of each remove; without a deletion vector it ends with the separator."""
-    paths = canonical_paths(pc.struct_field(removes, "path"))
+    try:
+        paths = canonical_paths(pc.struct_field(removes, "path"))
+    except ValueError as error:
+        raise CorruptLog(
+            f"The log of {snapshot.root} is damaged: {error}; rewrite the commit or checkpoint that contains it."
+        ) from error
     ids = pc.fill_null(dv_ids(pc.struct_field(removes, "deletionVector")), NOTHING)
     return file_keys(paths, ids)

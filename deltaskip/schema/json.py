@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaskip.errors import SchemaError
+from deltaskip.json_text import parse_json
 from deltaskip.schema.collations import check_collations
 from deltaskip.schema.types import (
     PRIMITIVES,
@@ -37,6 +38,9 @@ CHAR_VARCHAR_KEY = "__CHAR_VARCHAR_TYPE_STRING"
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 _CHAR_VARCHAR = re.compile(r"(?:char|varchar)\(\s*\d+\s*\)")
 
+# Deeper schemas would exhaust Python's stack in functions that walk over types.
+_DEEPEST = 100
+
 # Names that Spark's reader of this JSON still accepts: NullType was once "null".
 _OTHER_NAMES: Mapping[str, DataType] = {"null": VOID, "timestamp_ltz": TIMESTAMP, "decimal": DecimalType(10, 0)}
 
@@ -53,12 +57,14 @@ def parse_schema(text: str | None) -> StructType:
     if text is None:
         return StructType()
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         parsed = _type(value, "the schema")
-    except (json.JSONDecodeError, TypeError) as error:
-        raise SchemaError(f"schemaString is not JSON: {error}.") from error
     except RecursionError as error:
         raise SchemaError("schemaString is nested too deeply.") from error
+    except (ValueError, TypeError) as error:
+        if isinstance(error, SchemaError):
+            raise
+        raise SchemaError(f"schemaString is not JSON: {str(error).rstrip('.')}.") from error
     if not isinstance(parsed, StructType):
         raise SchemaError(f"schemaString is of type {simple_string(parsed)}; a table's schema must be a struct.")
     return parsed
@@ -67,8 +73,12 @@ def parse_schema(text: str | None) -> StructType:
 def parse_type(text: str) -> DataType:
     """Parse the JSON text of a type (a quoted name or an object). Raises SchemaError as parse_schema does."""
     try:
-        return _type(json.loads(text), "the type")
-    except json.JSONDecodeError as error:
+        return _type(parse_json(text), "the type")
+    except RecursionError as error:
+        raise SchemaError("The JSON of the type is nested too deeply.") from error
+    except ValueError as error:
+        if isinstance(error, SchemaError):
+            raise
         raise SchemaError(f"{text!r} is not the JSON of a type: {error}.") from error
 
 
@@ -92,7 +102,10 @@ def simple_string(data_type: DataType, field: StructField | None = None) -> str:
     return _simple(data_type, field, field.name if field else "")
 
 
-def _type(value: Any, where: str) -> DataType:
+def _type(value: Any, where: str, left: int = _DEEPEST) -> DataType:
+    """The type of a JSON value; left: how many levels may be nested in it."""
+    if not left:
+        raise SchemaError(f"The schema is nested in more than {_DEEPEST} levels.")
     match value:
         case str():
             return _named(value, where)
@@ -100,15 +113,17 @@ def _type(value: Any, where: str) -> DataType:
             fields = value.get("fields")
             if not isinstance(fields, list):
                 raise SchemaError(f"The struct at {where} has no list of fields.")
-            return StructType(tuple(_field(f, where) for f in fields))
+            return StructType(tuple(_field(f, where, left - 1) for f in fields))
         case {"type": "array"}:
-            element = _type(_member(value, "elementType", where), f"{where}.element")
+            element = _type(_member(value, "elementType", where), f"{where}.element", left - 1)
             return ArrayType(element, _boolean(value, "containsNull", where))
         case {"type": "map"}:
-            key = _type(_member(value, "keyType", where), f"{where}.key")
-            content = _type(_member(value, "valueType", where), f"{where}.value")
+            key = _type(_member(value, "keyType", where), f"{where}.key", left - 1)
+            content = _type(_member(value, "valueType", where), f"{where}.value", left - 1)
             return MapType(key, content, _boolean(value, "valueContainsNull", where))
         case {"type": str()}:
+            if _is_deep(value, left):
+                raise SchemaError(f"The type at {where} is nested in more than {_DEEPEST} levels.")
             return UnknownType(json.dumps(value, ensure_ascii=False, sort_keys=True))
         case _:
             raise SchemaError(f"The type at {where} is neither a name nor an object with a type: {_excerpt(value)}.")
@@ -127,23 +142,30 @@ def _named(name: str, where: str) -> DataType:
         raise SchemaError(f"At {where}: {error}") from error
 
 
-def _field(value: Any, parent: str) -> StructField:
+def _field(value: Any, parent: str, left: int) -> StructField:
     if not isinstance(value, dict):
         raise SchemaError(f"A field of {parent} is not a JSON object: {_excerpt(value)}.")
     name = _member(value, "name", f"a field of {parent}")
     if not isinstance(name, str):
         raise SchemaError(f"A field of {parent} has a name that is not a string: {_excerpt(name)}.")
     where = f"column {name}" if parent == "the schema" else f"{parent}.{name}"
-    data_type = _type(_member(value, "type", where), where)
+    data_type = _type(_member(value, "type", where), where, left)
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise SchemaError(f"The metadata of {where} is not a JSON object: {_excerpt(metadata)}.")
+    if metadata and _is_deep(metadata, left):
+        raise SchemaError(f"The metadata of {where} is nested in more than {_DEEPEST} levels.")
     plain = _without_lengths(data_type)
     if plain != data_type:
         metadata = {CHAR_VARCHAR_KEY: simple_string(data_type), **metadata}
     field = StructField(name, plain, _boolean(value, "nullable", where), metadata)
     check_collations(field)
     return field
+
+
+def _is_deep(value: Any, left: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not left or any(_is_deep(each, left - 1) for each in inner)
 
 
 def _without_lengths(data_type: DataType) -> DataType:
@@ -195,7 +217,7 @@ def _json(data_type: DataType) -> Any:
                 "valueContainsNull": value_contains_null,
             }
         case UnknownType(text):
-            return json.loads(text)
+            return parse_json(text)
         case _:
             raise SchemaError(f"{type(data_type).__name__} has no JSON form.")
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import html
-import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from deltaskip.errors import InvalidArgumentType, SchemaError
+from deltaskip.json_text import parse_json
 
 __all__ = [
     "BINARY",
@@ -204,7 +204,7 @@ class UnknownType(DataType):
     @property
     def name(self) -> str:
         """The type's name in messages."""
-        value = json.loads(self.json)
+        value = parse_json(self.json)
         return value if isinstance(value, str) else str(value.get("type", self.json))
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from deltaskip.json_text import parse_json
 from deltaskip.stats.file_facts import StatisticsRequest
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide
 from deltaskip.stats.values import json_string
@@ -82,7 +83,7 @@ def _lacking(stats: Mapping[str, Any], request: StatisticsRequest) -> Iterator[i
 
 def _parsed(text: str | None) -> dict[str, Any]:
     try:
-        value = json.loads(text, parse_float=_Number, parse_int=_Number) if text else {}
+        value = parse_json(text, parse_float=_Number, parse_int=_Number) if text else {}
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import BOOLEAN, INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
 from deltaskip.schema import (
     BYTE,
@@ -103,8 +104,8 @@ def collations_of(texts: pa.Array) -> set[str]:
     found: set[str] = set()
     for text in texts.filter(pc.fill_null(pc.match_substring(texts, f'"{_COLLATED}"'), FALSE)).to_pylist():
         try:
-            collated = json.loads(text).get(_COLLATED)
-        except (ValueError, AttributeError, RecursionError):
+            collated = parse_json(text).get(_COLLATED)
+        except (ValueError, AttributeError):
             continue
         if isinstance(collated, dict):
             found.update(identifier for identifier, bounds in collated.items() if isinstance(bounds, dict))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from deltaskip.json_text import parse_json
+
 __all__ = ["logged_parameter", "parameter_value"]
 
 
@@ -18,6 +20,6 @@ def parameter_value(text: Any, like: Any) -> Any:
     if isinstance(like, str) or not isinstance(text, str):
         return text
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import INVALID, JSON_NULL, MISSING, extract_leaves
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import arrow_array
@@ -59,8 +58,8 @@ def _has_some(batch: Batch, paths: list[tuple[str, ...]]) -> bool:
 
 def _keys(text: str) -> set[str]:
     try:
-        statistics = json.loads(text)
-    except (ValueError, RecursionError):
+        statistics = parse_json(text)
+    except ValueError:
         return set()
     collated = statistics.get(_GROUP) if isinstance(statistics, dict) else None
     return set(collated) if isinstance(collated, dict) else set()

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk
+from deltaskip.json_text import parse_json
 from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import (
@@ -198,7 +198,7 @@ def _transformed(column: Node | None, source: Node | None, transform: Transform)
 def _declared(text: str | None) -> list[tuple[tuple[str, ...], str, Transform]]:
     """(source, field, transform) of each entry of the property; unsupported entries are left out."""
     try:
-        entries = json.loads(text) if text else []
+        entries = parse_json(text) if text else []
     except ValueError:
         return []
     found: list[tuple[tuple[str, ...], str, Transform]] = []

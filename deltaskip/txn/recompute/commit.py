@@ -6,7 +6,6 @@ committed. Files that other writers replaced or removed in the meantime are left
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, add_files, table_key, table_keys, unchanged
 from deltaskip.errors import CommitConflict
+from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.schema.arrow_values import arrow_array
@@ -153,9 +153,9 @@ def _same(old: str | None, new: str) -> bool:
         return True
     try:
         return old is not None and bool(_parsed(old) == _parsed(new))
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
 
 
 def _parsed(text: str) -> Any:
-    return json.loads(text, parse_float=str, parse_int=str)
+    return parse_json(text, parse_float=str, parse_int=str)

@@ -6,7 +6,6 @@ package computed with the same settings, and that nobody has replaced since, nee
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import CommitInfo, canonical_paths
+from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import LogFile
@@ -64,7 +64,7 @@ def _provenance(snapshot: Snapshot, file: LogFile) -> CommitInfo | None:
     if not end and file.file.size > _HEAD_BYTES:
         line = snapshot.storage.read(file.path).partition(b"\n")[0]
     try:
-        action = json.loads(line)
+        action = parse_json(line)
     except ValueError:
         return None
     info = action.get("commitInfo") if isinstance(action, dict) else None

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import NoReturn
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import AddFile, Protocol, table_keys
 from deltaskip.errors import CorruptLog
 from deltaskip.features.registry import has_feature
+from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.schema import physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
@@ -104,8 +104,8 @@ def high_water_mark(latest: Snapshot) -> int:
             )
         return -1
     try:
-        mark = int(json.loads(domain.configuration)[MARK])
-    except (ValueError, KeyError, TypeError) as error:
+        mark = int(parse_json(domain.configuration)[MARK])
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise CorruptLog(
             f"The domain {ROW_TRACKING_DOMAIN} of version {latest.version} of {latest.root} has no {MARK}: restore "
             f"the commit that set it."

@@ -5,7 +5,6 @@ A problem that the schema before the commit had too is not caused by the commit,
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import columns_in, is_valid_sql
+from deltaskip.json_text import parse_json
 from deltaskip.schema import (
     LONG,
     VARIANT,
@@ -266,8 +266,8 @@ def _expression(key: str, value: Any) -> str | None:
     if key == GENERATION_KEY:
         return value if isinstance(value, str) else None
     try:
-        text = json.loads(value)["expression"]["expression"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        text = parse_json(value)["expression"]["expression"]
+    except (ValueError, TypeError, KeyError):
         return None
     return text if isinstance(text, str) else None
 

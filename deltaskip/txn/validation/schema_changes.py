@@ -13,6 +13,7 @@ from typing import Any
 from deltaskip.errors import SchemaError
 from deltaskip.expr import columns_in
 from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.json_text import parse_json
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
 from deltaskip.schema.mapping import MappingMode
@@ -204,7 +205,7 @@ def _at(path: str, part: str) -> str:
 
 
 def _type_name(type_: DataType) -> str:
-    name: Any = json.loads(type_to_json(type_))
+    name: Any = parse_json(type_to_json(type_))
     return name if isinstance(name, str) else str(name.get("type"))
 
 

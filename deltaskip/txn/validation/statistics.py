@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import feature_names, has_feature
+from deltaskip.json_text import parse_json
 from deltaskip.schema import (
     BYTE,
     DATE,
@@ -83,8 +83,8 @@ def parsed_stats(text: str | None) -> dict[str, Any] | None:
     if not text:
         return None
     try:
-        stats = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        stats = parse_json(text, parse_constant=_no_number)
+    except ValueError:
         return None
     return stats if isinstance(stats, dict) else None
 
