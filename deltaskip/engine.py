@@ -36,6 +36,7 @@ __all__ = [
     "engine",
     "is_column",
     "session_ansi",
+    "session_function",
 ]
 
 RESULT_SCHEMA = pa.schema(
@@ -103,6 +104,9 @@ class Engine(Protocol):
 
     def scan_to_dataframe(self, session: Any, scan: PlannedScan) -> Any:
         """A DataFrame of exactly the rows that match the scan, with the table's schema."""
+
+    def session_function(self, name: str) -> bool:
+        """Whether the active session of this process has a function of this name."""
 
     def collation_version(self, session: Any) -> str | None:
         """The version by which the session compares collated strings; None if it does not report one."""
@@ -175,6 +179,16 @@ def collation_version() -> str:
 def is_column(value: object) -> bool:
     """Whether `value` is a column expression of the engine. Loads neither the engine nor its library."""
     return type(value).__module__.partition(".")[0] == _COLUMN_PACKAGE
+
+
+def session_function(name: str) -> bool:
+    """Return whether the active session has a function of this name; False without one. Never loads the library."""
+    if _COLUMN_PACKAGE not in sys.modules:
+        return False
+    try:
+        return _loaded().session_function(name)
+    except (ModuleNotFoundError, LookupError):
+        return False
 
 
 def session_ansi() -> bool | None:

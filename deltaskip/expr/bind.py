@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
+from deltaskip.expr.clock import CLOCK_FUNCTIONS, EPOCH_FUNCTIONS, special_time
 from deltaskip.expr.coerce import (
     ATOMIC,
+    DATETIMES,
     INTEGRAL_BITS,
     cast_to,
     castable,
@@ -25,6 +27,7 @@ from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.intervals import DAY_TIME, INTERVALS, moved
 from deltaskip.expr.nodes import (
     MIRRORED,
     And,
@@ -52,7 +55,18 @@ from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import InsideCollection, collation_of, display_name, fold_name, resolve
-from deltaskip.schema.types import BINARY, BOOLEAN, LONG, STRING, VOID, DataType, DecimalType, StructType
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    DataType,
+    DecimalType,
+    StructType,
+)
 
 __all__ = ["bind", "bind_expression"]
 
@@ -60,7 +74,7 @@ __all__ = ["bind", "bind_expression"]
 _METADATA_COLUMN = "_metadata"
 # Names that are functions if the schema has no such column. # Spark 4.1, LiteralFunctionResolution
 _LITERAL_FUNCTIONS = frozenset(
-    ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user", "localtimestamp")
+    ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user")
 )
 
 
@@ -164,7 +178,9 @@ def _resolved(column: Column, scope: _Scope) -> Node:
     except InsideCollection:
         return Opaque(display_name(column.parts), (column.parts,))
     except PredicateError:
-        if fold_name(column.parts[0]) == _METADATA_COLUMN or _is_function(column, scope):
+        if _is_function(column, scope):
+            return _call(Call(fold_name(column.parts[0]), ()))
+        if fold_name(column.parts[0]) == _METADATA_COLUMN:
             return Opaque(display_name(column.parts), (column.parts,))
         raise
     return FieldRef(
@@ -297,11 +313,34 @@ def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None) -> No
 
 
 def _call(node: Call) -> Node:
+    clock = "unix_timestamp()" if node.name == "unix_timestamp" else node.name
+    if not node.args and clock in CLOCK_FUNCTIONS:
+        return Call(clock, (), CLOCK_FUNCTIONS[clock])
+    moved_time = _sum_with_interval(node)
+    if moved_time is not None:
+        return moved_time
+    if node.name in EPOCH_FUNCTIONS and len(node.args) == 1 and type_of(node.args[0]) == TIMESTAMP:
+        return Call(node.name, node.args, LONG)
     function = FUNCTIONS.get(node.name)
     if function is None or any(type_of(arg) is None for arg in node.args):
         return Call(node.name, node.args)
     found = function.signature(node.args)
     return Call(node.name, node.args) if found is None else Call(node.name, found[0], found[1])
+
+
+def _sum_with_interval(node: Call) -> Node | None:
+    """A date or timestamp plus or minus an interval literal; None for other calls."""
+    match node:
+        case Call("+" | "-" | "timestampadd" as name, (time, Literal(int() as amount, of))) if of in INTERVALS:
+            interval = Literal(-amount if name == "-" else amount, of)
+        case Call("+", (Literal(int() as amount, of), time)) if of in INTERVALS:
+            interval = Literal(amount, of)
+        case _:
+            return None
+    type_ = type_of(time)
+    if type_ == DATE and (interval.type == DAY_TIME or node.name == "timestampadd"):
+        time, type_ = cast_to(time, TIMESTAMP), TIMESTAMP
+    return Call("add_interval", (time, interval), type_) if type_ in DATETIMES else None
 
 
 def _as_boolean(node: Node, what: str) -> Node:
@@ -331,9 +370,22 @@ def _fold(node: Node, time_zone: str) -> Node:
     if isinstance(node, Collate):
         # A literal has no collation, and an explicit one decides the whole comparison.
         return node
-    if isinstance(node, Call) and node.name not in FUNCTIONS:
-        return node
+    match node:
+        case Cast(Literal(str() as text), target) if target in DATETIMES and (time := special_time(text, target)):
+            return time
+        case Call("add_interval", (Literal(int() as value, of), Literal() as interval)):
+            return _moved_constant(node, value, of, interval, time_zone)
+        case Call(name) if name not in FUNCTIONS:
+            return node
     try:
         return Literal(evaluate(node, {}, time_zone), type_)
     except (EvaluationError, PredicateError):
+        return node
+
+
+def _moved_constant(node: Call, value: int, of: DataType, interval: Literal, time_zone: str) -> Node:
+    """A constant date or timestamp plus an interval."""
+    try:
+        return Literal(moved(value, of, interval, zone_of(time_zone)), of)
+    except EvaluationError:
         return node

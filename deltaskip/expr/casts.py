@@ -11,7 +11,7 @@ from decimal import ROUND_DOWN, Decimal
 
 from deltaskip.errors import shown
 from deltaskip.expr.arithmetic import checked_integral, to_decimal
-from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.calendar import (
@@ -22,6 +22,7 @@ from deltaskip.schema.calendar import (
     format_date,
     format_timestamp,
     instant_of,
+    is_special_date,
     local_of,
     parse_date,
     parse_timestamp,
@@ -116,6 +117,8 @@ def _to_string(value: object, source: DataType, zone: Zone) -> str:
 
 def _from_string(text: str, target: DataType, zone: Zone) -> object:
     value: object = None
+    if target in DATETIMES and is_special_date(text):
+        raise Undecided(f"{text!r} is a time of the query in a constant, and no time in a column.")
     if target == BINARY:
         return text.encode("utf-8")
     if target == BOOLEAN:

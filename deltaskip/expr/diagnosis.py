@@ -7,6 +7,7 @@ if Spark evaluates it for every row that the rest of the predicate lets through:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import evaluate
@@ -32,10 +33,11 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.places import line_and_column
 from deltaskip.expr.render import to_sql
+from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = ["failing_constant", "never_true", "place_of"]
+__all__ = ["failing_constant", "never_true", "place_of", "unknown_functions"]
 
 _WHY = ", because a comparison with NULL is NULL"
 _EXAMPLES: dict[DataType, str] = {
@@ -80,9 +82,25 @@ def never_true(bound: Node) -> Iterator[str]:
             yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
 
 
+def unknown_functions(parsed: Node) -> Iterator[tuple[str, str]]:
+    """Yield the name of each function that Spark does not have, and a sentence about it."""
+    for part in _walk(parsed):
+        if isinstance(part, Call) and part.name not in FUNCTION_NAMES and part.name.isidentifier():
+            if part.name in ("negative", "positive", "add_interval"):
+                continue
+            near = get_close_matches(part.name, sorted(FUNCTION_NAMES), 1, 0.75)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            yield (
+                part.name,
+                f"{part.name} is not a built-in function of Spark, so {to_sql(part)} skips no file; without a "
+                f"user-defined function of this name, Spark fails.{meant}",
+            )
+
+
 def place_of(constant: Node, where: object) -> str:
     """Return the line and column of a failing constant in the SQL text, after a blank; "" if they are not known."""
-    texts = [part.value for part in _walk(constant) if isinstance(part, Literal) and isinstance(part.value, str)]
+    constants = [child for part in _walk(constant) for child in children_of(part) if isinstance(child, Literal)]
+    texts = [part.value for part in constants if isinstance(part.value, str)]
     if not isinstance(where, str) or len(texts) != 1 or where.count(f"'{texts[0]}'") != 1:
         return ""
     line, column = line_and_column(where, where.index(f"'{texts[0]}'"))
@@ -137,6 +155,8 @@ def _is_null(node: Node) -> bool:
 
 
 def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    for child in children_of(node):
-        yield from _walk(child)
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending.extend(child for child in children_of(part) if not isinstance(child, Literal))

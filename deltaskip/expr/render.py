@@ -67,8 +67,12 @@ def to_sql(node: Node) -> str:
             return f"{'TRY_CAST' if safe else 'CAST'}({to_sql(child)} AS {simple_string(type_).upper()})"
         case Call(name, (left, right)) if name in ARITHMETIC:
             return f"{_operand(left)} {name} {_operand(right)}"
+        case Call("add_interval", (time, interval)):
+            return f"{_operand(time)} + {to_sql(interval)}"
         case Call("negative", (child,)):
             return f"-{_operand(child)}"
+        case Call("unix_timestamp()"):
+            return "unix_timestamp()"
         case Call(name, args):
             return f"{name}({', '.join(map(to_sql, args))})"
         case Case(branches, otherwise):
@@ -96,7 +100,7 @@ def exact_sql(node: Node) -> str:
 def _operand(node: Node) -> str:
     text = to_sql(node)
     compound = isinstance(node, And | Or | Not | Compare | In | Like) or (
-        isinstance(node, Call) and node.name in ARITHMETIC
+        isinstance(node, Call) and node.name in (*ARITHMETIC, "add_interval")
     )
     return f"({text})" if compound else text
 

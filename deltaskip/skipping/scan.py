@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, partial
+from time import time_ns
 from typing import Any
 
 import pyarrow as pa
@@ -14,11 +15,12 @@ from deltaskip import arguments
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.engine import collation_version as running_collation_version
-from deltaskip.engine import engine, is_column, session_ansi
+from deltaskip.engine import engine, is_column, session_ansi, session_function
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node, with_parameters
+from deltaskip.expr.clock import Clock, reads_clock
 from deltaskip.expr.collation import compared_collations
-from deltaskip.expr.diagnosis import failing_constant, never_true, place_of
+from deltaskip.expr.diagnosis import failing_constant, never_true, place_of, unknown_functions
 from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.html import html_table
@@ -99,6 +101,8 @@ class Scan:
         self.snapshot = snapshot
         self.where = self._with_parameters(where, params)
         self._diagnosed = False
+        # Queries run later, or on a clock that is little behind this one.
+        self._planned_at = time_ns() // 1000
         self.limit = arguments.non_negative("limit", limit)
         self.columns = None if columns is None else self._resolved(arguments.texts("columns", columns))
         if time_zone is not None:
@@ -393,7 +397,8 @@ class Scan:
             raise PredicateError(f"{error} {self._at_version()}") from error
         if not self._diagnosed:
             self._diagnosed = True
-            for slip in never_true(bound):
+            unknown = [said for name, said in unknown_functions(self._parsed) if not session_function(name)]
+            for slip in (*never_true(bound), *unknown):
                 warnings.warn(f"{slip} {self._at_version()}", PredicateWarning, stacklevel=5)
         return normalize(bound)
 
@@ -423,7 +428,9 @@ class Scan:
     def _rewritten(self, predicate: Node) -> Program:
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         columns, properties = snapshot.partition_columns, snapshot.properties
-        return rewrite(predicate, snapshot.schema, snapshot.mapping_mode, zone, columns, properties, self._collations)
+        clock = Clock(self._planned_at, self.time_zone) if reads_clock(predicate) else None
+        found = (snapshot.schema, snapshot.mapping_mode, zone, columns, properties, self._collations)
+        return rewrite(predicate, *found, clock)
 
     def _files_of(self, names: Sequence[str], batch: Batch) -> tuple[pa.Table, pa.Array] | None:
         """The batch's kept files, and for a limit the rows of each that certainly match; None if no file is kept."""

@@ -17,7 +17,7 @@ from deltaskip.expr import Node
 from deltaskip.log import Snapshot
 from deltaskip.spark.collation_versions import UNKNOWN, active_collation_version, session_collation_version
 from deltaskip.spark.from_column import column_to_node
-from deltaskip.spark.local import local_session, session_ansi
+from deltaskip.spark.local import local_session, session_ansi, session_function
 from deltaskip.spark.plans import files_read
 from deltaskip.spark.read import scan_to_dataframe
 from deltaskip.stats.file_facts import StatisticsRequest
@@ -53,6 +53,10 @@ class SparkEngine(Engine):
     def session_ansi(self) -> bool | None:
         """See deltaskip.spark.local.session_ansi."""
         return session_ansi()
+
+    def session_function(self, name: str) -> bool:
+        """See deltaskip.spark.local.session_function."""
+        return session_function(name)
 
     def column_to_node(self, column: Column) -> Node:
         """See deltaskip.spark.from_column.column_to_node."""

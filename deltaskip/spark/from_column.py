@@ -45,7 +45,7 @@ _RESTLESS = frozenset(
     (
         *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"),
         *("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"),
-        *("now", "current_timestamp", "localtimestamp", "current_date", "curdate", "current_time"),
+        "current_time",
         *("current_user", "user", "session_user", "current_timezone", "current_database", "current_catalog"),
     )
 )

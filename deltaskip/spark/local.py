@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-__all__ = ["local_session", "session_ansi"]
+__all__ = ["local_session", "session_ansi", "session_function"]
 
 _CONF = {
     "spark.ui.enabled": "false",
@@ -54,6 +54,15 @@ def session_ansi() -> bool | None:
         return None if active is None else str(active.conf.get("spark.sql.ansi.enabled")).lower() == "true"
     except Exception:  # a session that was stopped, or whose server has gone
         return None
+
+
+def session_function(name: str) -> bool:
+    """Whether the active session of this process has a function of this name, such as a user-defined one."""
+    try:
+        active = SparkSession.getActiveSession()
+        return active is not None and active.catalog.functionExists(name)
+    except Exception:  # a session that was stopped, or whose server has gone
+        return False
 
 
 @contextmanager

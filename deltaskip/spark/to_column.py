@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import nodes
+from deltaskip.expr.intervals import INTERVALS, interval_text
 from deltaskip.expr.nodes import Node
 from deltaskip.schema.types import DataType
 from deltaskip.spark.literals import literal
@@ -40,6 +41,8 @@ _COLUMN_ARITHMETIC: dict[str, Callable[[Column, Column], Column]] = {
 def to_column(node: Node) -> Column:
     """The Column for a predicate over logical names. Raises PredicateError for a node that Spark cannot evaluate."""
     match node:
+        case nodes.Literal(_, data_type) if data_type in INTERVALS:
+            return F.expr(interval_text(node))
         case nodes.Literal(value, data_type):
             return literal(value, data_type)
         case nodes.Column(parts) | nodes.FieldRef(parts):

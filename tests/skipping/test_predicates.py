@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING
+from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP
 from tests.builder import DELTA_RS, TableBuilder, add, bounds
 
 
@@ -142,3 +142,72 @@ def test_strict_names_files_whose_writer_may_omit_nan(tmp_path: Path) -> None:
 def test_a_collation_version_that_is_none_is_refused_by_name(table: ds.DeltaTable, version: str) -> None:
     with pytest.raises(ds.InvalidArgument, match="collation_version must be the version"):
         table.scan("i = 1", collation_version=version)
+
+
+@pytest.fixture
+def days(tmp_path: Path) -> ds.DeltaTable:
+    """A file for each of the last 30 days and the next 2, in a date partition and in columns."""
+    builder = TableBuilder(
+        tmp_path / "days", {"ts": TIMESTAMP, "day": DATE, "i": INTEGER, "p": DATE, "key": STRING}, ["p", "key"]
+    )
+    files = []
+    for ago in range(30, -3, -1):
+        moment = datetime.now(UTC) - timedelta(days=ago)
+        day = moment.date().isoformat()
+        start, end = (f"{day}T{clock}Z" for clock in ("00:00:00.000", "23:59:59.000"))
+        statistics = bounds(5, ts=(start, end), day=(day, day), i=(1, 2))
+        files.append(add(f"{ago:02d}", statistics, partitionValues={"p": day, "key": day.replace("-", "")}))
+    builder.commit(*files)
+    return ds.DeltaTable(tmp_path / "days")
+
+
+@pytest.mark.parametrize(
+    ("where", "oldest"),
+    [
+        ("ts >= now() - INTERVAL 7 DAYS", 7),
+        ("ts > current_timestamp - INTERVAL '7' DAY AND ts < now()", 7),
+        ("day >= current_date() - 7", 7),
+        ("day BETWEEN date_sub(current_date(), 7) AND current_date()", 7),
+        ("NOT (current_date() - INTERVAL 7 DAYS > day)", 7),
+        ("datediff(current_date(), day) <= 7", 7),
+        ("p > date_add(current_date, -7)", 6),
+        ("p IN (current_date(), DATE'today' - 1)", 1),
+        ("p = 'today'", 0),
+        ("key >= date_format(current_date() - 7, 'yyyyMMdd')", 7),
+        ("CAST(key AS INT) >= CAST(date_format(dateadd(DAY, -7, now()), 'yyyyMMdd') AS INT)", 7),
+        ("i = 1 AND p >= current_date() - 7", 7),
+    ],
+)
+def test_the_last_days_prune(days: ds.DeltaTable, where: str, oldest: int) -> None:
+    # Shortly after midnight, the slack reaches into the day before.
+    found = kept(days, where)
+    assert found[0] in (f"{oldest:02d}", f"{oldest + 1:02d}")
+    assert set(found) >= set(kept(days, "p >= current_date()"))
+    unknown = kept(days, where, time_zone=None)
+    assert set(unknown) >= set(found)
+    assert len(unknown) <= len(found) + 3
+
+
+@pytest.mark.parametrize("where", ["ts < now()", "day != current_date()", "month(day) = month(current_date())"])
+def test_what_a_later_query_may_match_is_kept_and_says_why(days: ds.DeltaTable, where: str) -> None:
+    assert len(kept(days, where)) == 33
+    [leaf] = days.scan(where).explain().leaves
+    assert "the query" in leaf.reason
+    assert "later time" in leaf.reason or "the time of the query" in leaf.reason
+
+
+def test_rows_that_match_whenever_the_query_runs_are_counted(days: ds.DeltaTable) -> None:
+    assert days.scan("day < current_date() + 1000").count() == 165
+    assert days.scan("ts < now() OR i > 0").count() == 165
+    for where in ("day >= current_date() - 10", "day < current_date() - 10"):
+        with pytest.raises(ds.NotProvable):
+            days.scan(where).count()
+
+
+def test_a_plan_keeps_its_time(days: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = days.scan("day >= current_date()")
+    before = scan.paths()
+    monkeypatch.setattr("deltaskip.skipping.scan.time_ns", lambda: 0)
+    assert scan.paths() == before
+    assert scan.replanned("+02:00", scan.collation_version).total_files() == 33
+    assert len(kept(days, "day >= current_date()")) == 33

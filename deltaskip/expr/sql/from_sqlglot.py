@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.intervals import added
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -59,6 +61,7 @@ __all__ = ["OutOfRange", "to_node"]
 
 _FIELDS = frozenset(("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"))
 _UNIT_FUNCTIONS = frozenset(("timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"))
+_ADDING = frozenset(("timestampadd", "dateadd", "date_add"))
 _QUANTIFIERS = frozenset(("any", "some", "all"))
 
 
@@ -352,9 +355,23 @@ def _call(reader: _Reader, tree: exp.Expression) -> Node:
     if name == "+":
         return Call("positive", (reader.operand(args[0], SIGN),))
     if len(args) == 3 and name.lower() in _UNIT_FUNCTIONS:
-        # The first argument is a unit, such as DAY, not a column.
-        raise NoNode
+        return _moved(reader, name.lower(), args)
     return function_node(name.lower(), tuple([reader.inner(arg) for arg in args]))
+
+
+def _moved(reader: _Reader, name: str, args: list[exp.Expression]) -> Node:
+    """`timestampadd(unit, quantity, time)`, whose first argument is a word such as DAY, not a column."""
+    unit, quantity = args[0], reader.inner(args[1])
+    if name not in _ADDING or not isinstance(unit, exp.Column) or len(unit.parts) != 1 or unit.this.quoted:
+        raise NoNode
+    match quantity:
+        case Literal(int() as count, type_) if type_ in INTEGRAL_BITS:
+            interval = added(count, unit.name)
+        case _:
+            interval = None
+    if interval is None:
+        raise NoNode
+    return Call("timestampadd", (reader.inner(args[2]), interval))
 
 
 _RULES: Mapping[type[exp.Expression], Callable[[_Reader, exp.Expression], Node]] = {

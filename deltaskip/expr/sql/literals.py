@@ -9,6 +9,7 @@ import re
 from decimal import Decimal
 
 from deltaskip.errors import PredicateError, SchemaError, shown
+from deltaskip.expr.clock import special_time
 from deltaskip.expr.nodes import Cast, Literal, Node, Opaque
 from deltaskip.expr.places import line_and_column
 from deltaskip.schema.calendar import (
@@ -106,7 +107,8 @@ def typed_literal(word: str, text: str) -> Node:
         return Literal(bytes.fromhex(digits), BINARY)
     unknown = Opaque(f"{word}'{text}'")
     if is_special_date(text):
-        return unknown
+        type_ = {"DATE": DATE, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}.get(word, TIMESTAMP)
+        return special_time(text, type_) or unknown
     try:
         node = _datetime_literal(word, text)
     except LookupError:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from deltaskip.errors import PredicateError
 from deltaskip.expr.nodes import MAX_DEPTH, Opaque
+from deltaskip.expr.sql.calls import check_call
 from deltaskip.expr.sql.dialect import Token, TokenType, columns_in, new_token
+from deltaskip.expr.sql.interval_literals import with_intervals
 from deltaskip.expr.sql.lexer import CLOSING, NAMES, OPENING, PREFIXES, STRINGS, Source, Unreadable, spelled
 from deltaskip.expr.sql.literals import predicate_error
 from deltaskip.expr.type_names import DECIMAL_NAMES, TYPE_NAMES, type_named
@@ -78,7 +80,7 @@ _TYPE_KINDS = {
 
 def read_tokens(source: Source) -> list[Token]:
     """Tokens for sqlglot's parser. Raises PredicateError for text that is not a token of Spark SQL, and Unreadable."""
-    return _marked(source, spelled(source))
+    return _marked(source, with_intervals(source, spelled(source)))
 
 
 def fold(source: Source, tokens: list[Token], first: int, last: int) -> list[Token]:
@@ -123,6 +125,8 @@ def _marked(source: Source, tokens: list[Token]) -> list[Token]:
             if kind == TokenType.L_PAREN and grouping and not arrow:
                 found.append(new_token(TokenType.VAR, GROUP, token, token))
             opened.append(len(found))
+        elif kind == TokenType.VAR and not (at + 1 < len(tokens) and _begins_query(tokens, at + 1)):
+            check_call(source, tokens, at)
         elif kind in (TokenType.ALIAS, TokenType.DCOLON):
             at = _append_type(source, tokens, at, found, opened)
             continue

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from deltaskip.collations.versions import SPARK_VERSION
+from deltaskip.expr.clock import Clock, reads_clock
 from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import And, Collate, Compare, FieldRef, In, IsNull, Like, Literal, Node, Not, Opaque, Or, walk
 from deltaskip.expr.normalize import normalize
@@ -40,7 +41,16 @@ from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, mee
 from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, every, joined, some
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import all_of, any_of, within, within_hull
-from deltaskip.skipping.proofs.unproved import UNSUPPORTED, columns_read, still_skipped, unproved
+from deltaskip.skipping.proofs.unproved import (
+    NEVER,
+    TIMELESS,
+    UNBOUNDED,
+    UNORDERED,
+    UNSUPPORTED,
+    columns_read,
+    still_skipped,
+    unproved,
+)
 from deltaskip.stats.layout import PARTITION_VALUES, StatField
 
 __all__ = ["rewrite"]
@@ -58,6 +68,7 @@ def rewrite(
     partition_columns: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     collations: Collations | None = None,
+    clock: Clock | None = None,
 ) -> Program:
     """Return the Program of a predicate that expr.bind and expr.normalize have prepared.
 
@@ -69,9 +80,10 @@ def rewrite(
         partition_columns: The table's partition columns; without them, no generated partition column is used.
         properties: The table's properties, likewise.
         collations: The collations that compare strings, by default those of Spark 4.1.
+        clock: When the query may run; without it, leaves that read the clock keep every file.
     """
     derived = derived_columns(schema, mode, partition_columns, properties or {})
-    rewriter = _Rewriter(TableColumns(schema, mode), time_zone, derived, collations or Collations(SPARK_VERSION))
+    rewriter = _Rewriter(TableColumns(schema, mode), time_zone, derived, collations or Collations(SPARK_VERSION), clock)
     return Program(rewriter.may(node))
 
 
@@ -88,6 +100,7 @@ class _Rewriter:
     time_zone: str
     derived: tuple[Derived, ...]
     collations: Collations
+    clock: Clock | None = None
     budget: _Budget = field(default_factory=_Budget)
 
     def may(self, node: Node) -> Term:
@@ -108,6 +121,8 @@ class _Rewriter:
                 return all_of([*(term for term, _ in done), *together]), None
             case Or(children):
                 return any_of([self.may(child) for child in _gather(children, Or, self._reads_partitions_only)]), None
+            case _ if (timed := self._timed(node)) is not None:
+                return Leaf(to_sql(node), timed.term, timed.reason), None
             case _:
                 proof, found = self._leaf(node)
                 limited = proof.reason and not isinstance(proof.term, Drop)
@@ -130,8 +145,23 @@ class _Rewriter:
                 return every([*(proof for proof, _ in done), *map(Proof, together)]), None
             case Or(children):
                 return some([self.unlabelled(child) for child in children]), None
+            case _ if (timed := self._timed(node)) is not None:
+                return timed, None
             case _:
                 return self._leaf(node)
+
+    def _timed(self, node: Node) -> Proof | None:
+        """The proof of a leaf that reads the clock; None for other leaves."""
+        if self.clock is None or not reads_clock(node):
+            return None
+        weakest = self.clock.weakest(node)
+        if weakest is None:
+            return unproved(node, self.columns, UNORDERED)
+        condition = normalize(weakest)
+        proof = self.unlabelled(condition)
+        if isinstance(condition, Literal):
+            return Proof(proof.term, TIMELESS if condition.value is True else NEVER)
+        return proof if self.clock.bounds(node) else Proof(proof.term, UNBOUNDED)
 
     def _leaf(self, node: Node) -> tuple[Proof, Found | None]:
         """The proof of a leaf, and the set of values that it admits, if statistics can decide about it."""

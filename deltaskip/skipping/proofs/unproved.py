@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from deltaskip.expr.clock import CLOCK_FUNCTIONS
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Call, Collate, FieldRef, IsNull, Literal, Node, Not, Opaque, children_of, walk
+from deltaskip.expr.spark_functions import CHANGING
 from deltaskip.skipping.program import AllOf, ConstantTerm, Keep, Leaf, Term, ValuesPossible, terms_of
 from deltaskip.skipping.proofs.preimage.preimage import strict_columns
 from deltaskip.skipping.proofs.proof import Proof, enumerated
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import all_of
 
-__all__ = ["UNSUPPORTED", "columns_read", "still_skipped", "unproved"]
+__all__ = ["NEVER", "TIMELESS", "UNBOUNDED", "UNORDERED", "UNSUPPORTED", "columns_read", "still_skipped", "unproved"]
 
 
+NEVER = "it is false whenever the query may run"
+TIMELESS = "it may be true when the query runs, whatever the rows are"
+UNBOUNDED = "the query may run at any later time, which is no bound for this comparison"
+UNORDERED = "it is not known whether the expression rises or falls with the time of the query"
 UNSUPPORTED = "the expression is not supported, so any row could match"
 
 
@@ -62,8 +68,14 @@ def _reason(node: Node, columns: TableColumns) -> str:
     if any(isinstance(part, Opaque) for part in walk(node)):
         return UNSUPPORTED
     foreign = next((part for part in walk(node) if isinstance(part, Call) and part.name not in FUNCTIONS), None)
+    if foreign is not None and foreign.name == "add_interval":
+        return "no rule inverts the sum of a column and an interval"
+    if foreign is not None and foreign.name in CLOCK_FUNCTIONS and not foreign.args:
+        return UNORDERED
+    if foreign is not None and foreign.name in CHANGING:
+        return f"{foreign.name} has another value for each row, file or session"
     if foreign is not None:
-        return f"{foreign.name} is not deterministic, or not a function that deltaskip can evaluate"
+        return f"{foreign.name} is not a function that deltaskip can evaluate"
     read = columns_read(node)
     collate = next((part for part in walk(node) if isinstance(part, Collate)), None)
     if collate is not None:

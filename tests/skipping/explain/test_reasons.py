@@ -16,11 +16,23 @@ import deltaskip as ds
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import find
 from deltaskip.expr import bind, evaluate, parse_sql
+from deltaskip.expr.clock import reads_clock
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Opaque, walk
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.types import BINARY, BYTE, DOUBLE, INTEGER, STRING, DataType, DecimalType, StructField, StructType
+from deltaskip.schema.types import (
+    BINARY,
+    BYTE,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    DataType,
+    DecimalType,
+    StructField,
+    StructType,
+)
 from deltaskip.skipping.explain.report import LeafReport
 from deltaskip.skipping.program import (
     AllOf,
@@ -295,6 +307,36 @@ def stated_of_like(stated: Stated) -> bool:
     return " LIKE " in stated.case.where and only_counts(stated.leaf)
 
 
+def changing_function(stated: Stated) -> bool:
+    return f"{stated.match['name']}()" in stated.case.where and only_counts(stated.leaf)
+
+
+def reads_the_clock(stated: Stated) -> bool:
+    return reads_clock(bind(parse_sql(stated.case.where), StructType(stated.case.fields), ()))
+
+
+def only_counts_of_the_clock(stated: Stated) -> bool:
+    return reads_the_clock(stated) and only_counts(stated.leaf)
+
+
+def unbounded(stated: Stated) -> bool:
+    """A file of great values is kept as well, and in 2026 one of the greatest value."""
+    limit = bounds(9, c=(2**31 - 1, 2**31 - 1))
+    return reads_the_clock(stated) and not skipped(stated, "unbounded", limit)
+
+
+def false_at_any_time(stated: Stated) -> bool:
+    return reads_the_clock(stated) and len(skipped(stated, "false")) == len(stated.case.files)
+
+
+def true_at_some_time(stated: Stated) -> bool:
+    return reads_the_clock(stated) and not skipped(stated, "true")
+
+
+def sum_with_interval(stated: Stated) -> bool:
+    return "INTERVAL" in stated.case.where and only_counts(stated.leaf)
+
+
 CLAIMS: dict[str, Callable[[Stated], bool]] = {
     r"no file has (?P<names>.+) in the log": absent,
     r"the log's values of (?P<names>.+) cannot be used as bounds": unusable,
@@ -306,7 +348,13 @@ CLAIMS: dict[str, Callable[[Stated], bool]] = {
     r"it reads several columns \((?P<names>.+)\), and statistics bound each column separately": several_columns,
     r"(?P<name>\w+) is (?P<type>char\(\d+\)), which Spark compares padded with blanks, unlike its bounds": padded,
     r"no rule uses min and max of (?P<name>\w+), which is (?P<kind>\w+)": kind_without_bounds,
-    r"(?P<name>\w+) is not deterministic, or not a function that deltaskip can evaluate": foreign_function,
+    r"(?P<name>\w+) is not a function that deltaskip can evaluate": foreign_function,
+    r"(?P<name>\w+) has another value for each row, file or session": changing_function,
+    r"it is not known whether the expression rises or falls with the time of the query": only_counts_of_the_clock,
+    r"the query may run at any later time, which is no bound for this comparison": unbounded,
+    r"it is false whenever the query may run": false_at_any_time,
+    r"it may be true when the query runs, whatever the rows are": true_at_some_time,
+    r"no rule inverts the sum of a column and an interval": sum_with_interval,
     r"(?P<count>\d+) files? (?:is|are) kept only because (?:its|their) writer may omit NaN from min and "
     r"max": may_omit_nan,
     r"every file's min/max range could contain a match": every_range,
@@ -401,6 +449,10 @@ def other_cases() -> Iterator[Case]:
     yield from (Case(where, (c, d), both) for where in ("c > d", "c + d = 10", "greatest(c, d) > 3", "c IN (d + 1, 5)"))
     yield from (Case(where, (plain("c", BYTE),), some) for where in ("c > 300", "c >= -128", "c < 1000", "c IN (300)"))
     yield from (Case(where, (c,), (COUNTS, COUNTS)) for where in ("coalesce(c, rand()) = 5", "c = my_own(3)"))
+    yield from (Case(where, (c,), some) for where in ("c < unix_timestamp()", "c = month(current_date())"))
+    yield from (Case(f"current_date() {op} DATE'2020-01-01'", (c,), some) for op in "<>")
+    days = (bounds(c=("2026-01-01", "2026-01-31")),) * 2
+    yield Case("c + INTERVAL 1 DAY > DATE'2026-01-01'", (plain("c", DATE),), days)
     yield Case("c = X'01'", (plain("c", BINARY),), (bounds(c=("a", "z")),))
     yield from (Case("c > 100", (x,), (bounds(c=(1.0, 3.0)),) * n, DELTA_RS) for n in (1, 2))
     many = ", ".join(f"{i}.50" for i in range(100))

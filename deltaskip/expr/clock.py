@@ -1,0 +1,358 @@
+"""The functions of the clock: `now()`, `current_date()` and others, whose value is that of the later query.
+
+A plan is made before Spark runs the query, on a clock that may be ahead of Spark's. So `now()` is any instant from a
+few minutes before the plan on (SLACK), and an expression that only rises, or only falls, with the time lies between its
+values at the ends. `Clock.weakest` replaces each leaf by one without the clock that is TRUE wherever the leaf is TRUE
+at some such instant: in `ts > now() - INTERVAL 7 DAYS` the least value of the right side stands, and `ts < now()` has
+no useful bound.
+
+Soundness: let `low(e)` and `high(e)` be the values of `e` at the end where it is least and greatest; every function on
+the way to the clock is monotone in that argument. Then `a < b` at some instant gives `low(a) < high(b)`, and `a = b`
+gives `low(a) <= high(b)` and `high(a) >= low(b)`. Three things are not monotone, and are widened:
+
+* Local times go back at clock changes, by LONGEST_CHANGE at most. Near a change, conversions between instants and local
+  times widen the value by as much; in an unknown time zone, by its greatest offset.
+* Sums of columns and the clock wrap around at the ends of their type. An argument that wraps at some instant wraps at
+  the last one, too, and the preimage of every result contains the arguments that wrap (proofs.preimage). So a leaf with
+  both is the OR of its values at both ends.
+* Texts of years beyond 9999 are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_numeric, type_of
+from deltaskip.expr.evaluate import evaluate
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.intervals import moved
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Cast,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Literal,
+    Node,
+    Not,
+    Opaque,
+    Or,
+    children_of,
+)
+from deltaskip.expr.normalize import FALSE, TRUE
+from deltaskip.schema.calendar import (
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    local_of,
+    near_clock_change,
+    zone_of,
+)
+from deltaskip.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+
+__all__ = ["CLOCK_FUNCTIONS", "EPOCH_FUNCTIONS", "SLACK", "Clock", "reads_clock", "special_time"]
+
+SLACK = 10 * 60 * MICROS_PER_SECOND
+"""How far this machine's clock may be ahead of the one that Spark's driver reads, in microseconds."""
+
+# With the parentheses, because unix_timestamp(time) is another function.
+CLOCK_FUNCTIONS: dict[str, DataType] = {
+    "current_date": DATE,
+    "curdate": DATE,
+    "now": TIMESTAMP,
+    "current_timestamp": TIMESTAMP,
+    "localtimestamp": TIMESTAMP_NTZ,
+    "unix_timestamp()": LONG,
+}
+"""Functions without arguments that read the clock, and their types."""
+
+EPOCH_FUNCTIONS = {"unix_seconds": MICROS_PER_SECOND, "unix_millis": 1_000, "unix_micros": 1}
+"""Functions of a timestamp that count since 1970, and the microseconds of their units."""
+
+# No query runs after the year 9000.
+_LATEST = 221_845_392_000 * MICROS_PER_SECOND
+_LONGEST_CHANGE = 3 * 3600 * MICROS_PER_SECOND
+_GREATEST_OFFSET = 18 * 3600 * MICROS_PER_SECOND
+# Whether the function rises (1) or falls (-1) with each argument; 0 where it may do both.
+_DIRECTIONS: dict[str, tuple[int, ...]] = {
+    "+": (1, 1),
+    "-": (1, -1),
+    "negative": (-1,),
+    "date_add": (1, 1),
+    "date_sub": (1, -1),
+    "datediff": (1, -1),
+    "add_months": (1, 0),
+    "add_interval": (1, 0),
+    "last_day": (1,),
+    "trunc": (1, 0),
+    "date_trunc": (0, 1),
+    "year": (1,),
+    "unix_timestamp": (1,),
+    "date_format": (1, 0),
+    "floor": (1,),
+    "ceil": (1,),
+    **dict.fromkeys(EPOCH_FUNCTIONS, (1,)),
+}
+_SCALES = ("*", "/", "div")
+# Patterns whose texts have the order of the times.
+_ORDERED = re.compile(
+    r"yyyy(?:[^A-Za-z0-9']?MM(?:[^A-Za-z0-9']?dd(?:[^A-Za-z0-9']?HH(?:[^A-Za-z0-9']?mm(?:[^A-Za-z0-9']?ss)?)?)?)?)?"
+)
+_DIGITS = re.compile(r"[A-Za-z]+")
+_YEAR = re.compile(r"[0-9]{4}(?:[^0-9].*|[0-9]{2,10})?", re.DOTALL)
+
+
+def reads_clock(node: Node) -> bool:
+    """Return whether the node contains a function of the clock. Does not visit literals, of which there may be many."""
+    return any(_is_clock(part) for part in _parts(node))
+
+
+def special_time(text: str, type_: DataType) -> Node | None:
+    """Return what Spark replaces the cast of 'today', 'now', 'yesterday', 'tomorrow' or 'epoch' with, else None."""
+    word = text.strip().lower()
+    if word == "epoch":
+        return Literal(0, type_)
+    if word == "now" and type_ != DATE:
+        return Call("now" if type_ == TIMESTAMP else "localtimestamp", (), type_)
+    days = {"now": 0, "today": 0, "yesterday": -1, "tomorrow": 1}.get(word)
+    if days is None:
+        return None
+    today = Call("current_date", (), DATE)
+    day = today if not days else Call("date_add", (today, Literal(days, INTEGER)), DATE)
+    return day if type_ == DATE else Cast(day, type_)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The instants at which a query may run.
+
+    planned_at: when the plan was made, in microseconds since the epoch. time_zone: the session's; None if unknown.
+    """
+
+    planned_at: int
+    time_zone: str | None
+
+    def weakest(self, leaf: Node) -> Node | None:
+        """Return a condition without the clock that is TRUE wherever `leaf` is TRUE at some instant; None for none."""
+        try:
+            return self._weakest(leaf)
+        except (_Unordered, EvaluationError):
+            return None
+
+    def bounds(self, leaf: Node) -> bool:
+        """Whether the weakest condition depends on when the plan was made: later plans prune more files, or fewer."""
+        later = replace(self, planned_at=self.planned_at + 3650 * MICROS_PER_DAY)
+        return self.weakest(leaf) != later.weakest(leaf)
+
+    def _weakest(self, leaf: Node) -> Node:
+        match leaf:
+            case Compare(op, left, right):
+                return self._compared(op, left, right)
+            case In(child, values):
+                return Or(tuple(self._compared("=", child, value) for value in values))
+            case IsNull(child) if not any(isinstance(part, FieldRef) for part in _parts(child)):
+                self._ends(child)
+                return FALSE
+            case Not(IsNull(child)) if not any(isinstance(part, FieldRef) for part in _parts(child)):
+                self._ends(child)
+                return TRUE
+        raise _Unordered
+
+    def _compared(self, op: str, left: Node, right: Node) -> Node:
+        match op:
+            case "<" | "<=":
+                return _either(op, self._sides(left, True), self._sides(right, False))
+            case ">" | ">=":
+                return _either(op, self._sides(left, False), self._sides(right, True))
+            case "!=":
+                steady = [side for side in (left, right) if not reads_clock(side)]
+                return Not(IsNull(steady[0])) if steady else TRUE
+            case "<=>" if _mixes(left) or _mixes(right):
+                raise _Unordered
+        return And((self._compared("<=", left, right), self._compared(">=", left, right)))
+
+    def _sides(self, node: Node, least: bool) -> list[Node]:
+        """The end of a side of a comparison; both ends if it may wrap around."""
+        return list(self._ends(node)) if _mixes(node) else [self._end(node, least)]
+
+    def _ends(self, node: Node) -> tuple[Node, Node]:
+        """The node with its least and with its greatest value in place of the clock."""
+        return self._end(node, True), self._end(node, False)
+
+    def _end(self, node: Node, least: bool) -> Node:
+        if not reads_clock(node):
+            return node
+        match node:
+            case Call(name, ()) if name in CLOCK_FUNCTIONS:
+                return self._read(CLOCK_FUNCTIONS[name], least)
+            case Cast(child, target):
+                return self._cast(child, target, least)
+            case Call(name, (one, other), type_) if name in _SCALES:
+                if reads_clock(other) or not _is_positive(other):
+                    raise _Unordered
+                return self._computed(Call(name, (self._end(one, least), other), type_))
+            case Call(name, args, type_) if name in _DIRECTIONS and len(args) == len(_DIRECTIONS[name]):
+                if name == "date_format":
+                    self._check_texts(node)
+                ends = [
+                    self._argument(arg, direction, least)
+                    for arg, direction in zip(args, _DIRECTIONS[name], strict=True)
+                ]
+                if name in ("date_trunc", "date_format", "add_interval"):
+                    return self._in_zone(Call(name, tuple(ends), type_), least)
+                return self._computed(Call(name, tuple(ends), type_))
+        raise _Unordered
+
+    def _argument(self, arg: Node, direction: int, least: bool) -> Node:
+        if not reads_clock(arg):
+            return arg
+        if not direction:
+            raise _Unordered
+        return self._end(arg, least == (direction > 0))
+
+    def _read(self, type_: DataType, least: bool) -> Literal:
+        """The least or greatest value of a function of the clock."""
+        instant = self.planned_at - SLACK if least else _LATEST
+        if type_ == LONG:
+            return Literal(instant // MICROS_PER_SECOND, LONG)
+        if type_ == TIMESTAMP:
+            return Literal(instant, TIMESTAMP)
+        local = self._local(instant, least)
+        return Literal(local // MICROS_PER_DAY if type_ == DATE else local, type_)
+
+    def _local(self, instant: int, least: bool) -> int:
+        return local_of(self._widened(instant, least), zone_of(self.time_zone or "UTC"))
+
+    def _widened(self, value: int, least: bool) -> int:
+        """An instant or local time that is converted: earlier or later by what a conversion can go back."""
+        if self.time_zone is None:
+            by = _GREATEST_OFFSET
+        else:
+            by = _LONGEST_CHANGE if near_clock_change(value, zone_of(self.time_zone)) else 0
+        return value - by if least else value + by
+
+    def _cast(self, child: Node, target: DataType, least: bool) -> Node:
+        source = type_of(child)
+        if source == STRING and target in INTEGRAL_BITS:
+            match child:
+                case Call("date_format", (_, Literal(str() as pattern))) if _DIGITS.fullmatch(pattern):
+                    return self._computed(Cast(self._end(child, least), target))
+            raise _Unordered
+        if source in DATETIMES and target == STRING:
+            self._check_texts(Cast(child, target))
+        elif not _rises(source, target):
+            raise _Unordered
+        end = self._end(child, least)
+        if TIMESTAMP in (source, target) and source in DATETIMES and target in (*DATETIMES, STRING):
+            return self._in_zone(Cast(end, target), least)
+        return self._computed(Cast(end, target))
+
+    def _in_zone(self, node: Node, least: bool) -> Node:
+        """The value of a function of a constant that depends on the time zone, widened before and after."""
+        [source, *rest] = [child for child in children_of(node) if type_of(child) in DATETIMES]
+        if rest or not isinstance(source, Literal) or not isinstance(source.value, int):
+            raise _Unordered
+        given = source
+        if source.type == TIMESTAMP:
+            given = Literal(self._widened(source.value, least), TIMESTAMP)
+        found = self._computed(_with(node, source, given), least)
+        if isinstance(found, Literal) and found.type == TIMESTAMP and isinstance(found.value, int):
+            return Literal(self._widened(found.value, least), TIMESTAMP)
+        return found
+
+    def _check_texts(self, node: Node) -> None:
+        """Raise unless the texts of all times between the ends have their order: years of four digits."""
+        child = children_of(node)[0]
+        if isinstance(node, Call) and not (
+            isinstance(node.args[1], Literal) and _ORDERED.fullmatch(str(node.args[1].value))
+        ):
+            raise _Unordered
+        for end in self._ends(child):
+            text = self._computed(_with(node, child, end))
+            if not (isinstance(text, Literal) and isinstance(text.value, str) and _YEAR.fullmatch(text.value)):
+                raise _Unordered
+
+    def _computed(self, node: Node, least: bool = True) -> Node:
+        """The value of a function of constants; a function of columns as it is."""
+        children = children_of(node)
+        type_ = type_of(node)
+        if type_ is None or any(isinstance(child, Opaque) for child in children):
+            raise _Unordered
+        if not all(isinstance(child, Literal) for child in children):
+            if isinstance(node, Call) and node.name not in FUNCTIONS:
+                raise _Unordered
+            return node
+        match node:
+            case Call("add_interval", (Literal(int() as value, of), Literal() as interval)):
+                return Literal(self._moved(value, of, interval, least), type_)
+            case Call(name, (Literal(int() as value),)) if name in EPOCH_FUNCTIONS:
+                return Literal(value // EPOCH_FUNCTIONS[name], LONG)
+        return Literal(evaluate(node, {}, self.time_zone or "UTC"), type_)
+
+
+    def _moved(self, value: int, type_: DataType, interval: Literal, least: bool) -> int:
+        """A time plus an interval; near a clock change, widened by the change."""
+        try:
+            return moved(value, type_, interval, zone_of(self.time_zone or "UTC"))
+        except Undecided:
+            found = moved(value, type_, interval, zone_of("UTC"))
+            return found - _LONGEST_CHANGE if least else found + _LONGEST_CHANGE
+
+
+class _Unordered(Exception):
+    """The expression does not rise or fall with the time, or it is not known whether it does."""
+
+
+def _either(op: str, lefts: list[Node], rights: list[Node]) -> Node:
+    """TRUE where `op` is for some of the left and right sides."""
+    found: dict[Node, None] = {}
+    for left in lefts:
+        for right in rights:
+            compared: Node = Compare(op, left, right)
+            if isinstance(left, Literal) and isinstance(right, Literal):
+                compared = Literal(evaluate(compared, {}), BOOLEAN)
+            found[compared] = None
+    return next(iter(found)) if len(found) == 1 else Or(tuple(found))
+
+
+def _rises(source: DataType | None, target: DataType) -> bool:
+    """Whether a cast keeps the order of times and numbers: all do that ANSI mode has, but of local times to numbers."""
+    if target in DATETIMES:
+        return source in DATETIMES or is_numeric(source)
+    return is_numeric(target) and (is_numeric(source) or source == TIMESTAMP)
+
+
+def _mixes(node: Node) -> bool:
+    """Whether the node reads both the clock and columns."""
+    return reads_clock(node) and any(isinstance(part, FieldRef) for part in _parts(node))
+
+
+def _is_clock(node: Node) -> bool:
+    return isinstance(node, Call) and not node.args and node.name in CLOCK_FUNCTIONS
+
+
+def _is_positive(node: Node) -> bool:
+    if isinstance(node, Cast):
+        return _is_positive(node.child)
+    return isinstance(node, Literal) and is_numeric(node.type) and node.value is not None and float(str(node.value)) > 0
+
+
+def _with(node: Node, old: Node, new: Node) -> Node:
+    match node:
+        case Cast(_, target, safe):
+            return Cast(new, target, safe)
+        case Call(name, args, type_):
+            return Call(name, tuple(new if arg is old else arg for arg in args), type_)
+    raise _Unordered
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending.extend(child for child in children_of(part) if not isinstance(child, Literal))
