@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import index
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ __all__ = [
     "mapping",
     "milliseconds",
     "non_negative",
+    "one_of",
     "path",
     "storage_settings",
     "text",
@@ -94,6 +95,17 @@ def collation_version(argument: str, value: object) -> str:
     if not _VERSION.fullmatch(version):
         raise InvalidArgument(f"{argument} must be the version of a collation such as '77.1', not {version!r}.")
     return version
+
+
+def one_of(argument: str, value: object, accepted: Sequence[T]) -> T | None:
+    """Return the accepted string that equals the value; None stays None."""
+    if value is None:
+        return None
+    for each in accepted:
+        if text(argument, value) == each:
+            return each
+    names = [str(each) for each in accepted]
+    raise InvalidArgument(f"{argument} must be {', '.join(names[:-1])} or {names[-1]}, not {value!r}.")
 
 
 def path(argument: str, value: object) -> str:

@@ -21,6 +21,7 @@ LEVELS = {
     "errors": 0,
     "html": 0,
     "json_text": 0,
+    "version": 0,
     "kernels": 1,
     "storage": 2,
     "collations": 2,

@@ -89,6 +89,7 @@ class _Source:
     version: int | None
     timestamp: str | None
     storage_options: dict[str, str]
+    float_bounds: Any = None
 
     def open(self) -> DeltaTable:
         """Open the table."""
@@ -100,7 +101,9 @@ class _Source:
         if self.table is None:
             raise click.UsageError("Missing argument 'TABLE'.")
         session_for_location(self.table)
-        return DeltaTable(self.table, self.version, self.timestamp, self.storage_options or None)
+        return DeltaTable(
+            self.table, self.version, self.timestamp, self.storage_options or None, float_bounds=self.float_bounds
+        )
 
     @property
     def is_latest(self) -> bool:
@@ -121,9 +124,14 @@ def _may_open_table(command: Command) -> Command:
 def _with_source(command: Command) -> Command:
     @wraps(command)
     def run(
-        table: str | None, version: int | None, timestamp: str | None, storage_options: dict[str, str], **more: Any
+        table: str | None,
+        version: int | None,
+        timestamp: str | None,
+        storage_options: dict[str, str],
+        float_bounds: str | None = None,
+        **more: Any,
     ) -> None:
-        command(_Source(table, version, timestamp, storage_options), **more)
+        command(_Source(table, version, timestamp, storage_options, float_bounds), **more)
 
     decorators = [
         click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to read. [default: latest]"),
@@ -141,6 +149,12 @@ def _with_source(command: Command) -> Command:
     for decorate in reversed(decorators):
         decorated = decorate(decorated)
     return decorated
+
+
+_float_bounds_option = click.option(
+    "--float-bounds", type=click.Choice(["auto", "exact"]),
+    help="exact: every writer of the table includes NaN in min and max. [default: property deltaskip.floatBounds]",
+)
 
 
 def _pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -230,6 +244,7 @@ def _show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:
 @program.command("files")
 @_opens_table
 @_takes_predicate
+@_float_bounds_option
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="List only as many files as N rows need.")
 @click.option("--paths", is_flag=True, help="Print only paths, one per line, as spark.read.parquet accepts them.")
 def _files(
@@ -266,6 +281,7 @@ def _picture_file(context: click.Context, parameter: click.Parameter, path: Path
 @program.command("explain")
 @_opens_table
 @_takes_predicate
+@_float_bounds_option
 @click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", callback=_plot_file,
     help="Draw which files each part of the predicate skips, to a .png or .svg file.",
@@ -301,6 +317,7 @@ def _inspect(source: _Source, as_json: bool, stats: bool) -> None:
 
 @program.command("stats")
 @_opens_table
+@_float_bounds_option
 @click.option("--recompute", is_flag=True, help="Compute statistics with a local Spark job and commit them.")
 @click.option("--dry-run", is_flag=True, help="With --recompute: show what would be computed, and change nothing.")
 @click.option(
@@ -359,7 +376,7 @@ def _check_report_only() -> None:
             raise click.UsageError(f"{parameter.opts[0]} needs --recompute.")
 
 
-_REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "as_json", "debug")
+_REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "float_bounds", "as_json", "debug")
 
 
 @program.command("history")

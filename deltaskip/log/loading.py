@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from deltaskip.errors import CorruptLog, StorageError, VersionNotFound
 from deltaskip.log.checkpoint.read import open_checkpoint
+from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import AT_ONCE_BYTES, parse_contents, read_commits
 from deltaskip.log.compaction import cover
 from deltaskip.log.file_names import LOG_FOLDER, LogFile, version_prefix
@@ -13,12 +14,14 @@ from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, ma
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_not_found import table_not_found
 from deltaskip.log.tail import Tail, tail_of
+from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = ["list_log", "load_snapshot", "refresh"]
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
+_FLOAT_BOUNDS = TableProperties.float_bounds.name
 
 
 def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Snapshot:
@@ -64,6 +67,17 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     not follow without a gap, if the snapshot's checkpoint was deleted, or if the path now contains a different table.
     Raises the same errors as load_snapshot.
     """
+    latest = _refreshed(snapshot)
+    if latest is not snapshot:
+        latest.float_bounds = snapshot.float_bounds
+        words = (each.properties.get(_FLOAT_BOUNDS) for each in (latest, snapshot))
+        if latest.cache is snapshot.cache and len(set(words)) > 1:
+            # Cached bounds depend on it.
+            latest.cache = ColumnCache()
+    return latest
+
+
+def _refreshed(snapshot: Snapshot) -> Snapshot:
     storage, root, old = snapshot.storage, snapshot.root, snapshot.segment
     try:
         listing = read_listing(root, _list(storage, root, version_prefix(snapshot.version)))

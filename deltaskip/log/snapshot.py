@@ -26,7 +26,7 @@ from deltaskip.log.stats_provenance import Writers, read_writers
 from deltaskip.log.table_state import StateChange, overlay
 from deltaskip.log.tail import Tail
 from deltaskip.schema import MappingMode, StructField, StructType, mapping_mode, parse_schema
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import FloatBounds, TableProperties
 from deltaskip.stats.parsed_stats import instant_bounds
 from deltaskip.storage import Storage, uri_of
 
@@ -41,7 +41,8 @@ class Snapshot:
     """The state of a table at one version, created by load_snapshot and refresh.
 
     The state without files is read on loading. Files are reconciled, and columns of the checkpoint are read, on demand.
-    root: the table's location in `storage`. table_root: its absolute, percent-encoded URI.
+    root: the table's location in `storage`. table_root: its absolute, percent-encoded URI. float_bounds: set by
+    the caller in place of the table property `deltaskip.floatBounds`.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Snapshot:
         self.checkpoint = checkpoint
         self.tail = tail
         self.cache = ColumnCache() if cache is None else cache
+        self.float_bounds: FloatBounds | None = None
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)
@@ -83,7 +85,9 @@ class Snapshot:
         """
         segment = LogSegment(base.root, commits[-1].version, None, tuple(commits))
         tail = Tail(base.root, StateChange(base.protocol, base.metadata), None, adds)
-        return cls(base.storage, segment, None, tail)
+        snapshot = cls(base.storage, segment, None, tail)
+        snapshot.float_bounds = base.float_bounds
+        return snapshot
 
     def __repr__(self) -> str:
         return f"Snapshot({self.root!r}, version={self.version})"
@@ -235,6 +239,14 @@ class Snapshot:
                 f"Version {self.version} of {self.root} differs from its version checksum: {found[0]}; a commit or "
                 f"checkpoint was changed after it was written, so restore the log."
             )
+
+    @property
+    def float_bounds_are_exact(self) -> bool:
+        """Whether the owner of the table promises that the maximum of a float column covers NaN in every file.
+
+        Raises SchemaError if the table property is malformed.
+        """
+        return (self.float_bounds or self.table_properties.float_bounds) == "exact"
 
     @cached_property
     def writers(self) -> Writers:

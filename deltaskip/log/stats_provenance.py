@@ -5,6 +5,9 @@ Spark sorts NaN above every number, and Delta's own statistics record it as a ma
 was written by Spark. A file's statistics may be older than the add that contains them (deletion vectors, clones,
 restores), so only an add of a new file counts, and no unknown writer must have added the same path.
 
+Commits are deleted one day. What the tags of a file prove about NaN (stats.tags), and what the owner of the table
+promises (`deltaskip.floatBounds`), remains.
+
 Statistics that this package computed (operation COMPUTE STATS, all columns) are exact for the file's values, whoever
 wrote the file: NaN is recorded, and a bound under a collation is not a truncated string.
 """
@@ -41,15 +44,20 @@ _MOST_BYTES = 64 << 20
 
 
 class Writers:
-    """Provenance by canonical path: files with statistics that record NaN, and files with statistics computed here."""
+    """Provenance by canonical path: files with statistics that record NaN, computed here, or of an unknown writer."""
 
-    def __init__(self, trusted: pa.Array, computed: pa.Array) -> None:
+    def __init__(self, trusted: pa.Array, computed: pa.Array, doubted: pa.Array) -> None:
         self._trusted = pa.concat_arrays([trusted, computed])
         self._computed = computed
+        self._doubted = doubted
 
     def record_nan(self, paths: pa.Array) -> pa.BooleanArray:
         """Return for each path (as logged) whether the statistics are of a writer that records NaN."""
         return _within(paths, self._trusted)
+
+    def unknown(self, paths: pa.Array) -> pa.BooleanArray:
+        """Return for each path (as logged) whether a writer added it that is not known to record NaN."""
+        return _within(paths, self._doubted)
 
     def computed(self, paths: pa.Array) -> pa.BooleanArray:
         """Return for each path (as logged) whether this package computed all of the statistics from the values."""
@@ -80,7 +88,7 @@ def read_writers(storage: Storage, root: str, version: int, newer_than: int) -> 
 
 def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
     if not files:
-        return Writers(_NO_PATHS, _NO_PATHS)
+        return Writers(_NO_PATHS, _NO_PATHS, _NO_PATHS)
     commits = read_commits(storage, root, files, ["data_change"])
     infos = {
         action.commit: CommitInfo.from_json(members_of(commits, action))
@@ -89,7 +97,7 @@ def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
     }
     adds = commits.actions.filter(pc.invert(commits.actions["is_remove"])).combine_chunks()
     if not len(adds):
-        return Writers(_NO_PATHS, _NO_PATHS)
+        return Writers(_NO_PATHS, _NO_PATHS, _NO_PATHS)
     try:
         paths = canonical_paths(one_chunk(adds["path"]))
     except ValueError as error:
@@ -106,7 +114,8 @@ def _writers(storage: Storage, root: str, files: list[LogFile]) -> Writers:
     if len(doubted):
         believed = believed.filter(pc.invert(pc.is_in(believed, value_set=doubted)))
     by_computing = pc.is_in(ordinals, value_set=_ordinals(infos, _computes))
-    return Writers(believed, _last_where(paths, one_chunk(by_computing)) if pc.any(by_computing).as_py() else _NO_PATHS)
+    computed = _last_where(paths, one_chunk(by_computing)) if pc.any(by_computing).as_py() else _NO_PATHS
+    return Writers(believed, computed, doubted)
 
 
 def _last_where(paths: pa.Array, holds: pa.BooleanArray) -> pa.Array:

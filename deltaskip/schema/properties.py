@@ -1,4 +1,4 @@
-"""Typed table properties: the name, type and default of every `delta.*` property that this package reads.
+"""Typed table properties: the name, type and default of every property that this package reads.
 
 # PROTOCOL, Table Properties
 Values are parsed exactly as delta-spark 4.4 parses them (DeltaConfigs): booleans and numbers without surrounding
@@ -16,6 +16,8 @@ from deltaskip.errors import SchemaError
 
 __all__ = [
     "CONSTRAINT_PREFIX",
+    "FLOAT_BOUNDS",
+    "FloatBounds",
     "IsolationLevel",
     "MappingMode",
     "TableProperties",
@@ -27,6 +29,7 @@ __all__ = [
 IsolationLevel = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
 MappingMode = Literal["none", "name", "id"]
 CheckpointPolicy = Literal["classic", "v2"]
+FloatBounds = Literal["auto", "exact"]
 
 # The name of a CHECK constraint follows the prefix; the value is its SQL expression.
 CONSTRAINT_PREFIX = "delta.constraints."
@@ -170,6 +173,7 @@ _TEXT: _Kind[str | None] = _Kind(str, "text")
 _ISOLATION: tuple[IsolationLevel, ...] = ("Serializable", "WriteSerializable", "SnapshotIsolation")
 _MAPPING: tuple[MappingMode, ...] = ("none", "name", "id")
 _POLICY: tuple[CheckpointPolicy, ...] = ("classic", "v2")
+FLOAT_BOUNDS: tuple[FloatBounds, ...] = ("auto", "exact")
 
 _DAY_MS = 86_400_000
 
@@ -239,6 +243,9 @@ class TableProperties:
     # Which columns have statistics. The list of names is parsed where the schema is known.
     stats_columns = TableProperty("delta.dataSkippingStatsColumns", _TEXT, None)
     num_indexed_columns = TableProperty("delta.dataSkippingNumIndexedCols", _COUNT, 32)
+
+    # Whether the maximum of a float column covers NaN: known of each file by its writer, or by the owner of the table.
+    float_bounds = TableProperty("deltaskip.floatBounds", _one_of(FLOAT_BOUNDS), "auto")
 
     @property
     def constraints(self) -> Mapping[str, str]:

@@ -11,18 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA
+from deltaskip.actions.file_fields import TEXT_MAP
 from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.schema.arrow_values import TRUE, one_chunk
+from deltaskip.skipping.partition_values import map_values
 from deltaskip.stats.cache_keys import (
     CommitsScope,
     GroupScope,
     LiveKey,
     LoggedColumnKey,
+    NanRecordedKey,
     ReadsKey,
     RepeatedKey,
     Scope,
     SomeRowsKey,
 )
+from deltaskip.stats.tags import nan_absent, records_nan
 
 __all__ = ["AddColumns", "CheckpointAdds", "CommitAdds"]
 
@@ -68,7 +72,25 @@ class AddColumns:
 
     def nan_recorded(self) -> pa.BooleanArray:
         """See stats.batch.StatisticsSource."""
-        return self.snapshot.writers.record_nan(self.columns(["path"])[0])
+        if self.snapshot.float_bounds_are_exact:
+            return pa.repeat(TRUE, self.num_rows)
+        return self.cache.array(NanRecordedKey(self.scope, self.snapshot.version), self._nan_recorded)
+
+    def nan_absent(self, path: tuple[str, ...]) -> pa.BooleanArray:
+        """See stats.batch.StatisticsSource."""
+        return nan_absent(self.tag_values, path)
+
+    def tag_values(self, name: str) -> pa.Array:
+        """The value of a tag in each add; null if it lacks the tag. Not cached, as tags are seldom read."""
+        return map_values(self.columns(["tags"])[0], name)
+
+    def _nan_recorded(self) -> pa.BooleanArray:
+        [paths] = self.columns(["path"])
+        writers = self.snapshot.writers
+        by_commit = writers.record_nan(paths)
+        if by_commit.false_count == 0:
+            return by_commit
+        return pc.or_(by_commit, pc.and_not(records_nan(self.tag_values), writers.unknown(paths)))
 
     def computed(self) -> pa.BooleanArray:
         """See stats.batch.StatisticsSource."""
@@ -93,6 +115,7 @@ class CheckpointAdds(AddColumns):
     def __init__(self, snapshot: Snapshot, part: CheckpointPart, group: int) -> None:
         self._adds = snapshot.add_group(part, group)
         self._struct_valid: pa.BooleanArray | None = None
+        self._tags: pa.Array | None = None
         super().__init__(snapshot, GroupScope(part.path, group), len(self._adds))
 
     def columns(self, names: Sequence[str]) -> list[pa.Array]:
@@ -109,6 +132,13 @@ class CheckpointAdds(AddColumns):
                 found[name] = values
                 self.cache.put(LoggedColumnKey(self.scope, name), values, values.nbytes)
         return [found[name] for name in names]
+
+    def tag_values(self, name: str) -> pa.Array:
+        """The tags are read once for all their names, and only if an add has any."""
+        if self._tags is None:
+            lacking = self._adds.is_null("tags")
+            self._tags = pa.nulls(self.num_rows, TEXT_MAP) if lacking else self._adds.columns(["tags"])[0]
+        return map_values(self._tags, name)
 
     def rows(self, names: Sequence[str], indices: pa.Array) -> list[pa.Array]:
         """A few rows are read without the others, and remembered; columns that are read often are read whole."""

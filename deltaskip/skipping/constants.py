@@ -5,7 +5,7 @@ equal bounds by widening or truncating them:
 
 * strings shorter than any truncation length (CUT_FROM), so that neither bound is a prefix of another value;
 * timestamps with digits below the millisecond, as others have unequal bounds after widening (stats.decode);
-* doubles from a writer that records NaN, except zero, whose sign is lost, and NaN;
+* doubles whose maximum covers NaN, except zero, whose sign is lost, and NaN;
 * dates from 1900 on, as older ones may mix calendars;
 * decimals, integers and booleans without restriction: bounds that may be inexact are unequal after widening.
 
@@ -139,7 +139,7 @@ def _same(field: StatField, statistics: Statistics) -> tuple[pa.Array, pa.Array]
             same = pc.and_(same, pc.less(pc.binary_length(mins), arrow_scalar(CUT_FROM, pa.int32())))
         case BoundKind.DOUBLE:
             nonzero = pc.not_equal(mins, arrow_scalar(0.0, pa.float64()))
-            same = pc.and_(pc.and_(same, nonzero), statistics.nan_recorded())
+            same = pc.and_(pc.and_(same, nonzero), statistics.max_covers_nan(field))
         case BoundKind.INT64 if field.type == DATE:
             same = pc.and_(same, pc.greater_equal(mins, arrow_scalar(FIRST_DAY, pa.int64())))
         case _:

@@ -24,7 +24,7 @@ from deltaskip.stats.batch import FileStats
 from deltaskip.stats.collated_bounds import collated_leaf
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.coverage import ColumnCoverage, TableCoverage, advise, overlap, value_overlap
-from deltaskip.stats.layout import StatField, StatLeaf
+from deltaskip.stats.layout import BoundKind, StatField, StatLeaf
 
 __all__ = ["clustering_columns", "table_coverage"]
 
@@ -148,6 +148,7 @@ class _Gathered:
         self._bounds = _bound_leaves(self.field, column)
         self.bounded = self._bounds is not None
         self.files = self.with_bounds = self.with_null_count = self.bounds_rows = self.null_count_rows = 0
+        self.hiding_nan = 0
         self.mins: list[pa.Array] = []
         self.maxs: list[pa.Array] = []
 
@@ -165,6 +166,9 @@ class _Gathered:
             return
         low, high = (files.live(self._bounds.ordered(statistics.leaf(leaf))) for leaf in self._bounds.leaves)
         unbounded = pc.or_(low.is_null(), high.is_null())
+        if self.field.kind is BoundKind.DOUBLE:
+            covered = files.live(statistics.max_covers_nan(self.field))
+            self.hiding_nan += pc.sum(pc.and_not(pc.invert(covered), high.is_null())).as_py() or 0
         if depth:
             bounded = pc.invert(unbounded) if low.null_count or high.null_count else None
             self.mins.append(low if bounded is None else low.filter(bounded))
@@ -188,6 +192,7 @@ class _Gathered:
             overlap_depth=None if measured is None else measured[0],
             files_met=None if measured is None else measured[0] + (self.files - self.with_bounds),
             distinct_bounds=None if measured is None else measured[1],
+            files_that_may_hide_nan=self.hiding_nan if self.field.kind is BoundKind.DOUBLE else None,
         )
 
 

@@ -67,11 +67,11 @@ def evaluate(term: Term, statistics: Statistics, partitions: PartitionEvaluator)
                 or_lanes(lane, evaluate(child, statistics, partitions))
             return lane
         case Bound():
-            return _guard_nan(_bound(term, statistics), term.nan_matches, statistics)
+            return _guard_nan(_bound(term, statistics), term, statistics)
         case AnyPoint():
-            return _guard_nan(_any_point(term, statistics), term.nan_matches, statistics)
+            return _guard_nan(_any_point(term, statistics), term, statistics)
         case NotOnly():
-            return _guard_nan(_not_only(term, statistics), term.nan_matches, statistics)
+            return _guard_nan(_not_only(term, statistics), term, statistics)
         case AnySpan():
             return _lane(any_span(term.lows, term.highs, *_int64_bounds(term.field, statistics)))
         case CycleTerm():
@@ -143,9 +143,10 @@ def _int64_bounds(field: StatField, statistics: Statistics) -> tuple[pa.Array, p
     return statistics.bound(field, "min"), statistics.bound(field, "max")
 
 
-def _guard_nan(lane: Lane, nan_matches: bool, statistics: Statistics) -> Lane:
-    if nan_matches:
-        or_lanes(lane, _lane(pc.invert(statistics.nan_recorded())))
+def _guard_nan(lane: Lane, term: Bound | AnyPoint | NotOnly, statistics: Statistics) -> Lane:
+    """Keep files that may contain a NaN above their maximum. Who wrote them is read only if one would be skipped."""
+    if term.nan_matches and lane.count() < statistics.num_rows:
+        or_lanes(lane, _lane(pc.invert(statistics.max_covers_nan(term.field))))
     return lane
 
 

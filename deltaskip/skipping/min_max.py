@@ -129,7 +129,7 @@ def _bound_extreme(
     counted = pc.invert(empty)
     unknown = pc.and_(counted, pc.is_null(values, nan_is_null=True))
     if statistic.kind is BoundKind.DOUBLE and side == "max":
-        unknown = pc.and_(counted, pc.or_(unknown, pc.invert(stats.nan_recorded().take(kept))))
+        unknown = pc.and_(counted, pc.or_(unknown, pc.invert(stats.max_covers_nan(statistic).take(kept))))
     found.unknown += unknown.true_count
     other = stats.bound(statistic, "max" if side == "min" else "min").take(kept)
     exact = pc.and_(pc.and_(whole, pc.is_valid(other)), _as_written(values, statistic))

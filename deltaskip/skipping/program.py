@@ -233,8 +233,8 @@ class Statistics(Protocol):
         """Return int64 row counts; null where unknown."""
         ...
 
-    def nan_recorded(self) -> pa.BooleanArray:
-        """Return whether the writer is known to include NaN in the bounds."""
+    def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
+        """Return where the maximum of a float column is an upper bound of NaN, too, or the column has no NaN."""
         ...
 
     def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:

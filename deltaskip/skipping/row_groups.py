@@ -78,7 +78,7 @@ class _Footer:
         """Always unknown: footers have bounds in binary order only."""
         return CollatedBounds(pa.nulls(self.num_rows, pa.string()), collation)
 
-    def nan_recorded(self) -> pa.BooleanArray:
+    def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
         return arrow_array([False] * self.num_rows)
 
     def _column(self, leaf: StatLeaf) -> tuple[int, pa.DataType] | None:

@@ -14,7 +14,7 @@ from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
-from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, Scope, StatisticKey
+from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, NanAbsentKey, Scope, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
@@ -71,6 +71,10 @@ class StatisticsSource(Protocol):
         """Where the file's writer is known to record NaN in its bounds."""
         ...
 
+    def nan_absent(self, path: tuple[str, ...]) -> pa.BooleanArray:
+        """Where a tag of the file says that a float column, given by its physical names, contains no NaN."""
+        ...
+
     def computed(self) -> pa.BooleanArray:
         """Where this package computed all of the file's statistics from its values."""
         ...
@@ -96,7 +100,6 @@ class FileStats:
         self._source = source
         self._cache = cache
         self._scope = scope
-        self._nan_recorded: pa.BooleanArray | None = None
         self._decoded: dict[StatLeaf, pa.Array] = {}
 
     def are_cached(self, leaves: Iterable[StatLeaf]) -> bool:
@@ -154,11 +157,17 @@ class FileStats:
         [(values, _)] = extract_leaves(text, [(TIGHT_BOUNDS,)])
         return pc.coalesce(said, pc.equal(values, arrow_scalar("true", values.type)))
 
-    def nan_recorded(self) -> pa.BooleanArray:
-        """Whether each file's writer is known to record NaN."""
-        if self._nan_recorded is None:
-            self._nan_recorded = self._source.nan_recorded()
-        return self._nan_recorded
+    def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
+        """Whether each file's maximum of a float column is an upper bound of NaN, too, or the column has no NaN."""
+        recorded = self._source.nan_recorded()
+        if recorded.false_count == 0:
+            return recorded
+        key = NanAbsentKey(self._scope, field.physical)
+        absent = self._cache.get(key)
+        if absent is None:
+            absent = self._source.nan_absent(field.physical)
+            self._cache.put(key, absent, absent.nbytes)
+        return pc.or_(recorded, absent)
 
     def _known(self, leaf: StatLeaf) -> bool:
         if leaf not in self._decoded:
@@ -230,7 +239,7 @@ class FileStats:
         if not pc.any(nan).as_py():
             return values
         # NaN is the greatest number, so it is the minimum only if all values are NaN.
-        only_nan = pc.and_(pc.fill_null(pc.is_nan(self.bound(_field(leaf), "max")), FALSE), self.nan_recorded())
+        only_nan = pc.and_(pc.fill_null(pc.is_nan(self.bound(_field(leaf), "max")), FALSE), self._source.nan_recorded())
         return pc.if_else(pc.and_not(nan, only_nan), arrow_scalar(None, pa.float64()), values)
 
     def _warn(self, leaf: StatLeaf, kinds: pa.Array, *expected: int) -> None:

@@ -21,6 +21,8 @@ __all__ = [
     "GroupScope",
     "LiveKey",
     "LoggedColumnKey",
+    "NanAbsentKey",
+    "NanRecordedKey",
     "PartitionCodesKey",
     "PartitionColumnKey",
     "ReadsKey",
@@ -97,6 +99,22 @@ class LiveKey(NamedTuple):
     kind: Literal["live"] = "live"
 
 
+class NanRecordedKey(NamedTuple):
+    """Which adds have statistics of a writer that records NaN (Boolean array)."""
+
+    scope: Scope
+    version: int
+    kind: Literal["NaN recorded"] = "NaN recorded"
+
+
+class NanAbsentKey(NamedTuple):
+    """Which adds have a tag by which a column contains no NaN (Boolean array). path: physical names of the column."""
+
+    scope: Scope
+    path: tuple[str, ...]
+    kind: Literal["NaN absent"] = "NaN absent"
+
+
 class FileColumnKey(NamedTuple):
     """A column of `Scan.files()`, its partition values read in a time zone (Arrow array)."""
 
@@ -144,6 +162,8 @@ CacheKey = (
     | SomeRowsKey
     | ReadsKey
     | LiveKey
+    | NanRecordedKey
+    | NanAbsentKey
     | FileColumnKey
     | PartitionCodesKey
     | PartitionColumnKey

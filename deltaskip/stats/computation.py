@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import STRING, StructType
 from deltaskip.stats.columns import StatColumn, indexed_columns, parse_names
+from deltaskip.stats.tags import stats_tags
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import parse_location
@@ -38,6 +39,7 @@ COMPUTED_SCHEMA = pa.schema(
         pa.field("path", pa.string(), nullable=False),
         pa.field("num_records", pa.int64(), nullable=False),
         pa.field("stats", pa.string(), nullable=False),
+        pa.field("tags", pa.map_(pa.string(), pa.string()), nullable=False),
     ]
 )
 
@@ -82,7 +84,9 @@ def compute(
         storage_options: Options of the object store, as for DeltaTable.
 
     Returns:
-        A table with one row per file, in their order: `path` (as given), `num_records` (int64) and `stats` (JSON text).
+        A table with one row per file, in their order: `path` (as given), `num_records` (int64), `stats` (JSON
+        text) and `tags` (map). Add both `stats` and `tags` to the `add` action: the tags name the float columns without
+        NaN, and let every later version of the table skip files by their maximum.
 
     Raises:
         InvalidArgument, InvalidArgumentType: An argument is wrong.
@@ -127,7 +131,7 @@ def compute(
     )
     reader = FileReader(request)
     storage: Storage | None = None
-    rows, texts = [], []
+    rows, texts, tags = [], [], []
     for path, deleted in zip(paths, vectors, strict=True):
         location = parse_location(path)
         storage = storage_for(location, options, storage)
@@ -135,7 +139,9 @@ def compute(
         _check_last(path, deleted, facts.num_records)
         rows.append(facts.num_records)
         texts.append(stats_json(facts, request))
-    arrays = [arrow_array(paths, pa.string()), arrow_array(rows, pa.int64()), arrow_array(texts, pa.string())]
+        tags.append(list(stats_tags(texts[-1], request.columns).items()))
+    values: list[list[Any]] = [paths, rows, texts, tags]
+    arrays = [arrow_array(each, field.type) for each, field in zip(values, COMPUTED_SCHEMA, strict=True)]
     return pa.Table.from_arrays(arrays, schema=COMPUTED_SCHEMA)
 
 

@@ -38,6 +38,8 @@ class ColumnCoverage:
             file has both.
         files_met: Average number of files that an equality filter keeps: `overlap_depth` and the files without bounds.
         distinct_bounds: Number of distinct values among the bounds.
+        files_that_may_hide_nan: Number of files whose bounds may not include NaN, as their writer is not known: a
+            predicate such as `column > value` reads them. None for types without NaN.
     """
 
     name: str
@@ -50,6 +52,7 @@ class ColumnCoverage:
     overlap_depth: float | None
     files_met: float | None
     distinct_bounds: int | None
+    files_that_may_hide_nan: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

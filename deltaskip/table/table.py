@@ -18,6 +18,7 @@ from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import History, version_at_timestamp
 from deltaskip.log.history import history as log_history
 from deltaskip.schema.json import simple_string
+from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
@@ -47,6 +48,10 @@ class DeltaTable:
             Without a time zone it is in UTC.
         storage_options: Credentials and endpoints of object stores, named as in obstore (`aws_region`,
             `azure_storage_account_key`, …).
+        float_bounds: "exact" promises that every writer of the table includes NaN in the minimum and maximum of `float`
+            and `double` columns, as Spark does, or that they contain no NaN. Files whose writer is not known are then
+            skipped by predicates such as `price > 10`, too. "auto" relies on what the log says about the writers. The
+            default is the table property `deltaskip.floatBounds`, otherwise "auto".
 
     Raises:
         TableNotFound: There is no Delta log at the path.
@@ -64,15 +69,19 @@ class DeltaTable:
         version: int | None = None,
         timestamp: datetime | str | None = None,
         storage_options: Mapping[str, str] | None = None,
+        *,
+        float_bounds: FloatBounds | None = None,
     ) -> None:
         storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
         version = arguments.non_negative("version", version)
+        bounds = arguments.one_of("float_bounds", float_bounds, FLOAT_BOUNDS)
         if timestamp is not None:
             milliseconds = arguments.milliseconds(timestamp, root)
             if version is not None:
                 raise InvalidArgument(f"Specify either version or timestamp, not both (table {root}).")
             version = version_at_timestamp(storage, root, milliseconds)
         self.snapshot: Snapshot = load_snapshot(storage, root, version)
+        self.snapshot.float_bounds = bounds
 
     @property
     def uri(self) -> str:
@@ -341,6 +350,7 @@ class DeltaTable:
             request.identifiers,
             request.parameters,
             progress,
+            request.statistics.columns,
         )
         self.refresh()
         return done

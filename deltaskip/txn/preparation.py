@@ -5,9 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -23,8 +20,9 @@ from deltaskip.txn.row_ids import assign_row_ids
 from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.files import is_uri
 from deltaskip.txn.validation.row_tracking import tracks_rows
+from deltaskip.version import engine_info
 
-__all__ = ["Prepared", "commit_text", "engine_info", "prepare"]
+__all__ = ["Prepared", "commit_text", "prepare"]
 
 # Characters that java.net.URI leaves in a path.
 _NOT_ENCODED = "!$&'()*+,-./:;=@_~"
@@ -82,15 +80,6 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
             f"A commit to {intent.base.root} contains the unpaired surrogate "
             f"{error.object[error.start : error.end]!r}, which cannot be encoded as UTF-8: correct the text."
         ) from error
-
-
-@cache
-def engine_info() -> str:
-    """The name and version of this package as commits record it: `deltaskip/0.2.0`."""
-    try:
-        return f"deltaskip/{installed_version('deltaskip')}"
-    except PackageNotFoundError:
-        return "deltaskip"
 
 
 def _as_logged(add: AddFile, known: Known | None) -> AddFile:

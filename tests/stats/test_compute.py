@@ -194,7 +194,7 @@ FLAT = pa.table(
 
 def test_the_text_is_that_of_delta_spark(write: Callable[..., str]) -> None:
     result = compute([write(FLAT)], FLAT.schema, tight_bounds=True)
-    assert result.schema.names == ["path", "num_records", "stats"]
+    assert result.schema.names == ["path", "num_records", "stats", "tags"]
     assert result["num_records"].to_pylist() == [3]
     assert result["stats"][0].as_py() == (
         '{"numRecords":3,"minValues":{"i":-5,"s":"a","t":"1969-12-31T23:59:59.999Z"},'

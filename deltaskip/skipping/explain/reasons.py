@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.log import Snapshot
+from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.explain.logged import is_logged, logged_collations
 from deltaskip.skipping.program import (
     AllOf,
@@ -200,7 +201,10 @@ def _nan_hidden(facts: LeafFacts) -> str:
         return ""
     files = "1 file is" if facts.nan_hidden == 1 else f"{facts.nan_hidden:,} files are"
     writer = "its" if facts.nan_hidden == 1 else "their"
-    return f"{files} kept only because {writer} writer may omit NaN from min and max"
+    return (
+        f"{files} kept only because {writer} writer may omit NaN from min and max: recompute {writer} statistics, or "
+        f"set {TableProperties.float_bounds.name} = exact if every writer of the table records NaN"
+    )
 
 
 def _overlap(program: Program, facts: LeafFacts) -> str:

@@ -6,7 +6,8 @@ committed. Files that other writers replaced or removed in the meantime are left
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.tags import stats_tags
 from deltaskip.txn.collation_versions import announce
 from deltaskip.txn.recompute.recomputed import Recomputed
 from deltaskip.txn.transaction import Transaction
@@ -34,18 +37,20 @@ def commit_statistics(
     identifiers: Iterable[str],
     parameters: Mapping[str, object],
     progress: Callable[[Recomputed], None] = lambda _done: None,
+    columns: Sequence[StatColumn] = (),
 ) -> Recomputed:
     """Commit each table of results, `engine.RESULT_SCHEMA`, that was computed from `snapshot`.
 
     identifiers: the versioned collations whose bounds the statistics contain, which the table will list.
     parameters: of the operation COMPUTE STATS in the table's history. progress: called after each commit.
+    columns: the columns that were computed, whose provenance the files' tags will contain.
     Raises CommitConflict if the table's schema or features changed, and what Transaction.commit raises.
     """
     done = Recomputed()
     wanted = sorted(set(identifiers))
     others = _OtherWriters(snapshot, done)
     for result in results:
-        _commit(others, result, wanted, parameters, done)
+        _commit(others, result, wanted, parameters, columns, done)
         done.rows += pc.sum(result["num_records"]).as_py() or 0
         done.bytes += pc.sum(result["size"]).as_py() or 0
         progress(done)
@@ -83,13 +88,14 @@ def _commit(
     result: pa.Table,
     identifiers: list[str],
     parameters: Mapping[str, object],
+    columns: Sequence[StatColumn],
     done: Recomputed,
 ) -> None:
     schema = others.snapshot.metadata.schema_string
     for attempt in range(_STATE_ATTEMPTS):
         snapshot = others.refresh()
         transaction = Transaction(snapshot, COMPUTE_OPERATION, parameters)
-        added, unchanged, gone = _put(transaction, others.touched, result)
+        added, same, gone = _put(transaction, others.touched, result, columns)
         if added:
             announce(transaction, identifiers)
         try:
@@ -101,8 +107,8 @@ def _commit(
             if not retried or attempt + 1 == _STATE_ATTEMPTS:
                 raise
             continue
-        done.files += len(added) - len(late)
-        done.unchanged += unchanged
+        done.files += len(set(added).difference(same, late))
+        done.unchanged += len(same.difference(late))
         done.left_out += [*gone, *late]
         if transaction.version is not None:
             done.versions.append(transaction.version)
@@ -127,11 +133,16 @@ def _commit_rest(transaction: Transaction, added: list[str]) -> list[str]:
     return late
 
 
-def _put(transaction: Transaction, touched: pa.Array, result: pa.Table) -> tuple[list[str], int, list[str]]:
-    """Add the files again; return (added paths, number of files with equal statistics, paths changed by others)."""
+def _put(
+    transaction: Transaction, touched: pa.Array, result: pa.Table, columns: Sequence[StatColumn]
+) -> tuple[list[str], set[str], list[str]]:
+    """Add the files again; return (added paths, paths with equal statistics, paths changed by others).
+
+    Files with equal statistics are added again only if their tags do not yet contain the provenance.
+    """
     added: list[str] = []
     gone: list[str] = []
-    same = 0
+    same: set[str] = set()
     logged = [result["logged_stats" if name == "stats" else name] for name in FILE_SCHEMA.names]
     files = add_files(pa.Table.from_arrays(logged, schema=FILE_SCHEMA))
     keys = table_keys(transaction.snapshot.table_root, result["path"])
@@ -139,11 +150,15 @@ def _put(transaction: Transaction, touched: pa.Array, result: pa.Table) -> tuple
     for file, stats, is_gone in zip(files, result["stats"].to_pylist(), is_touched, strict=True):
         if is_gone:
             gone.append(file.path)
-        elif _same(file.stats, stats):
-            same += 1
-        else:
-            transaction.add_again(unchanged(file, stats))
-            added.append(file.path)
+            continue
+        tags = stats_tags(stats, columns, file.tags)
+        if _same(file.stats, stats):
+            same.add(file.path)
+            if tags == file.tags:
+                continue
+            stats = file.stats
+        transaction.add_again(replace(unchanged(file, stats), tags=tags))
+        added.append(file.path)
     return added, same, gone
 
 

@@ -21,7 +21,7 @@ from deltaskip.log.file_names import LogFile
 from deltaskip.log.segment import list_commits
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.txn.operation_parameters import parameter_value
-from deltaskip.txn.preparation import engine_info
+from deltaskip.version import engine_info
 
 __all__ = ["computed_before"]
 

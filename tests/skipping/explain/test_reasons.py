@@ -356,7 +356,8 @@ CLAIMS: dict[str, Callable[[Stated], bool]] = {
     r"it may be true when the query runs, whatever the rows are": true_at_some_time,
     r"no rule inverts the sum of a column and an interval": sum_with_interval,
     r"(?P<count>\d+) files? (?:is|are) kept only because (?:its|their) writer may omit NaN from min and "
-    r"max": may_omit_nan,
+    r"max: recompute (?:its|their) statistics, or set deltaskip.floatBounds = exact if every writer of the table "
+    r"records NaN": may_omit_nan,
     r"every file's min/max range could contain a match": every_range,
     r"every min/max range in the log could contain a match": logged_ranges,
     r"every file's null count allows a match": null_counts,

@@ -15,6 +15,7 @@ from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import InvalidCommit
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION as OPERATION
 from deltaskip.schema.types import DOUBLE, LONG, STRING, StructField, StructType
+from deltaskip.stats.tags import STATS_TAG
 from deltaskip.txn.recompute import commit as module
 from deltaskip.txn.recompute.commit import commit_statistics
 from deltaskip.txn.recompute.recomputed import Recomputed
@@ -60,21 +61,27 @@ def test_statistics_replace_those_of_the_same_logical_file(tmp_path: Path) -> No
     after = logged(table)
     assert json.loads(after["a"]["stats"]) == json.loads(after["b"]["stats"]) == new
     for path in "abc":
-        same = {name: value for name, value in before[path].items() if name not in ("stats", "data_change")}
+        same = {name: value for name, value in before[path].items() if name not in ("stats", "tags", "data_change")}
         assert same == {name: after[path][name] for name in same}
+    assert [[name for name, _ in after[path]["tags"] or ()] for path in "abc"] == [["k", STATS_TAG], [STATS_TAG], []]
     assert [after[path]["data_change"] for path in "abc"] == [False, False, True]
     [entry, *_] = table.history()
     assert entry.operation == OPERATION
 
 
-def test_statistics_that_say_the_same_are_not_committed(tmp_path: Path) -> None:
-    _, table = made(tmp_path, add("a", '{ "numRecords":2,"minValues":{"id":1.0}}'), add("b", bounds(id=(1, 2))))
-    done = commit_statistics(table.snapshot, [results(table, ("b", None, bounds(id=(1, 2))))], [], {})
-    assert (done.files, done.unchanged, done.versions) == (0, 1, [])
+def test_statistics_that_say_the_same_are_committed_once_with_their_provenance(tmp_path: Path) -> None:
+    text = '{ "numRecords":2,"minValues":{"id":1.0}}'
+    _, table = made(tmp_path, add("a", text), add("b", bounds(id=(1, 2)), tags={"k": "v"}))
+    for versions in ([1], []):
+        done = commit_statistics(table.snapshot, [results(table, ("b", None, bounds(id=(1, 2))))], [], {})
+        assert (done.files, done.unchanged, done.versions) == (0, 1, versions)
+        after = logged(table)["b"]
+        assert json.loads(after["stats"]) == bounds(id=(1, 2))
+        assert dict(after["tags"]).keys() == {"k", STATS_TAG}
     done = commit_statistics(
         table.snapshot, [results(table, ("a", None, {"numRecords": 2, "minValues": {"id": 1}}))], [], {}
     )
-    assert (done.files, done.versions) == (1, [1])
+    assert (done.files, done.versions) == (1, [2])
 
 
 def test_files_that_are_gone_or_have_other_deleted_rows_are_left_out(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
-from deltaskip.txn.preparation import engine_info
 from deltaskip.txn.recompute import resume
 from deltaskip.txn.recompute.request import recompute_request
 from deltaskip.txn.recompute.resume import computed_before
+from deltaskip.version import engine_info
 from tests.txn.tables import append, file, gone, make_table, vector
 
 PARAMETERS = {"mode": "auto", "columns": ["id"], "collations": {}, "kernelSpelling": False, "complete": True}

@@ -1,0 +1,122 @@
+"""Tags of add actions that say more about NaN than their statistics do.
+
+Other writers may leave NaN out of the maximum (docs/pages/soundness.md, trap 1), and the commit that names a file's
+writer is deleted one day. Tags stay with the file in every checkpoint.
+
+* `deltaskip.stats` is written here with statistics that were computed from a file's values: the float columns without a
+  NaN in the file. That is a fact about the file, whose values never change, and stays true if another writer replaces
+  the statistics and keeps the tag.
+* Tags of Databricks and of delta-spark's OPTIMIZE name the job that wrote the file together with its statistics, and
+  these writers record NaN. Other tags prove nothing: several engines set VORDER or ICEBERG_COMPAT_VERSION, for example.
+
+# PROTOCOL, Add File: tags, "Map containing metadata about this logical file"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.schema.arrow_values import FALSE, arrow_array
+from deltaskip.schema.types import DOUBLE, FLOAT
+from deltaskip.stats.columns import StatColumn
+from deltaskip.version import engine_info
+
+__all__ = ["STATS_TAG", "nan_absent", "records_nan", "stats_tags"]
+
+STATS_TAG = "deltaskip.stats"
+
+_WITHOUT_NAN = "withoutNaN"
+_ENGINE = "engine"
+_Path = tuple[str, ...]
+
+_SPARK_JOBS = (("ZCUBE_ID",), ("INSERTION_TIME", "OPTIMIZE_TARGET_SIZE"))
+"""Tags of which all of a row are set only by a job that wrote the file and collected its statistics."""
+
+_MOST_VALUES = 10_000
+"""The values of the tag are parsed once each. If more of them differ, which no table needs, they count as absent."""
+
+
+def stats_tags(
+    stats: str, columns: Iterable[StatColumn], before: Mapping[str, str | None] | None = None
+) -> dict[str, str | None]:
+    """Return the tags of a file whose statistics of `columns` were computed from its values.
+
+    Args:
+        stats: The computed statistics.
+        columns: Columns that were computed. The tag lists the float columns that have a maximum, and it is not NaN, and
+            those that are null in every row.
+        before: Tags of the file so far. Other tags are kept, and so are columns that were computed before.
+    """
+    tags = dict(before or {})
+    computed = json.loads(stats)
+    known = _without_nan(tags.get(STATS_TAG))
+    found = set() if known is None else set(known)
+    for column in columns:
+        if column.type in (FLOAT, DOUBLE):
+            (found.add if _lacks_nan(computed, column.physical) else found.discard)(column.physical)
+    if known is None or found != known:
+        value = {_ENGINE: engine_info(), _WITHOUT_NAN: sorted(map(list, found))}
+        tags[STATS_TAG] = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return tags
+
+
+def nan_absent(values_of: Callable[[str], pa.Array], path: _Path) -> pa.BooleanArray:
+    """Return for each file whether its tag lists the column as one without NaN.
+
+    Args:
+        values_of: Returns the value of a tag in each file, null for files without it.
+        path: Physical names of the column.
+    """
+    texts = values_of(STATS_TAG)
+    unknown = pa.repeat(FALSE, len(texts))
+    if texts.null_count == len(texts):
+        return unknown
+    coded = texts.cast(pa.binary()).dictionary_encode()
+    if len(coded.dictionary) > _MOST_VALUES:
+        return unknown
+    listed = [path in (_without_nan(text) or ()) for text in coded.dictionary.to_pylist()]
+    return pc.fill_null(arrow_array(listed, pa.bool_()).take(coded.indices), FALSE)
+
+
+def records_nan(values_of: Callable[[str], pa.Array]) -> pa.BooleanArray:
+    """Return for each file whether its tags prove that its statistics are of a writer that records NaN.
+
+    Args:
+        values_of: Returns the value of a tag in each file, null for files without it.
+    """
+    return reduce(pc.or_, (reduce(pc.and_, (values_of(name).is_valid() for name in names)) for names in _SPARK_JOBS))
+
+
+def _without_nan(text: str | bytes | None) -> frozenset[_Path] | None:
+    """The columns that a tag lists; None if it is missing or was not written here."""
+    try:
+        value = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return None
+    listed = value.get(_WITHOUT_NAN) if isinstance(value, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(path, list) for path in listed):
+        return None
+    if not all(isinstance(name, str) for path in listed for name in path):
+        return None
+    return frozenset(map(tuple, listed))
+
+
+def _lacks_nan(stats: Mapping[str, Any], path: _Path) -> bool:
+    """Whether computed statistics prove that no value of the float column is NaN: they record it as the maximum."""
+    nulls = _at(stats.get("nullCount"), path)
+    if nulls is not None and nulls == stats.get("numRecords"):
+        return True
+    high = _at(stats.get("maxValues"), path)
+    return high is not None and high != "NaN"
+
+
+def _at(tree: Any, path: _Path) -> Any:
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree

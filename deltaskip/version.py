@@ -1,0 +1,18 @@
+"""The version of this package, as the log names it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+
+__all__ = ["engine_info"]
+
+
+@cache
+def engine_info() -> str:
+    """The name and version of this package as commits record it: `deltaskip/0.2.0`."""
+    try:
+        return f"deltaskip/{installed_version('deltaskip')}"
+    except PackageNotFoundError:
+        return "deltaskip"
