@@ -51,6 +51,10 @@ class Writers:
         self._computed = computed
         self._doubted = doubted
 
+    def __bool__(self) -> bool:
+        """Whether the commits that the log still contains say anything about the writer of some file."""
+        return bool(len(self._trusted) or len(self._doubted))
+
     def record_nan(self, paths: pa.Array) -> pa.BooleanArray:
         """Return for each path (as logged) whether the statistics are of a writer that records NaN."""
         return _within(paths, self._trusted)

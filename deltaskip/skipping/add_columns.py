@@ -85,8 +85,10 @@ class AddColumns:
         return map_values(self.columns(["tags"])[0], name)
 
     def _nan_recorded(self) -> pa.BooleanArray:
-        [paths] = self.columns(["path"])
         writers = self.snapshot.writers
+        if not writers:
+            return records_nan(self.tag_values)
+        [paths] = self.columns(["path"])
         by_commit = writers.record_nan(paths)
         if by_commit.false_count == 0:
             return by_commit

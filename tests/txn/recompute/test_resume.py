@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
 from deltaskip.txn.recompute import resume
+from deltaskip.txn.recompute.commit import commit_statistics
 from deltaskip.txn.recompute.request import recompute_request
 from deltaskip.txn.recompute.resume import computed_before
 from deltaskip.version import engine_info
@@ -122,3 +125,14 @@ def test_the_settings_are_told_of_the_request(tmp_path: Path) -> None:
         "kernelSpelling": True,
         "complete": True,
     }
+
+
+def test_a_file_whose_statistics_were_already_equal_is_done(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t")
+    append(table, file("a"), file("b"))
+    logged = table.refresh().snapshot.adds()
+    new = {"dv_id": None, "num_records": 2, "scanned": 0}
+    rows = [{**row, **new, "logged_stats": row["stats"]} for row in logged.to_pylist() if row["path"] == "a"]
+    found = commit_statistics(table.snapshot, [pa.Table.from_pylist(rows, RESULT_SCHEMA)], [], PARAMETERS)
+    assert (found.files, found.unchanged) == (0, 1)
+    assert done(table) == ["a"]
