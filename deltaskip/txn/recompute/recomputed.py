@@ -59,8 +59,8 @@ class Recomputed:
 
     Attributes:
         files: Number of files whose statistics were committed.
-        unchanged: Number of files whose statistics in the log were already equal to the computed ones. Those whose tags did
-            not contain the provenance of their statistics were committed with it.
+        unchanged: Number of files whose statistics in the log were already equal to the computed ones. Those whose tags
+            did not contain the provenance of their statistics were committed with it.
         rows: Row count of the files that were read.
         bytes: Size of the files that were read.
         left_out: Paths, as logged, of files that other writers removed or replaced during the run.
