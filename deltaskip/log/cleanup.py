@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 import time
-from bisect import bisect_right
 from collections.abc import Iterator
 
 from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, parse_log_file
-from deltaskip.log.in_commit_timestamps import commit_times
+from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.log.snapshot import Snapshot
@@ -71,7 +70,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
 def _first_kept(snapshot: Snapshot, listing: LogListing, cutoff_ms: int) -> int | None:
     """The version of the checkpoint before which all files may be deleted; None if nothing may be deleted."""
     versions = sorted(listing.commits)
-    position = bisect_right(versions, cutoff_ms, key=commit_times(snapshot.storage, snapshot.root, listing, versions))
+    position = CommitTimes(snapshot.storage, snapshot.root, listing, versions).count_until(cutoff_ms)
     if position == 0:
         return None
     candidates = [version for version in listing.checkpoints if version <= versions[position - 1]]

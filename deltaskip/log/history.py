@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +10,7 @@ from typing import Any, SupportsIndex, overload
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import VersionNotFound
 from deltaskip.html import html_rows
-from deltaskip.log.in_commit_timestamps import commit_times, read_commit_infos
+from deltaskip.log.in_commit_timestamps import CommitTimes, read_commit_infos
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import earliest_rebuildable
 from deltaskip.storage import Storage
@@ -84,7 +83,7 @@ def history(storage: Storage, root: str, limit: int | None = None, version: int 
     """Return the commits up to a version that the log still contains, newest first.
 
     The time of a commit is its in-commit timestamp from the version that enabled them on. Before, it is the
-    modification time of the file, adjusted so that times strictly ascend with versions.
+    modification time of the file, adjusted so that these times strictly ascend with the versions.
 
     Args:
         storage: Storage that contains the table.
@@ -100,8 +99,8 @@ def history(storage: Storage, root: str, limit: int | None = None, version: int 
     versions = sorted(listing.commits)
     chosen = [each for each in reversed(versions) if version is None or each <= version][:limit]
     infos = read_commit_infos(storage, root, [listing.commits[each] for each in chosen])
-    time_of = commit_times(storage, root, listing, versions, dict(zip(chosen, infos, strict=True)))
-    return History(_entry(each, time_of(each), info) for each, info in zip(chosen, infos, strict=True))
+    times = CommitTimes(storage, root, listing, versions, dict(zip(chosen, infos, strict=True)))
+    return History(_entry(each, times[each], info) for each, info in zip(chosen, infos, strict=True))
 
 
 def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
@@ -121,18 +120,18 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
     versions = [] if earliest is None else [version for version in sorted(listing.commits) if version >= earliest]
     if not versions:
         raise VersionNotFound(f"{root} has no commit with the time of a version: open the table by version instead.")
-    time_of = commit_times(storage, root, listing, versions)
-    latest, newest = versions[-1], time_of(versions[-1])
+    times = CommitTimes(storage, root, listing, versions)
+    latest, newest = versions[-1], times[versions[-1]]
     if timestamp_ms > newest:
         raise VersionNotFound(
             f"{root} has no version at {_shown(timestamp_ms)}: version {latest}, the latest, was committed at "
             f"{_shown(newest)}; open the table without a timestamp, or with one up to that time."
         )
-    position = bisect_right(versions, timestamp_ms, key=time_of)
+    position = times.count_until(timestamp_ms)
     if position == 0:
         raise VersionNotFound(
             f"{root} has no version at {_shown(timestamp_ms)}: version {versions[0]}, the earliest that can be opened, "
-            f"was committed at {_shown(time_of(versions[0]))}."
+            f"was committed at {_shown(times[versions[0]])}."
         )
     return versions[position - 1]
 

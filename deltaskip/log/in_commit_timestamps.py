@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog
@@ -18,8 +19,8 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import Storage
 
 __all__ = [
+    "CommitTimes",
     "commit_time",
-    "commit_times",
     "next_in_commit_timestamp",
     "read_commit_infos",
     "with_enablement",
@@ -38,17 +39,12 @@ def commit_time(snapshot: Snapshot) -> int | None:
     return _file_time(snapshot) if timestamp is None else timestamp
 
 
-def commit_times(
-    storage: Storage,
-    root: str,
-    listing: LogListing,
-    versions: Sequence[int],
-    infos: Mapping[int, CommitInfo | None] | None = None,
-) -> Callable[[int], int]:
-    """Return a function from version to commit time in milliseconds since the epoch. The times never descend.
+class CommitTimes:
+    """The commit times of a table's versions, in milliseconds since the epoch.
 
     From the version that enabled them on, the times are in-commit timestamps, which are read on demand. Before, they
-    are modification times of files, adjusted so that they ascend with the versions.
+    are modification times of files, adjusted so that they ascend with the versions. Each of the two ascends, but a file
+    that was copied may be younger than the first in-commit timestamp.
 
     Args:
         storage: Storage that contains the table.
@@ -57,23 +53,42 @@ def commit_times(
         versions: Versions of the listing's commits, ascending.
         infos: The commitInfo of versions that were already read; None as a value for a commit without one.
     """
-    times = _file_times(listing, versions)
-    enabled_from = _enabled_from(storage, root)
-    if enabled_from is None or not versions or enabled_from > versions[-1]:
-        return times.__getitem__
-    known = dict(infos or {})
 
-    def in_commit_time(version: int) -> int:
-        file = listing.commits[version]
-        if version not in known:
-            [known[version]] = read_commit_infos(storage, root, [file])
-        return _in_commit_time(root, file, known[version])
+    def __init__(
+        self,
+        storage: Storage,
+        root: str,
+        listing: LogListing,
+        versions: Sequence[int],
+        infos: Mapping[int, CommitInfo | None] | None = None,
+    ) -> None:
+        self._storage = storage
+        self._root = root
+        self._commits = listing.commits
+        self._versions = versions
+        self._infos = dict(infos or {})
+        self._file_times = _file_times(listing, versions)
+        enabled_from = _enabled_from(storage, root)
+        self._by_file = len(versions) if enabled_from is None else bisect_left(versions, enabled_from)
 
-    first = next(version for version in versions if version >= enabled_from)
-    # A copied file may have a modification time after the first in-commit timestamp.
-    return lambda version: (
-        in_commit_time(version) if version >= enabled_from else min(times[version], in_commit_time(first) - 1)
-    )
+    def __getitem__(self, version: int) -> int:
+        """The commit time of one of the versions."""
+        if bisect_left(self._versions, version) < self._by_file:
+            return self._file_times[version]
+        file = self._commits[version]
+        if version not in self._infos:
+            [self._infos[version]] = read_commit_infos(self._storage, self._root, [file])
+        return _in_commit_time(self._root, file, self._infos[version])
+
+    def count_until(self, timestamp_ms: int) -> int:
+        """Number of versions up to the last one that was committed at or before a time; 0 if there is none.
+
+        # PROTOCOL, In-Commit Timestamps: a time before the first in-commit timestamp is compared with file times only.
+        """
+        versions, first = self._versions, self._by_file
+        if first < len(versions) and timestamp_ms >= self[versions[first]]:
+            return bisect_right(versions, timestamp_ms, lo=first, key=self.__getitem__)
+        return bisect_right(versions, timestamp_ms, hi=first, key=self.__getitem__)
 
 
 def next_in_commit_timestamp(latest: Snapshot, now: int) -> int:
