@@ -34,6 +34,10 @@ cdef enum:
     NOT_JSON = -2
     OUT_OF_MEMORY = -3
     SHAPE = 48
+    LONGEST_IDENTIFIER = 256
+
+# COLLATIONS RFC, Per-file Statistics: the keys of this member are collation identifiers, whose letter case means nothing.
+cdef bytes COLLATED = b"statsWithCollation"
 
 Leaf = namedtuple("Leaf", ("text", "kind"))
 
@@ -78,6 +82,7 @@ cdef struct Node:
     int leaf            # its column, or NOBODY
     int64_t seen        # the last row that has it
     int64_t repeated    # the last row that has it twice
+    bint any_case       # a lower-case key of it stands for those in any letter case that are not wanted themselves
     Kind kind
     Text text
     int shape_size
@@ -138,8 +143,10 @@ cdef class KeyTree:
             raise ValueError(f"A path must have 1 to {MAX_DEPTH} keys, not {len(path)}.")
         for part in path:
             key = part.encode()
-            child = self.child_of(self.node(number), <const uint8_t*><const char*>key, len(key))
+            child = self.exact_child(self.node(number), <const uint8_t*><const char*>key, len(key))
             number = self.add_node(key, number) if child == NOBODY else child
+            if self.node(number).parent == 0 and key == COLLATED:
+                self.node(number).any_case = True
         if self.node(number).leaf == NOBODY:
             self.node(number).leaf = len(self.owners)
             self.owners.append(LeafColumn(rows))
@@ -149,6 +156,16 @@ cdef class KeyTree:
         return self.node(number).leaf
 
     cdef int child_of(self, Node* node, const uint8_t* key, int64_t size) noexcept nogil:
+        cdef uint8_t[LONGEST_IDENTIFIER] lower
+        cdef int64_t i
+        cdef int child = self.exact_child(node, key, size)
+        if child != NOBODY or not node.any_case or size > LONGEST_IDENTIFIER:
+            return child
+        for i in range(size):
+            lower[i] = key[i] + 0x20 if 0x41 <= key[i] <= 0x5A else key[i]
+        return self.exact_child(node, lower, size)
+
+    cdef int exact_child(self, Node* node, const uint8_t* key, int64_t size) noexcept nogil:
         cdef int child = node.child
         while child != NOBODY:
             if self.node(child).key_size == size and same_bytes(self.node(child).key, key, size):

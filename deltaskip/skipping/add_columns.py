@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +27,8 @@ from deltaskip.stats.cache_keys import (
     Scope,
     SomeRowsKey,
 )
+from deltaskip.stats.collated_bounds import agreed
+from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tags import nan_absent, records_nan
 
 __all__ = ["AddColumns", "CheckpointAdds", "CommitAdds"]
@@ -118,6 +121,7 @@ class CheckpointAdds(AddColumns):
         self._adds = snapshot.add_group(part, group)
         self._struct_valid: pa.BooleanArray | None = None
         self._tags: pa.Array | None = None
+        self._collations: list[str] | None = None
         super().__init__(snapshot, GroupScope(part.path, group), len(self._adds))
 
     def columns(self, names: Sequence[str]) -> list[pa.Array]:
@@ -194,6 +198,25 @@ class CheckpointAdds(AddColumns):
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
         """Leaves that the footer proves to be constant are not read."""
+        written = [self._written(path, paths) for path in paths]
+        if all(len(each) == 1 for each in written):
+            return self._struct_leaves([path for [path] in written])
+        found = iter(self._struct_leaves([path for each in written for path in each]))
+        merged = [[column for column in islice(found, len(each)) if column is not None] for each in written]
+        return [agreed(columns) if columns else None for columns in merged]
+
+    def _written(self, path: tuple[str, ...], wanted: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """The paths of the checkpoint that a wanted path stands for: see `StatLeaf`, collation."""
+        if path[0] != COLLATED or len(path) < 2 or path[1] != path[1].lower():
+            return [path]
+        if self._collations is None:
+            leaves = (leaf for leaf in self._adds.part.leaves if leaf[:3] == ("add", "stats_parsed", COLLATED))
+            self._collations = sorted({leaf[3] for leaf in leaves if len(leaf) > 3})
+        exact = {other[1] for other in wanted if other[0] == COLLATED} - {path[1]}
+        names = [name for name in self._collations if name.lower() == path[1] and name not in exact]
+        return [(COLLATED, name, *path[2:]) for name in names] or [path]
+
+    def _struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
         part = self._adds.part
         found: dict[tuple[str, ...], pa.Array | None] = dict.fromkeys(paths)
         present = [path for path in paths if ("add", "stats_parsed", *path) in part.leaves]

@@ -15,10 +15,10 @@ from deltaskip.collations.collation import Collation
 from deltaskip.kernels.compare import compare_int64
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, constant_lane
-from deltaskip.schema.arrow_values import arrow_scalar
+from deltaskip.schema.arrow_values import FALSE, arrow_scalar
 from deltaskip.stats.layout import CUT_FROM, Side, StatField, StatLeaf
 
-__all__ = ["CollatedBounds", "Op", "collated_leaf", "merged_spellings"]
+__all__ = ["CollatedBounds", "Op", "agreed", "collated_leaf", "merged_spellings"]
 
 Op = Literal["lt", "le", "gt", "ge", "eq", "ne"]
 
@@ -37,18 +37,24 @@ def merged_spellings(columns: Sequence[pa.Array], verified: Callable[[], pa.Bool
     Writers truncate long strings at a fixed length, and under a collation a prefix of a string need not be below it: a
     bound that may be truncated is unusable (docs/pages/soundness.md, trap 7), except in files that are `verified`.
     """
-    columns = [column for column in columns if column.null_count < len(column)] or list(columns[:1])
-    values = columns[0]
-    for other in columns[1:]:
-        differ = pc.fill_null(pc.not_equal(values, other.cast(values.type)), arrow_scalar(False, pa.bool_()))
-        both = pc.coalesce(values, other.cast(values.type))
-        values = pc.if_else(differ, arrow_scalar(None, both.type), both)
+    values = agreed(columns)
     if values.null_count == len(values):
         return values
     cut = pc.greater_equal(pc.binary_length(values), arrow_scalar(CUT_FROM, pa.int32()))
     if not pc.any(cut).as_py():
         return values
     return pc.if_else(pc.and_not(cut, verified()), arrow_scalar(None, values.type), values)
+
+
+def agreed(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return the value that the columns have in each row; null if two of them differ or all are null."""
+    columns = [column for column in columns if column.null_count < len(column)] or list(columns[:1])
+    values = columns[0]
+    differ = pa.repeat(FALSE, len(values))
+    for other in columns[1:]:
+        differ = pc.or_(differ, pc.fill_null(pc.not_equal(values, other.cast(values.type)), FALSE))
+        values = pc.coalesce(values, other.cast(values.type))
+    return pc.if_else(differ, arrow_scalar(None, values.type), values) if len(columns) > 1 else values
 
 
 class CollatedBounds:

@@ -50,8 +50,8 @@ class StatColumn:
     """A leaf with statistics: logical and physical names from the root, Parquet field ids, and type.
 
     collation: As declared; None is binary order. bounded: Whether minValues and maxValues contain the column; nullCount
-    contains every column. delta-spark writes no bounds for booleans, binary, arrays, maps and variants, nor for a
-    collated string, since bounds in binary order do not apply to comparisons under its collation.
+    contains every column. delta-spark writes no bounds for booleans, binary, arrays, maps and variants. Those of a
+    collated string are in binary order: they serve comparisons in that order, and readers that know no collations.
     """
 
     logical: tuple[str, ...]
@@ -62,8 +62,7 @@ class StatColumn:
     bounded: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        bounded = (self.type in _BOUNDED or isinstance(self.type, DecimalType)) and self.collation is None
-        object.__setattr__(self, "bounded", bounded)
+        object.__setattr__(self, "bounded", self.type in _BOUNDED or isinstance(self.type, DecimalType))
 
 
 def indexed_columns(

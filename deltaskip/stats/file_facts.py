@@ -19,7 +19,7 @@ from deltaskip.schema.types import STRING
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, FileFacts
 from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, Planner, footer_facts, read_footer
-from deltaskip.stats.layout import Side
+from deltaskip.stats.layout import COLLATED, Side
 from deltaskip.stats.parquet_values import ScannedColumn, scan_file
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.stats.truncate import cut_collated_max, cut_collated_min
@@ -173,7 +173,7 @@ def stats_json(facts: FileFacts, request: StatisticsRequest) -> str:
         parts.append(f'"{TIGHT_BOUNDS}":true')
     collated = _collated(facts, request)
     if collated:
-        parts.append(f'"statsWithCollation":{{{",".join(collated)}}}')
+        parts.append(f'"{COLLATED}":{{{",".join(collated)}}}')
     return "{" + ",".join(parts) + "}"
 
 

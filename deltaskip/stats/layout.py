@@ -23,6 +23,7 @@ from deltaskip.schema.types import (
 )
 
 __all__ = [
+    "COLLATED",
     "CUT_FROM",
     "NUM_RECORDS",
     "PARTITION_VALUES",
@@ -34,6 +35,9 @@ __all__ = [
 ]
 
 Side = Literal["min", "max"]
+
+COLLATED = "statsWithCollation"
+"""Key of the bounds under collations: below it, identifiers of collations, and below those the bounds."""
 
 PARTITION_VALUES = "partitionValues_parsed"
 """First name of a StatField for a partition column, whose value checkpoints store beside the statistics."""
@@ -97,6 +101,7 @@ class StatLeaf:
     """One leaf of the statistics: `group` is numRecords, tightBounds, nullCount, minValues or maxValues.
 
     collation: for a bound under a collation, the spellings of its identifier that may occur below statsWithCollation.
+    One in lower case is found in every letter case but those of the others.
     """
 
     group: str
@@ -109,7 +114,7 @@ class StatLeaf:
         if self.field is None:
             return (self.group,)
         # COLLATIONS RFC, Per-file Statistics
-        above = ("statsWithCollation", self.collation[0]) if self.collation else ()
+        above = (COLLATED, self.collation[0]) if self.collation else ()
         return (*above, self.group, *self.field.physical)
 
     @property

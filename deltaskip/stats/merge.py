@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from deltaskip.collations.identifier import CollationId
+from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.stats.file_facts import StatisticsRequest
+from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide
 from deltaskip.stats.values import json_string
 
 __all__ = ["has_statistics", "lacking_columns", "merged_stats"]
 
 _GROUPS = ("minValues", "maxValues", "nullCount")
-_COLLATED = "statsWithCollation"
 
 
 class _Number(str):
@@ -38,13 +40,13 @@ def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
     if any(map(_has_leaf, kept.values())) and is_wide(before):
         tight = False
     merged = {**found, **{group: _over(kept[group], found.get(group)) for group in _GROUPS}}
-    collated = _over(_as_object(before.get(_COLLATED)), found.get(_COLLATED))
+    collated = _over(_without_replaced(before.get(COLLATED), request), found.get(COLLATED))
     merged = {key: value for key, value in merged.items() if value or key not in _GROUPS}
-    merged.pop(_COLLATED, None)
+    merged.pop(COLLATED, None)
     if tight is not None:
         merged[TIGHT_BOUNDS] = tight
     if collated:
-        merged[_COLLATED] = collated
+        merged[COLLATED] = collated
     return _text(merged)
 
 
@@ -69,16 +71,19 @@ def _has_count(stats: Mapping[str, Any]) -> bool:
 
 
 def _lacking(stats: Mapping[str, Any], request: StatisticsRequest) -> Iterator[int]:
-    collated = _as_object(stats.get(_COLLATED))
+    collated = _as_object(stats.get(COLLATED))
     for i, (column, identifiers) in enumerate(zip(request.columns, request.collations, strict=True)):
         nulls = _at(stats.get("nullCount"), column.physical)
         if nulls is not None and nulls == stats["numRecords"]:
             continue
-        holders = [stats] if column.bounded else []
-        holders += [_as_object(collated.get(identifier)) for identifier in identifiers]
-        bounds = (_at(holder.get(group), column.physical) for holder in holders for group in _GROUPS[:2])
-        if nulls is None or any(bound is None for bound in bounds):
+        holders: list[Sequence[Mapping[str, Any]]] = [[stats]] if column.bounded else []
+        holders += [_spelled(collated, [identifier]) for identifier in identifiers]
+        if nulls is None or not all(any(_has_bounds(one, column.physical) for one in spelled) for spelled in holders):
             yield i
+
+
+def _has_bounds(holder: Mapping[str, Any], path: tuple[str, ...]) -> bool:
+    return all(_at(holder.get(group), path) is not None for group in _GROUPS[:2])
 
 
 def _parsed(text: str | None) -> dict[str, Any]:
@@ -106,6 +111,34 @@ def _without(tree: Any, paths: Iterable[tuple[str, ...]]) -> dict[str, Any]:
         if isinstance(holder, dict):
             holder.pop(path[-1], None)
     return left
+
+
+def _without_replaced(collated: Any, request: StatisticsRequest) -> dict[str, Any]:
+    """The collated bounds less those that the request computes, however their identifiers are spelled."""
+    left = _as_object(collated)
+    for column, identifiers in zip(request.columns, request.collations, strict=True):
+        for holder in _spelled(left, identifiers):
+            for group in _GROUPS[:2]:
+                holder[group] = _without(holder.get(group), [column.physical])
+    bounds = {name: _as_object(holder) for name, holder in left.items()}
+    return {name: holder for name, holder in bounds.items() if any(map(_has_leaf, holder.values()))}
+
+
+def _spelled(collated: Mapping[str, Any], identifiers: Iterable[str]) -> list[dict[str, Any]]:
+    """The bounds under some identifiers, in any spelling of them."""
+    wanted = {CollationId.parse(identifier).canonical for identifier in identifiers}
+    return [
+        bounds
+        for name, bounds in collated.items()
+        if isinstance(bounds, dict) and name.count(".") > 1 and _canonical(name) in wanted
+    ]
+
+
+def _canonical(name: str) -> CollationId | None:
+    try:
+        return CollationId.parse(name).canonical
+    except InvalidCollation:
+        return None
 
 
 def _has_leaf(tree: Any) -> bool:

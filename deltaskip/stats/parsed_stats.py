@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.collations.identifier import CollationId
+from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
 from deltaskip.kernels.stats_json import BOOLEAN, INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
 from deltaskip.schema import (
@@ -36,16 +38,19 @@ from deltaskip.schema import (
     physical_name,
 )
 from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar
+from deltaskip.schema.types import STRING as STRING_COLUMN
 from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
-__all__ = ["Instants", "StatsStruct", "collations_of", "instant_bounds", "stats_json"]
+__all__ = ["Instants", "StatsStruct", "collated_bounds", "instant_bounds", "stats_json"]
 
 Path = tuple[str, ...]
 Instants = frozenset[Path]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
-_COLLATED = "statsWithCollation"
+_SIDES = ("minValues", "maxValues")
+_MOST_NAMES = 64
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _1900 = "1900"
 # The characters that a JSON string must escape, except the quote and the backslash.
@@ -57,24 +62,22 @@ class StatsStruct:
 
     Args:
         columns: Columns with statistics.
-        collations: Identifiers below statsWithCollation, as the texts spell them.
+        collated: Bounds below statsWithCollation: identifiers, as the texts spell them, and paths of columns.
         widened: Physical paths of columns whose bounds stay in the text.
     """
 
     def __init__(
-        self, columns: Sequence[StatColumn], collations: Sequence[str] = (), widened: Iterable[Path] = ()
+        self, columns: Sequence[StatColumn], collated: Iterable[tuple[str, Path]] = (), widened: Iterable[Path] = ()
     ) -> None:
         kept = set(widened)
         leaves: dict[Path, DataType] = {("numRecords",): LONG}
         self._flags: list[Path] = [(TIGHT_BOUNDS,)]
         bounded = [column for column in columns if column.bounded and column.physical not in kept]
-        for side in ("minValues", "maxValues"):
+        for side in _SIDES:
             leaves.update({(side, *column.physical): column.type for column in bounded})
         leaves.update({("nullCount", *column.physical): LONG for column in columns})
-        collated = [column for column in columns if column.collation is not None]
-        for identifier in collations:
-            for side in ("minValues", "maxValues"):
-                leaves.update({(_COLLATED, identifier, side, *column.physical): column.type for column in collated})
+        for identifier, path in sorted(collated):
+            leaves.update({(COLLATED, identifier, side, *path): STRING_COLUMN for side in _SIDES})
         self._leaves = leaves
         nested = _nested({**{path: arrow_type(type_) for path, type_ in leaves.items()}, (TIGHT_BOUNDS,): pa.bool_()})
         self.type: pa.StructType = _struct_type(nested)
@@ -99,17 +102,37 @@ class StatsStruct:
         return _struct_array(_nested(found), self.type, missing)
 
 
-def collations_of(texts: pa.Array) -> set[str]:
-    """Collation identifiers below statsWithCollation in the texts."""
-    found: set[str] = set()
-    for text in texts.filter(pc.fill_null(pc.match_substring(texts, f'"{_COLLATED}"'), FALSE)).to_pylist():
+def collated_bounds(texts: pa.Array, strings: Container[Path]) -> set[tuple[str, Path]]:
+    """Identifiers and columns that have a bound below statsWithCollation in some text.
+
+    Args:
+        texts: Statistics as JSON.
+        strings: Physical paths of the table's string columns; other columns have no collated bounds.
+    """
+    found: set[Path] = set()
+    for text in texts.filter(pc.fill_null(pc.match_substring(texts, f'"{COLLATED}"'), FALSE)).to_pylist():
         try:
-            collated = parse_json(text).get(_COLLATED)
+            collated = parse_json(text).get(COLLATED)
         except (ValueError, AttributeError):
             continue
-        if isinstance(collated, dict):
-            found.update(identifier for identifier, bounds in collated.items() if isinstance(bounds, dict))
-    return found
+        found.update(path for path, value in _leaves(collated, ()) if isinstance(value, str))
+    bounds = (path for path in found if len(path) > 2 and path[1] in _SIDES and path[2:] in strings)
+    return {(path[0], path[2:]) for path in bounds if _is_identifier(path[0])}
+
+
+def _leaves(tree: Any, above: Path) -> Iterator[tuple[Path, Any]]:
+    if not isinstance(tree, dict):
+        yield above, tree
+    elif len(above) < _MOST_NAMES:
+        for name, value in tree.items():
+            yield from _leaves(value, (*above, name))
+
+
+def _is_identifier(text: str) -> bool:
+    try:
+        return CollationId.parse(text).version is not None
+    except InvalidCollation:
+        return False
 
 
 def stats_json(stats: pa.StructArray, instants: Instants = frozenset()) -> pa.Array:
@@ -128,7 +151,7 @@ def stats_json(stats: pa.StructArray, instants: Instants = frozenset()) -> pa.Ar
 
 def instant_bounds(schema: StructType, mode: MappingMode) -> Instants:
     """Paths in the struct of the bounds of columns of type timestamp."""
-    return frozenset((side, *path) for side in ("minValues", "maxValues") for path in _instants(schema, mode))
+    return frozenset((side, *path) for side in _SIDES for path in _instants(schema, mode))
 
 
 def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,8 +38,9 @@ HOURS = [*range(9), 79, 80, 81]
 def make(folder: Path, hours: list[int], stamps: list[int]) -> None:
     builder = TableBuilder(folder, {"id": LONG}, protocol={**protocol_of(["inCommitTimestamp"]), "minReaderVersion": 1})
     first = len(hours) - len(stamps)
-    for version, hour in enumerate(hours):
-        extra, actions = {}, [add(f"f{version}")]
+    for version in range(len(hours)):
+        extra: dict[str, Any] = {}
+        actions = [add(f"f{version}")]
         if version >= first:
             extra["inCommitTimestamp"] = START + stamps[version - first] * HOUR
         if version == first:

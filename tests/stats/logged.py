@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import deltaskip as ds
+from deltaskip.schema import collation_of, leaves
 from deltaskip.stats import compute
 from tests.stats.rowwise import parsed
 
@@ -45,7 +46,20 @@ def compared(path: Path, mode: Any) -> Iterator[tuple[str, Any, Any]]:
             properties=table.properties,
             tight_bounds="tightBounds" in expected,
         )
-        yield file["path"], parsed(found["stats"][0].as_py()), expected
+        computed = parsed(found["stats"][0].as_py())
+        for column in leaves(table.schema, table.snapshot.mapping_mode):
+            if collation_of(column) is not None:
+                # delta-spark writes no bounds of collated strings, which binary ones are legal for.
+                for group in ("minValues", "maxValues"):
+                    _remove(computed[group], column.physical)
+        yield file["path"], computed, expected
+
+
+def _remove(tree: dict[str, Any], path: tuple[str, ...]) -> None:
+    if len(path) > 1:
+        _remove(tree[path[0]], path[1:])
+    if len(path) == 1 or not tree[path[0]]:
+        del tree[path[0]]
 
 
 def _actions(commit: Path) -> Iterator[dict[str, Any]]:

@@ -78,3 +78,17 @@ def test_a_column_of_nulls_needs_no_bounds() -> None:
     text = '{"numRecords":2,"nullCount":{"a":2,"s":{"x":2,"y":2}}}'
     assert has_statistics(text, request(None, collated=True))
     assert not has_statistics(text.replace('"x":2', '"x":1'), request(["s.x"]))
+
+
+@pytest.mark.parametrize("key", ["Icu.unicode_ci.77.1", "ICU.UNICODE_CI.77.1"])
+def test_bounds_under_another_spelling_of_the_identifier_are_replaced_and_count_as_there(key: str) -> None:
+    def collated(name: str, text: str) -> str:
+        return f'"{name}":{{"minValues":{{"s":{{"x":"{text}","y":"k"}}}},"maxValues":{{"s":{{"x":"{text}"}}}}}}'
+
+    old = WHOLE[:-1] + ',"statsWithCollation":{' + collated(key, "old") + "}}"
+    asked = request(["s.x"], collated=True)
+    assert has_statistics(old, asked)
+    new = '{"numRecords":2,"nullCount":{},"statsWithCollation":{' + collated(CI, "new") + "}}"
+    merged = json.loads(merged_stats(old, new, asked))["statsWithCollation"]
+    assert merged[key] == {"minValues": {"s": {"y": "k"}}, "maxValues": {"s": {}}}
+    assert merged[CI]["maxValues"] == {"s": {"x": "new"}}

@@ -24,13 +24,16 @@ from deltaskip.actions import (
 )
 from deltaskip.log.checkpoint.columns import STATE_TYPES
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.schema import DOUBLE, TIMESTAMP, StructField, StructType, arrow_type, physical_name
+from deltaskip.schema import DOUBLE, STRING, TIMESTAMP, StructField, StructType, arrow_type, leaves, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.stats.columns import indexed_columns
-from deltaskip.stats.parsed_stats import StatsStruct, collations_of
+from deltaskip.stats.columns import StatColumn, indexed_columns
+from deltaskip.stats.parsed_stats import StatsStruct, collated_bounds
 
 __all__ = ["AddRows", "state_rows"]
+
+# Also the preview of the feature.
+_FEATURE = "collations"
 
 _TYPES: dict[type, str] = {
     Txn: "txn",
@@ -112,12 +115,19 @@ class AddRows:
             mapping_mode=snapshot.mapping_mode,
             properties=snapshot.properties,
         )
-        collations: set[str] = set()
-        if any(column.collation is not None for column in columns):
+        strings = {leaf.physical for leaf in leaves(snapshot.schema, snapshot.mapping_mode) if leaf.type == STRING}
+        collated: set[tuple[str, tuple[str, ...]]] = set()
+        if _has_collations(snapshot, columns):
             for batch in snapshot.add_batches(self._rows, ["stats"]):
-                collations |= collations_of(batch["stats"])
+                collated |= collated_bounds(batch["stats"], strings)
         widened = _once_floats(snapshot.schema, snapshot.mapping_mode)
-        return StatsStruct(columns, sorted(collations), widened)
+        return StatsStruct(columns, collated, widened)
+
+
+def _has_collations(snapshot: Snapshot, columns: Sequence[StatColumn]) -> bool:
+    """Whether the table may have bounds under collations: by its features, or by its columns alone."""
+    declared = any(column.collation is not None for column in columns)
+    return declared or any(name.startswith(_FEATURE) for name in snapshot.protocol.writer_features or ())
 
 
 def state_rows(actions: Iterable[Any]) -> Iterator[tuple[str, pa.StructArray]]:

@@ -267,12 +267,16 @@ def _sure_beginning(text: str) -> str:
 
 
 def spellings(identifier: CollationId, collation: str) -> tuple[str, ...]:
-    """Return the spellings of the identifier that writers use in statistics: Spark's, Delta Kernel's, the schema's."""
+    """Return the spellings of the identifier that writers use in statistics: Spark's, Delta Kernel's, the schema's.
+
+    The last one is in lower case and stands for every other letter case (`StatLeaf`). Versions have no letter case.
+    """
     canonical = identifier.canonical
     version = canonical.version
     declared = [f"{collation}.{version}"] if "." in collation else []
     upper_provider = f"{canonical.provider.upper()}.{canonical.name}.{version}"
-    return tuple(dict.fromkeys((str(canonical), identifier.kernel_text, upper_provider, *declared)))
+    any_case = [str(canonical).lower()] if version is not None and version.lower() == version.upper() else []
+    return tuple(dict.fromkeys((str(canonical), identifier.kernel_text, upper_provider, *declared, *any_case)))
 
 
 def _coarser(order: Collation) -> Collation | None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import deltaskip as ds
 from deltaskip.errors import CorruptLog, SchemaError, UnsupportedFeature
 from deltaskip.features import FEATURES
 from deltaskip.log import Snapshot, load_snapshot
@@ -21,7 +22,9 @@ from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.last_checkpoint import checksum, parse_hint
 from deltaskip.log.tombstones import tombstones
+from deltaskip.schema.types import LONG, STRING, StructField, StructType
 from deltaskip.storage import open_storage
+from tests import builder as tests_builder
 from tests import corpus
 from tests.log.builder import TableBuilder, add, metadata, remove
 
@@ -277,13 +280,13 @@ def test_collated_bounds_stand_in_text_and_struct(table: TableBuilder) -> None:
                                             "metadata": {"__COLLATIONS": {"t": "icu.UNICODE_CI"}}}]}
     collated = {"__COLLATIONS": {"s": "icu.UNICODE_CI"}}
     found = struct_of(table, stats, {"s": "string", "x": "long", "n": nested}, s=collated)
-    empty = {"s": None, "n": {"t": None}}
     assert found[0]["statsWithCollation"]["icu.UNICODE_CI.77.1"] == {
         "minValues": {"s": "a", "n": {"t": "B"}}, "maxValues": {"s": "É", "n": {"t": None}},
     }
-    assert found[2]["statsWithCollation"]["icu.UNICODE_CI.78.3"]["maxValues"] == {"s": "z", "n": {"t": None}}
+    assert found[2]["statsWithCollation"]["icu.UNICODE_CI.78.3"]["maxValues"] == {"s": "z"}
+    empty = {"n": {"t": None}, "s": None}
     assert found[1]["statsWithCollation"]["icu.UNICODE_CI.77.1"] == {"minValues": empty, "maxValues": empty}
-    assert found[0]["minValues"] == {"x": 1}
+    assert found[0]["minValues"] == {"s": None, "x": 1, "n": {"t": None}}
     assert [json.loads(text) for text in column(table.path, "stats").to_pylist()] == stats
 
 
@@ -433,3 +436,40 @@ def test_files_come_in_small_batches(table: TableBuilder) -> None:
     batches = list(load(table.path).add_batches(16))
     assert max(len(batch) for batch in batches) == 16
     assert sum(len(batch) for batch in batches) == 100
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_binary_and_collated_bounds_outlive_a_checkpoint_with_structs_only(tmp_path: Path, mapping: str) -> None:
+    def field(name: str, type_: Any, collation: str | None = None) -> StructField:
+        metadata: dict[str, Any] = {} if collation is None else {"__COLLATIONS": {name: collation}}
+        if mapping == "name":
+            metadata |= {"delta.columnMapping.id": len(name), "delta.columnMapping.physicalName": f"col-{name}"}
+        return StructField(name, type_, True, metadata)
+
+    prefix = "col-" if mapping == "name" else ""
+    inner = StructType((field("bb", STRING, "spark.UTF8_LCASE"), field("ccc", LONG)))
+    schema = StructType((field("a", STRING, "icu.UNICODE_CI"), field("plain", STRING), field("nested", inner)))
+    bounds = {prefix + "a": "A", prefix + "plain": "p", prefix + "nested": {prefix + "bb": "B", prefix + "ccc": 7}}
+    under_ci, under_lcase = {prefix + "a": "a", prefix + "plain": "P"}, {prefix + "nested": {prefix + "bb": "b"}}
+    collated = {
+        "icu.UNICODE_CI.77.1": dict.fromkeys(("minValues", "maxValues"), under_ci),
+        "Spark.utf8_lcase.77.1": dict.fromkeys(("minValues", "maxValues"), under_lcase),
+    }
+    nulls = {prefix + "a": 0, prefix + "plain": 0, prefix + "nested": {prefix + "bb": 0, prefix + "ccc": 0}}
+    stats = {"numRecords": 1, "minValues": bounds, "maxValues": bounds, "nullCount": nulls}
+    stats["statsWithCollation"] = collated
+    strange = {"x": 1, "": {"minValues": {}}, "a.b.1": {"minValues": {"a": {"b": ""}}}}
+    odd = {"numRecords": 1, "statsWithCollation": strange}
+    properties = {"delta.checkpoint.writeStatsAsJson": "false", "delta.columnMapping.mode": mapping}
+    builder = tests_builder.TableBuilder(tmp_path / "t", schema, properties=properties)
+    builder.commit(tests_builder.add("f", stats), tests_builder.add("g", odd), tests_builder.add("h"))
+    before = ds.DeltaTable(builder.path)
+    before.checkpoint()
+    after = ds.DeltaTable(builder.path)
+    assert len(after.snapshot.checkpoint_parts) == 1
+    assert not after.snapshot.checkpoint_parts[0].has("add.stats")
+    found = {row["path"]: row["stats"] for row in after.snapshot.adds().to_pylist()}
+    assert json.loads(found["f"]) == stats
+    for where in ["a = 'x'", "a COLLATE UTF8_BINARY = 'x'", "nested.bb = 'x'", "nested.bb COLLATE UTF8_BINARY < 'A'"]:
+        assert sorted(after.scan(where).files()["path"].to_pylist()) == ["g", "h"], where
+        assert sorted(before.scan(where).files()["path"].to_pylist()) == ["g", "h"], where

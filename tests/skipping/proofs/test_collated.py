@@ -7,6 +7,7 @@ import random
 import tempfile
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,36 @@ def test_equal_to_all_its_values(tmp_path: Path) -> None:
 def test_spellings_of_the_identifier(tmp_path: Path, key: str) -> None:
     opened = table(tmp_path, [collated("icu.UNICODE_CI")], add("f", stats(key, "a", "C")))
     assert kept(opened, "c = 'x'") == []
+
+
+NAMES = ["icu.UNICODE_CI", "ICU.UNICODE_CI", "Icu.Unicode_CI", "icu.unicode_ci", "iCU.uNICODE_cI"]
+CASES = [f"{name}.{VERSION}" for name in NAMES]
+
+
+@pytest.mark.parametrize("form", ["commit", "json", "struct"])
+@pytest.mark.parametrize(("key", "other"), [(a, b) for a in CASES for b in CASES if a != b])
+def test_keys_are_found_in_any_letter_case(tmp_path: Path, key: str, other: str, form: str) -> None:
+    def both(low: str, high: str) -> dict[str, Any]:
+        one, two = stats(key, "a", "C"), stats(other, low, high)
+        return {**one, "statsWithCollation": {**one["statsWithCollation"], **two["statsWithCollation"]}}
+
+    files = [add("one", stats(key, "a", "C")), add("other", stats(other, "a", "C")), add("differ", both("a", "Z"))]
+    path = Path(table(tmp_path, [collated("icu.UNICODE_CI")], *files).uri.removeprefix("file://"))
+    if form != "commit":
+        txn = ds.DeltaTable(path).transaction(operation="SET TBLPROPERTIES")
+        as_json = {"delta.checkpoint.writeStatsAsJson": str(form == "json").lower()}
+        txn.set_metadata(replace(txn.snapshot.metadata, configuration=as_json))
+        txn.commit()
+        ds.DeltaTable(path).checkpoint()
+    opened = ds.DeltaTable(path)
+    assert kept(opened, "c = 'x'") == ["differ"]
+    assert kept(opened, "c = 'b'") == ["differ", "one", "other"]
+
+
+def test_keys_of_other_versions_and_names_are_not_found_by_letter_case(tmp_path: Path) -> None:
+    keys = ["Icu.Unicode_CI.77.10", "Icu.Unicode.77.1", "Spark.Unicode_CI_77.1", "ICu.UNICODE_CI.77", "\u212Acu.x.77.1"]
+    files = [add(str(number), stats(key, "a", "C")) for number, key in enumerate(keys)]
+    assert len(kept(table(tmp_path, [collated("icu.UNICODE_CI")], *files), "c = 'x'")) == len(keys)
 
 
 def test_a_spelling_as_the_schema_has_it(tmp_path: Path) -> None:
