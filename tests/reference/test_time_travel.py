@@ -14,7 +14,7 @@ from deltaskip.errors import VersionNotFound
 from deltaskip.log import version_at_timestamp
 from deltaskip.schema.types import LONG
 from deltaskip.storage import open_storage
-from tests.builder import TableBuilder, add, log_file, metadata, protocol_of
+from tests.builder import TableBuilder, add, log_file, metadata
 from tests.reference.conftest import require_delta_spark, run_module
 
 pytestmark = pytest.mark.reference
@@ -36,7 +36,8 @@ HOURS = [*range(9), 79, 80, 81]
 
 
 def make(folder: Path, hours: list[int], stamps: list[int]) -> None:
-    builder = TableBuilder(folder, {"id": LONG}, protocol={**protocol_of(["inCommitTimestamp"]), "minReaderVersion": 1})
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}
+    builder = TableBuilder(folder, {"id": LONG}, protocol=protocol)
     first = len(hours) - len(stamps)
     for version in range(len(hours)):
         extra: dict[str, Any] = {}
