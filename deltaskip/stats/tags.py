@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.json_text import parse_json
 from deltaskip.schema.arrow_values import FALSE, arrow_array
 from deltaskip.schema.types import DOUBLE, FLOAT
 from deltaskip.stats.columns import StatColumn
@@ -96,8 +97,8 @@ def records_nan(values_of: Callable[[str], pa.Array]) -> pa.BooleanArray:
 def _without_nan(text: str | bytes | None) -> frozenset[_Path] | None:
     """The columns that a tag lists; None if it is missing or was not written here."""
     try:
-        value = json.loads(text) if text else None
-    except (ValueError, RecursionError):
+        value = parse_json(text) if text else None
+    except ValueError:
         return None
     listed = value.get(_WITHOUT_NAN) if isinstance(value, dict) else None
     if not isinstance(listed, list) or not all(isinstance(path, list) for path in listed):
