@@ -55,7 +55,7 @@ def stats_tags(
         before: Tags of the file so far. Other tags are kept, and so are columns that were computed before.
     """
     tags = dict(before or {})
-    computed = json.loads(stats)
+    computed = parse_json(stats)
     known = _without_nan(tags.get(STATS_TAG))
     found = set() if known is None else set(known)
     for column in columns:

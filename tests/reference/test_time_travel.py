@@ -37,8 +37,9 @@ HOURS = [*range(9), 79, 80, 81]
 
 def make(folder: Path, hours: list[int], stamps: list[int]) -> None:
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}
-    builder = TableBuilder(folder, {"id": LONG}, protocol=protocol)
     first = len(hours) - len(stamps)
+    kept = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
+    builder = TableBuilder(folder, {"id": LONG}, protocol=protocol, properties=kept)
     for version in range(len(hours)):
         extra: dict[str, Any] = {}
         actions = [add(f"f{version}")]
@@ -47,12 +48,12 @@ def make(folder: Path, hours: list[int], stamps: list[int]) -> None:
         if version == first:
             since = {"Version": str(version), "Timestamp": str(extra["inCommitTimestamp"])}
             enabled = {f"delta.inCommitTimestampEnablement{name}": value for name, value in since.items()}
-            properties = {"delta.enableInCommitTimestamps": "true", **(enabled if version else {})}
+            properties = {**kept, "delta.enableInCommitTimestamps": "true", **(enabled if version else {})}
             actions.append(metadata(builder.schema, properties=properties))
         builder.commit(*actions, **extra)
     if first == 0:
         path = log_file(folder, 0)
-        lines = [line for line in path.read_text().splitlines() if '"configuration": {}' not in line]
+        lines = [line for line in path.read_text().splitlines() if "metaData" not in line or "enableIn" in line]
         path.write_text("\n".join(lines) + "\n")
     for version, hour in enumerate(hours):
         os.utime(log_file(folder, version), ns=((START + hour * HOUR) * 1_000_000,) * 2)
