@@ -1,7 +1,7 @@
 """Distinct values of the partition columns of a table, shared by all batches of its files.
 
-A table has few partitions and very many files. Each raw text gets one code; texts are parsed, and terms of a program
-evaluated, once per code.
+A table has fewer partitions than files. Each raw text gets one code; texts are read, and terms of a program evaluated,
+once for each code.
 """
 
 from __future__ import annotations
@@ -13,23 +13,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
-from deltaskip.schema.arrow import arrow_type
+from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
-from deltaskip.schema.types import BINARY, STRING, DataType
+from deltaskip.schema.types import BINARY, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.skipping.partition_texts import PartitionValues, read_text, read_values
 
 __all__ = ["PartitionColumn", "map_values", "readings"]
 
 
 class PartitionColumn:
-    """The distinct texts of one partition column with their codes. Grows with each batch; safe to share."""
+    """The distinct texts of one partition column with their codes. Grows with each batch; safe to share.
+
+    Texts are read by column, once for each time zone.
+    """
 
     def __init__(self, type_: DataType) -> None:
         self.type = type_
         self.texts: list[str | None] = []
         self._codes: dict[str | None, int] = {}
+        self._read: dict[str | None, PartitionValues] = {}
+        self._ordered: dict[str | None, pa.Array] = {}
         self._values: dict[str | None, list[Any]] = {}
-        self._numbers: dict[str | None, pa.Int64Array | None] = {}
         self._lock = Lock()
 
     def encode(self, texts: pa.Array) -> pa.Array:
@@ -39,38 +43,47 @@ class PartitionColumn:
             known = [self._code(text) for text in coded.dictionary.to_pylist()]
         return arrow_array(np.array(known, np.int32)[numpy_values(coded.indices)])
 
-    def values(self, zone: str | None, start: int = 0) -> list[Any]:
-        """Value of each code from `start` on: in the value domain, a TimestampRange, or a PartitionValueError.
+    def read(self, zone: str | None) -> PartitionValues:
+        """The value of each code.
 
         zone: of timestamps without one; None if unknown.
         """
-        found = self._values.setdefault(zone, [])
         with self._lock:
-            for text in self.texts[len(found) :]:
-                found.append(_parsed(text, self.type, zone))
-        return found[start:]
+            known = self._read.get(zone)
+            if known is None or len(known.array) < len(self.texts):
+                news = read_values(self.texts[0 if known is None else len(known.array) :], self.type, zone)
+                known = self._read[zone] = news if known is None else known.extended(news)
+            return known
 
-    def numbers(self, zone: str | None) -> pa.Int64Array | None:
-        """Value of each code of an integral, date or timestamp column; None if one of them is not a single value."""
-        values = self.values(zone)
-        numbers = self._numbers.get(zone, pa.nulls(0, pa.int64()))
-        if numbers is None or len(numbers) == len(values):
-            return numbers
-        news = values[len(numbers) :]
-        odd = any(isinstance(value, PartitionValueError | TimestampRange) for value in news)
-        numbers = None if odd else pa.concat_arrays([numbers, arrow_array(news, pa.int64())])
-        self._numbers[zone] = numbers
-        return numbers
+    def ordered(self, zone: str | None) -> pa.Array:
+        """The value of each code in the layout of `expr.by_column`; zone as in `read`."""
+        read = self.read(zone)
+        found = self._ordered.get(zone)
+        if found is None or len(found) < len(read.array):
+            found = self._ordered[zone] = read.ordered(self.type)
+        return found
+
+    def values(self, zone: str | None) -> list[Any]:
+        """Value of each code: in the value domain, a TimestampRange, or a PartitionValueError; zone as in `read`."""
+        read = self.read(zone)
+        with self._lock:
+            found = self._values.setdefault(zone, [])
+            start = len(found)
+            found += _domain_values(read.array[start:], self.type)
+            for code in (np.flatnonzero(read.odd[start:]) + start).tolist():
+                found[code] = read_text(self.texts[code], self.type, zone)
+        return found
 
     def typed(self, codes: pa.Array, zone: str) -> pa.Array:
         """The codes' values as an Arrow array of the column's type. Raises PartitionValueError."""
-        values = self.values(zone)
-        used = np.zeros(len(values), bool)
+        read = self.read(zone)
+        used = np.zeros(len(read.array), bool)
         used[numpy_values(codes)] = True
-        for position in np.flatnonzero(used).tolist():
-            if isinstance(values[position], PartitionValueError):
-                raise values[position]
-        return self._dictionary(zone, len(values)).take(codes)
+        for code in np.flatnonzero(used & read.odd).tolist():
+            value = read_text(self.texts[code], self.type, zone)
+            if isinstance(value, PartitionValueError):
+                raise value
+        return read.array.take(codes)
 
     def _code(self, text: str | None) -> int:
         code = self._codes.get(text)
@@ -78,15 +91,6 @@ class PartitionColumn:
             code = self._codes[text] = len(self.texts)
             self.texts.append(text)
         return code
-
-    def _dictionary(self, zone: str, length: int) -> pa.Array:
-        values = [None if isinstance(v, PartitionValueError) else v for v in self.values(zone)[:length]]
-        target = arrow_type(self.type)
-        if pa.types.is_date32(target):
-            return arrow_array(values, pa.int32()).view(target)
-        if pa.types.is_timestamp(target):
-            return arrow_array(values, pa.int64()).view(target)
-        return arrow_array(values, target)
 
 
 def readings(value: Any, text: str | None, type_: DataType) -> tuple[Any, ...] | None:
@@ -128,8 +132,11 @@ def _strided(values: pa.Array, start: int, step: int, count: int) -> pa.Array:
     return values.take(arrow_array(np.arange(start, start + step * count, step, dtype=np.int64)))
 
 
-def _parsed(text: str | None, type_: DataType, zone: str | None) -> Any:
-    try:
-        return parse_partition_value(text, type_, zone)
-    except PartitionValueError as error:
-        return error
+def _domain_values(array: pa.Array, type_: DataType) -> list[Any]:
+    """The values in the value domain, in which times are integers."""
+    if type_ == DATE:
+        array = array.view(pa.int32())
+    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        array = array.view(pa.int64())
+    found: list[Any] = array.to_pylist()
+    return found

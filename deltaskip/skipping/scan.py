@@ -37,11 +37,12 @@ from deltaskip.skipping.explain.explain import explain
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import FILE_COLUMNS, batch_files, decoded, files_schema, partition_fields
 from deltaskip.skipping.min_max import exact_extreme
-from deltaskip.skipping.partition_terms import PartitionTruth
+from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
 from deltaskip.skipping.program import PartitionTerm, Program
 from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.not_true import not_true
 from deltaskip.skipping.proofs.rewrite import rewrite
+from deltaskip.stats.cache_keys import PartitionAnswersKey
 from deltaskip.stats.layout import Side
 
 __all__ = ["Scan"]
@@ -126,7 +127,8 @@ class Scan:
             )
         self.collation_version = collation_version
         self._collations = Collations(collation_version)
-        self._partition_truth = PartitionTruth(time_zone, self._collations.order)
+        answers = self.snapshot.cache.pinned(PartitionAnswersKey(time_zone, collation_version), PartitionAnswers)
+        self._partition_truth = PartitionTruth(time_zone, self._collations, answers)
         try:
             self.program: Program = self._rewritten(self._predicate)
         except UnicodeEncodeError as error:

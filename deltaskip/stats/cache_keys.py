@@ -23,6 +23,7 @@ __all__ = [
     "LoggedColumnKey",
     "NanAbsentKey",
     "NanRecordedKey",
+    "PartitionAnswersKey",
     "PartitionCodesKey",
     "PartitionColumnKey",
     "ReadsKey",
@@ -139,6 +140,14 @@ class PartitionColumnKey(NamedTuple):
     kind: Literal["partition column"] = "partition column"
 
 
+class PartitionAnswersKey(NamedTuple):
+    """Which partition values the terms of recent scans admit (PartitionAnswers, pinned)."""
+
+    time_zone: str | None
+    collation_version: str
+    kind: Literal["partition answers"] = "partition answers"
+
+
 class FooterKey(NamedTuple):
     """The footer of a checkpoint file as statistics of its row groups."""
 
@@ -166,6 +175,7 @@ CacheKey = (
     | NanAbsentKey
     | FileColumnKey
     | PartitionCodesKey
+    | PartitionAnswersKey
     | PartitionColumnKey
     | FooterKey
     | RepeatedKey

@@ -1,0 +1,161 @@
+"""Texts of partition values read by column: those in the usual forms by Arrow, others by `parse_partition_value`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
+from deltaskip.expr.by_column_functions import FLOATING, ordered_floats
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
+from deltaskip.schema.calendar import instant_of, zone_of
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+)
+
+__all__ = ["PartitionValues", "read_text", "read_values"]
+
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+_NUMBER = r"^-?[0-9]{1,15}(\.[0-9]{1,15})?$"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionValues:
+    """The values of distinct texts.
+
+    array: Of the column's Arrow type; null for a text that has no value of it.
+    odd: Whether the text may represent several values, or is malformed: what it means when pruning, `readings` says.
+    """
+
+    array: pa.Array
+    odd: np.ndarray
+
+    def extended(self, more: PartitionValues) -> PartitionValues:
+        """These values and then `more`."""
+        return PartitionValues(pa.concat_arrays([self.array, more.array]), np.concatenate([self.odd, more.odd]))
+
+    def ordered(self, type_: DataType) -> pa.Array:
+        """The values in the layout of `expr.by_column`."""
+        if type_ in FLOATING:
+            return ordered_floats(pc.cast(self.array, pa.float64()))
+        if type_ == DATE:
+            return pc.cast(self.array.view(pa.int32()), pa.int64())
+        if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+            return self.array.view(pa.int64())
+        return pc.cast(self.array, pa.int64()) if type_ in INTEGRAL_BITS else self.array
+
+
+def read_values(texts: Sequence[str | None], type_: DataType, zone: str | None) -> PartitionValues:
+    """Return the values of texts as `parse_partition_value` reads them; zone: of timestamps without one, or None."""
+    array = arrow_array(texts, pa.string())
+    if type_ == STRING:
+        return PartitionValues(array, _flags(pc.equal(array, arrow_scalar("", pa.string()))))
+    values, usual = _usual(array, type_, zone)
+    odd = np.zeros(len(array), bool)
+    if type_ == TIMESTAMP and zone is None:
+        # Local times are a range of instants, or malformed.
+        odd = _flags(pc.match_substring_regex(array, f"^{_DATE}[ T]{_TIME}$"))
+    rest = np.flatnonzero(~usual & ~odd & numpy_values(array.is_valid()))
+    if not len(rest):
+        return PartitionValues(values, odd)
+    parsed = [read_text(texts[at], type_, zone) for at in rest.tolist()]
+    odd[rest] = [type_ == BINARY or isinstance(value, PartitionValueError | TimestampRange) for value in parsed]
+    known = [None if isinstance(value, PartitionValueError | TimestampRange) else value for value in parsed]
+    places = np.arange(len(array))
+    places[rest] = len(array) + np.arange(len(rest))
+    both = pa.concat_arrays([values, _array(known, type_)])
+    return PartitionValues(both.take(arrow_array(places)), odd)
+
+
+def read_text(text: str | None, type_: DataType, zone: str | None) -> Any:
+    """Return the value of one text in the value domain, a TimestampRange, or the PartitionValueError."""
+    try:
+        return parse_partition_value(text, type_, zone)
+    except PartitionValueError as error:
+        return error
+
+
+def _usual(texts: pa.Array, type_: DataType, zone: str | None) -> tuple[pa.Array, np.ndarray]:
+    """The values of the texts in the usual form of the type, null for all others, and which ones these are."""
+    pattern = _pattern(type_, zone)
+    nothing = np.zeros(len(texts), bool)
+    if pattern is None:
+        return pa.nulls(len(texts), arrow_type(type_)), nothing
+    usual = pc.fill_null(pc.match_substring_regex(texts, pattern), FALSE)
+    some = texts if usual.false_count == 0 else pc.if_else(usual, texts, arrow_scalar(None, pa.string()))
+    try:
+        return _converted(some, type_, zone), numpy_values(usual)
+    except pa.ArrowInvalid:
+        # Such as February 30, or an integer that is too large.
+        return pa.nulls(len(texts), arrow_type(type_)), nothing
+
+
+def _pattern(type_: DataType, zone: str | None) -> str | None:
+    if type_ in INTEGRAL_BITS:
+        return "^-?[0-9]{1,18}$"
+    if isinstance(type_, DecimalType):
+        whole = type_.precision - type_.scale
+        part = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
+        return rf"^-?[0-9]{{1,{whole}}}{part}$" if whole else None
+    if type_ in FLOATING:
+        return _NUMBER
+    if type_ == BOOLEAN:
+        return "^(true|false)$"
+    if type_ == DATE:
+        return f"^{_DATE}$"
+    if type_ == TIMESTAMP_NTZ:
+        return f"^{_DATE} {_TIME}$"
+    if type_ == TIMESTAMP:
+        # Only a zone of its own makes one instant of a text while the session's is not known.
+        return f"^{_DATE}[ T]{_TIME}Z$" if zone is None else f"^{_DATE}[ T]{_TIME}Z?$"
+    return None
+
+
+def _converted(texts: pa.Array, type_: DataType, zone: str | None) -> pa.Array:
+    if type_ == TIMESTAMP:
+        in_utc = pc.ends_with(texts, "Z")
+        local = pc.cast(pc.utf8_rtrim(texts, "Z"), pa.timestamp("us"))
+        if zone not in (None, "UTC") and pc.any(pc.invert(in_utc)).as_py():
+            local = _instants(local, in_utc, zone)
+        return local.view(pa.int64()).view(arrow_type(type_))
+    if type_ in FLOATING:
+        # Rounded once, to the width of the column.
+        return pc.cast(texts, pa.float32() if arrow_type(type_) == pa.float32() else pa.float64())
+    return pc.cast(texts, arrow_type(type_))
+
+
+def _instants(local: pa.Array, in_utc: pa.Array, zone: str | None) -> pa.Array:
+    found = zone_of(zone or "UTC")
+    micros, utc = local.view(pa.int64()).to_pylist(), in_utc.to_pylist()
+    pairs = zip(micros, utc, strict=True)
+    instants = [at if at is None or known else instant_of(at, found) for at, known in pairs]
+    return arrow_array(instants, pa.int64())
+
+
+def _array(values: list[Any], type_: DataType) -> pa.Array:
+    target = arrow_type(type_)
+    if type_ == DATE:
+        return arrow_array(values, pa.int32()).view(target)
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        return arrow_array(values, pa.int64()).view(target)
+    return arrow_array(values, target)
+
+
+def _flags(values: pa.Array) -> np.ndarray:
+    found: np.ndarray = numpy_values(pc.fill_null(values, FALSE))
+    return found
