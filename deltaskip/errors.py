@@ -5,6 +5,9 @@ Every exception derives from `DeltaSkipError` and from one builtin exception, so
 what to do.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 __all__ = [
     "ChecksumWarning",
     "CollationUnavailable",
@@ -21,6 +24,7 @@ __all__ = [
     "NotProvable",
     "PredicateError",
     "PredicateWarning",
+    "RowViolation",
     "SchemaError",
     "SparkUnavailable",
     "StatisticsWarning",
@@ -76,6 +80,34 @@ class SchemaError(DeltaSkipError, ValueError):
 
 class UnsupportedFeature(DeltaSkipError, RuntimeError):
     """The table requires a protocol version or table feature that deltaskip does not support."""
+
+
+class RowViolation(DeltaSkipError, ValueError):
+    """A new row violates a rule of the table, or one of its values does not fit the column.
+
+    Attributes:
+        rule: Name of the rule: that of a CHECK constraint, or a description such as "NOT NULL of id".
+        expression: The rule's expression, such as "price > 0".
+        row: The row, or None if only the value is known; see `value`.
+        column: The column that the rule is about, such as "st.x"; empty for a rule about several columns.
+        value: The value that does not fit, as text; None for a violated rule.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        rule: str = "",
+        expression: str = "",
+        row: Mapping[str, Any] | None = None,
+        column: str = "",
+        value: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.expression = expression
+        self.row = row
+        self.column = column
+        self.value = value
 
 
 class PredicateError(DeltaSkipError, ValueError):

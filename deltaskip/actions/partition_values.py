@@ -36,7 +36,7 @@ from deltaskip.schema import (
     arrow_type,
     simple_string,
 )
-from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, one_chunk, typed_array
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
     INSTANT_MIN,
@@ -132,7 +132,7 @@ def partition_column(
     if data_type == TIMESTAMP and time_zone is None:
         typed = _range_array(distinct)
     else:
-        typed = _typed_array(distinct, data_type)
+        typed = typed_array(distinct, arrow_type(data_type))
     return typed.take(encoded.indices)
 
 
@@ -326,15 +326,6 @@ def _java_float(value: float, data_type: DataType) -> str:
     if data_type == FLOAT and math.isfinite(value) and to_float(value) != value:
         raise PartitionValueError(f"{value!r} is not a 32-bit float")
     return java_text(value, data_type == FLOAT)
-
-
-def _typed_array(values: list[Value], data_type: DataType) -> pa.Array:
-    arrow = arrow_type(data_type)
-    if data_type in (TIMESTAMP, TIMESTAMP_NTZ):
-        return arrow_array(values, pa.int64()).view(arrow)
-    if data_type == DATE:
-        return arrow_array(values, pa.int32()).view(arrow)
-    return arrow_array(values, arrow)
 
 
 def _range_array(values: list[Any]) -> pa.Array:

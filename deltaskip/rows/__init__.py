@@ -1,1 +1,1 @@
-"""Rules of rows and the data files that contain them."""
+"""What new rows must satisfy and become: store assignment, schema merge, rules, generated and identity columns."""

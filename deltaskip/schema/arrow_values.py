@@ -23,6 +23,7 @@ __all__ = [
     "empty_table",
     "numpy_values",
     "one_chunk",
+    "typed_array",
 ]
 
 _NUMPY: dict[pa.DataType, type[np.generic]] = {
@@ -102,6 +103,18 @@ def domain_values(array: pa.Array | pa.ChunkedArray) -> list[Any]:
         array = array.view(pa.int64())
     found: list[Any] = array.to_pylist()
     return found
+
+
+def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """An array of a flat type of Python values as domain_values has them, and None for null.
+
+    Dates are date32 and timestamps in microseconds. Raises OverflowError or ArrowInvalid for a value that does not fit.
+    """
+    if type_ == pa.date32():
+        return arrow_array(values, pa.int32()).view(type_)
+    if pa.types.is_timestamp(type_):
+        return arrow_array(values, pa.int64()).view(type_)
+    return arrow_array(values, type_)
 
 
 def empty_table(schema: pa.Schema) -> pa.Table:

@@ -13,6 +13,7 @@ from typing import Any
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation, SchemaError
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type, simple_string
+from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import SqlToken, quoted_name, sql_error, sql_tokens
 from deltaskip.schema.types import (
@@ -73,6 +74,7 @@ TYPE_NAMES: dict[str, DataType] = {
 
 _LENGTH_NAMES = {"char": "char", "character": "char", "varchar": "varchar"}
 _LONG_LIMIT = 2**63
+_MAX_DEPTH = 100
 _CONSTRAINT_WORDS = ("CONSTRAINT", "PRIMARY", "UNIQUE", "REFERENCES", "CHECK", "FOREIGN")
 # Words that begin an option of a column, and so end the expression of DEFAULT.
 _OPTION_WORDS = ("NOT", "DEFAULT", "GENERATED", "COMMENT", *_CONSTRAINT_WORDS)
@@ -135,22 +137,22 @@ def without_lengths(data_type: DataType) -> DataType:
             return data_type
 
 
-def _is_length(data_type: UnknownType) -> bool:
-    return data_type.name.partition("(")[0] in ("char", "varchar")
-
-
-def _type_text(data_type: DataType) -> str:
-    """Spark's text of a type, with names in backticks where SQL needs them."""
+def type_text(data_type: DataType) -> str:
+    """Return the type as SQL text, with names in backticks where SQL needs them. Collations are not part of it."""
     match data_type:
         case StructType(fields):
             names = (f.name if _PLAIN.fullmatch(f.name) else quoted_name(f.name) for f in fields)
-            return f"struct<{','.join(f'{n}:{_type_text(f.type)}' for n, f in zip(names, fields, strict=True))}>"
+            return f"struct<{','.join(f'{n}:{type_text(f.type)}' for n, f in zip(names, fields, strict=True))}>"
         case ArrayType(element):
-            return f"array<{_type_text(element)}>"
+            return f"array<{type_text(element)}>"
         case MapType(key, value):
-            return f"map<{_type_text(key)},{_type_text(value)}>"
+            return f"map<{type_text(key)},{type_text(value)}>"
         case _:
             return simple_string(data_type)
+
+
+def _is_length(data_type: UnknownType) -> bool:
+    return data_type.name.partition("(")[0] in ("char", "varchar")
 
 
 class _Parser:
@@ -160,6 +162,7 @@ class _Parser:
         self.text = text
         self.tokens = sql_tokens(text)
         self.at = 0
+        self.depth = 0
 
     @property
     def at_end(self) -> bool:
@@ -188,7 +191,7 @@ class _Parser:
         metadata: dict[str, Any] = {COLLATIONS_KEY: collations} if collations else {}
         plain = without_lengths(declared)
         if plain != declared:
-            metadata[CHAR_VARCHAR_KEY] = _type_text(declared)
+            metadata[CHAR_VARCHAR_KEY] = type_text(declared)
         nullable = self.options(name, plain, metadata)
         return StructField(name, plain, nullable, metadata)
 
@@ -258,6 +261,14 @@ class _Parser:
 
     def type(self, path: str, collations: dict[str, str]) -> DataType:
         """A type. `collations` receives those of the strings in it, by their path from the nearest field."""
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise self.error("the type is nested too deeply")
+        found = self.type_here(path, collations)
+        self.depth -= 1
+        return found
+
+    def type_here(self, path: str, collations: dict[str, str]) -> DataType:
         token = self.next("a type")
         name = token.text.lower()
         if token.kind != "word":
@@ -437,7 +448,7 @@ class _Parser:
         token = self.next("a number")
         if token.kind != "word" or not (token.text.isascii() and token.text.isdigit()):
             raise sql_error(self.text, token.start, "a whole number is expected here")
-        value = -int(token.text) if negative else int(token.text)
+        value = -integer_of(token.text) if negative else integer_of(token.text)
         if not -_LONG_LIMIT <= value < _LONG_LIMIT:
             raise sql_error(self.text, token.start, "the number does not fit a BIGINT")
         return value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Protocol
+from uuid import uuid4
 
 from deltaskip.errors import SchemaError
 from deltaskip.schema.collations import rekeyed_metadata
@@ -20,6 +21,7 @@ __all__ = [
     "MappingMode",
     "ReaderProtocol",
     "field_id",
+    "map_new_columns",
     "mapping_mode",
     "physical_name",
     "physical_schema",
@@ -85,6 +87,42 @@ def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
     if mode == "none":
         return struct
     return StructType(tuple(_physical_field(f, mode) for f in struct.fields))
+
+
+def map_new_columns(struct: StructType, max_id: int) -> tuple[StructType, int]:
+    """Give an id and a physical name to every field, at any depth, that has none; return also the highest id.
+
+    # PROTOCOL, Column Mapping: ids only grow, and physical names are unique in all versions of the table.
+
+    Args:
+        struct: The schema.
+        max_id: The highest id that the table ever had (`delta.columnMapping.maxColumnId`).
+    """
+    fields = []
+    for each in struct.fields:
+        field = each
+        if field_id(field) is None or PHYSICAL_NAME_KEY not in field.metadata:
+            max_id += 1
+            metadata = {**field.metadata, ID_KEY: max_id, PHYSICAL_NAME_KEY: f"col-{uuid4()}"}
+            field = StructField(field.name, field.type, field.nullable, metadata)
+        data_type, max_id = _mapped_type(field.type, max_id)
+        fields.append(StructField(field.name, data_type, field.nullable, field.metadata))
+    return StructType(tuple(fields)), max_id
+
+
+def _mapped_type(data_type: DataType, max_id: int) -> tuple[DataType, int]:
+    match data_type:
+        case StructType():
+            return map_new_columns(data_type, max_id)
+        case ArrayType(element, contains_null):
+            element, max_id = _mapped_type(element, max_id)
+            return ArrayType(element, contains_null), max_id
+        case MapType(key, value, contains_null):
+            key, max_id = _mapped_type(key, max_id)
+            value, max_id = _mapped_type(value, max_id)
+            return MapType(key, value, contains_null), max_id
+        case _:
+            return data_type, max_id
 
 
 def _supports_mapping(protocol: ReaderProtocol) -> bool:

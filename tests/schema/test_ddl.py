@@ -167,6 +167,13 @@ def test_a_column_may_be_named_like_a_word_of_the_grammar() -> None:
     assert parse_columns(text).names == names
 
 
+def test_endless_numbers_and_nesting_are_refused() -> None:
+    for text in ("d DECIMAL(" + "9" * 5000 + ")", "i BIGINT GENERATED ALWAYS AS IDENTITY (START WITH " + "9" * 5000 + ")",
+                 "a " + "ARRAY<" * 5000 + "INT" + ">" * 5000):
+        with pytest.raises(SchemaError):
+            parse_columns(text)
+
+
 def test_tokens_have_places_and_values() -> None:
     tokens = sql_tokens("a /* x /* y */ */ `b``c` -- d\n'e\\n' \"f\"\"g\" (r'\\')")
     assert [(t.kind, t.text) for t in tokens] == [

@@ -1,0 +1,298 @@
+"""Rows to be written from Arrow data: the plan of a write evaluated with pyarrow and deltaskip's own evaluator.
+
+Columns that have the table's types already are passed through without a copy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import PredicateError, RowViolation
+from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluate import Order
+from deltaskip.expr.nodes import Call, Column, Literal, transform
+from deltaskip.rows.arrow_expressions import row_values, whole_columns
+from deltaskip.rows.arrow_store import ArrowTarget, needs_session, store_array, stored_type
+from deltaskip.rows.identity import Identity
+from deltaskip.rows.plan import PlannedColumn, RowPlan
+from deltaskip.rows.rules import Rule, Step, violation
+from deltaskip.rows.values import python_value
+from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
+from deltaskip.schema.calendar import MICROS_PER_DAY, local_of, zone_of
+from deltaskip.schema.types import (
+    DATE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+)
+
+__all__ = ["ArrowRows"]
+
+_CLOCK_FUNCTIONS = frozenset(("current_timestamp", "now", "current_date", "curdate", "localtimestamp"))
+
+
+class ArrowRows:
+    """Converts batches of rows into what a write stores, and checks the table's rules.
+
+    Attributes:
+        plan: The plan, made for the schema of the batches.
+        identities: The state of each identity column after the batches so far, by the column's name.
+    """
+
+    def __init__(
+        self, plan: RowPlan, time_zone: str = "UTC", order: Order | None = None, now_micros: int | None = None
+    ) -> None:
+        """Prepare the conversion.
+
+        Args:
+            plan: The plan.
+            time_zone: The time zone for casts between instants and local times.
+            order: Compares collated strings; see `evaluate`.
+            now_micros: The time of the write, which current_timestamp() returns; None for the clock's.
+        """
+        self.plan = plan
+        self.identities: dict[str, Identity] = {
+            c.field.name: c.identity for c in plan.columns if c.identity is not None and c.origin == "identity"
+        }
+        self._time_zone = time_zone
+        self._order = order
+        self._target = ArrowTarget(plan.table, zone_of(time_zone))
+        self._now = time.time_ns() // 1000 if now_micros is None else now_micros
+        self._stored = StructType(tuple(column.field for column in plan.columns))
+        self._constants: dict[str, pa.Array] = {}
+        self._nodes: dict[str, Node] = {}
+
+    def convert(self, batch: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
+        """Return the rows as they will be stored: the table's columns in order, then the carried ones.
+
+        Raises:
+            RowViolation: A row violates a rule, or a value does not fit its column.
+            UnsupportedFeature: An expression of the table can only be evaluated by Spark.
+            SchemaError: An identity column has no values left.
+        """
+        n_rows = batch.num_rows
+        columns: dict[str, pa.Array] = {}
+        for column in self.plan.columns:
+            if column.origin != "generated":
+                columns[column.field.name] = self._base(column, batch, n_rows)
+        for column in self.plan.columns:
+            if column.origin == "generated":
+                columns[column.field.name] = self._generated(column, columns, n_rows)
+        arrays = {column.field.name: columns[column.field.name] for column in self.plan.columns}
+        for rule in self.plan.rules:
+            self._check(rule, arrays, n_rows)
+        for name in self.plan.carried:
+            arrays[name] = one_chunk(batch.column(name))
+        return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _base(self, column: PlannedColumn, batch: pa.RecordBatch | pa.Table, n_rows: int) -> pa.Array:
+        field = column.field
+        if column.source is not None:
+            given = one_chunk(batch.column(column.source.name))
+            values = store_array(given, field.type, (field.name,), self._target)
+            return _without_empty(values) if column.empty_is_null else values
+        if column.origin == "identity":
+            return self._numbered(field.name, n_rows)
+        if column.origin == "null":
+            return pa.nulls(n_rows, stored_type(field.type))
+        values = self._default(column).take(pa.array(np.zeros(n_rows, np.int64)))
+        return _without_empty(values) if column.empty_is_null else values
+
+    def _numbered(self, name: str, n_rows: int) -> pa.Array:
+        block, self.identities[name] = self.identities[name].block(n_rows)
+        if not n_rows:
+            return pa.array([], pa.int64())
+        return pa.array(np.arange(n_rows, dtype=np.int64) * block.step + block.first)
+
+    def _default(self, column: PlannedColumn) -> pa.Array:
+        """The value of a column's default, as an array of one."""
+        name = column.field.name
+        if name not in self._constants:
+            what = f"The default of the column {name}"
+            node = self._node(what, column.expression or "", StructType())
+            value = self._rows(what, node, {}, 1)[0]
+            self._constants[name] = self._typed([value], node, column)
+        return self._constants[name]
+
+    def _generated(self, column: PlannedColumn, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
+        what = f"The generated column {column.field.name}"
+        node = self._node(what, column.expression or "", self._stored)
+        values = self._rows(what, node, columns, n_rows)
+        found = self._typed(values, node, column)
+        return _without_empty(found) if column.empty_is_null else found
+
+    def _typed(self, values: list[object], node: Node, column: PlannedColumn) -> pa.Array:
+        source, field = type_of(node), column.field
+        if source is None:
+            raise needs_session(f"The expression of the column {field.name}", self.plan.table, "its type is not known.")
+        if source == field.type:
+            return typed_array(values, stored_type(source))
+        path = (field.name,)
+        return store_array(typed_array(values, stored_type(source)), field.type, path, self._target)
+
+    def _node(self, what: str, text: str, schema: StructType) -> Node:
+        """The bound expression of a text, parsed once."""
+        found = self._nodes.get(text)
+        if found is None:
+            try:
+                unbound = self._at_this_time(parse_sql(text))
+                found = bind_expression(unbound, schema, time_zone=self._time_zone)
+            except PredicateError as error:
+                raise needs_session(what, self.plan.table, error) from error
+            self._nodes[text] = found
+        return found
+
+    def _rows(self, what: str, node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> list[object]:
+        try:
+            return row_values(node, columns, n_rows, self._time_zone, self._order)
+        except Undecided as error:
+            raise needs_session(what, self.plan.table, error) from error
+        except EvaluationError as error:
+            raise RowViolation(
+                f"{what} of {self.plan.table} has no value for a row: {error} Nothing was written.", what
+            ) from error
+
+    def _at_this_time(self, node: Node) -> Node:
+        """`node` with the time of the write in place of functions that return it."""
+        zone = self._target.zone
+        match node:
+            case Call(name, ()) | Column((name,)) if name.lower() in _CLOCK_FUNCTIONS:
+                if isinstance(node, Column) and name.lower() in map(str.lower, self.plan.schema.names):
+                    return node
+                local = local_of(self._now, zone)
+                if name.lower() in ("current_date", "curdate"):
+                    return Literal(local // MICROS_PER_DAY, DATE)
+                if name.lower() == "localtimestamp":
+                    return Literal(local, TIMESTAMP_NTZ)
+                return Literal(self._now, TIMESTAMP)
+            case _:
+                return transform(node, self._at_this_time)
+
+    def _check(self, rule: Rule, columns: Mapping[str, pa.Array], n_rows: int) -> None:
+        """Raise RowViolation with the first row that violates the rule."""
+        if not n_rows:
+            return
+        if rule.kind in ("not null", "length"):
+            broken = _first_null(rule.path, columns) if rule.kind == "not null" else _first_long(rule, columns)
+        else:
+            broken = self._first_untrue(rule, columns, n_rows)
+        if broken is not None:
+            raise violation(rule, self._row(columns, broken), self.plan.table)
+
+    def _first_untrue(self, rule: Rule, columns: Mapping[str, pa.Array], n_rows: int) -> int | None:
+        node = self._condition(rule)
+        whole = whole_columns(node, columns, n_rows)
+        if whole is not None:
+            if isinstance(whole, pa.Scalar):
+                return None if whole.as_py() is True else 0
+            return _first(pc.invert(pc.fill_null(whole, False)))
+        values = self._rows(f"The rule {rule.name} ({rule.expression})", node, columns, n_rows)
+        return next((i for i, value in enumerate(values) if value is not True), None)
+
+    def _condition(self, rule: Rule) -> Node:
+        found = self._nodes.get(rule.sql)
+        if found is None:
+            try:
+                unbound = self._at_this_time(parse_sql(rule.sql))
+                found = bind(unbound, self._stored, self.plan.partition_columns, time_zone=self._time_zone)
+            except PredicateError as error:
+                raise needs_session(f"The rule {rule.name} ({rule.expression})", self.plan.table, error) from error
+            self._nodes[rule.sql] = found
+        return found
+
+    def _row(self, columns: Mapping[str, pa.Array], at: int) -> dict[str, Any]:
+        return {
+            column.field.name: _shown(columns[column.field.name].slice(at, 1), column.field.type)
+            for column in self.plan.columns
+        }
+
+
+def _without_empty(values: pa.Array) -> pa.Array:
+    """The strings, with null in place of the empty ones."""
+    empty = pc.equal(pc.binary_length(values), 0)
+    if not pc.any(empty).as_py():
+        return values
+    return pc.if_else(empty, pa.scalar(None, values.type), values)
+
+
+def _first(mask: pa.Array) -> int | None:
+    """Index of the first TRUE."""
+    found = pc.index(mask, True).as_py()
+    return None if found < 0 else int(found)
+
+
+def _first_null(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> int | None:
+    """The first row that has NULL where the path must not be NULL."""
+    last = max((i for i, (kind, _) in enumerate(path) if kind != "field"), default=0)
+    values, rows = _inside(path[: last + 1], columns)
+    around = values
+    for _, name in path[last + 1 :]:
+        values = one_chunk(pc.struct_field(values, name))
+    if values.null_count == 0:
+        return None
+    mask = pc.is_null(values)
+    if last and last + 1 < len(path):
+        # An element that may be NULL has no fields.
+        mask = pc.and_(mask, pc.is_valid(around))
+    return _row_of(_first(mask), rows)
+
+
+def _first_long(rule: Rule, columns: Mapping[str, pa.Array]) -> int | None:
+    """The first row with a text of more characters than the rule allows."""
+    values, rows = _inside(rule.path, columns)
+    return _row_of(_first(pc.fill_null(pc.greater(pc.utf8_length(values), rule.limit), False)), rows)
+
+
+def _row_of(index: int | None, rows: pa.Array | None) -> int | None:
+    return index if index is None or rows is None else int(rows[index].as_py())
+
+
+def _inside(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> tuple[pa.Array, pa.Array | None]:
+    """All values at a path, and the row of each; None for one value a row."""
+    values: pa.Array = columns[path[0][1]]
+    rows: pa.Array | None = None
+    for kind, name in path[1:]:
+        if kind == "field":
+            values = one_chunk(pc.struct_field(values, name))
+            continue
+        if kind != "element":
+            entry = [pa.field("key", values.type.key_type), pa.field("value", values.type.item_type)]
+            values = values.cast(pa.list_(pa.struct(entry)))
+        parents = one_chunk(pc.list_parent_indices(values))
+        rows = parents if rows is None else rows.take(parents)
+        values = one_chunk(pc.list_flatten(values))
+        if kind != "element":
+            values = one_chunk(pc.struct_field(values, kind))
+    return values, rows
+
+
+def _shown(one: pa.Array, data_type: DataType) -> object:
+    """The only value of an array as Python has it."""
+    if not one[0].is_valid:
+        return None
+    match data_type:
+        case StructType(fields):
+            return {f.name: _shown(one_chunk(pc.struct_field(one, f.name)), f.type) for f in fields}
+        case ArrayType(element):
+            items = one_chunk(pc.list_flatten(one))
+            return [_shown(items.slice(i, 1), element) for i in range(len(items))]
+        case MapType(key, value):
+            entries = [(one.keys.slice(i, 1), one.items.slice(i, 1)) for i in _entry_range(one)]
+            return {str(_shown(k, key)): _shown(v, value) for k, v in entries}
+        case _:
+            return python_value(domain_values(one)[0], data_type)
+
+
+def _entry_range(one: pa.MapArray) -> range:
+    first, last = one.offsets[0].as_py(), one.offsets[1].as_py()
+    return range(first, last)

@@ -1,0 +1,117 @@
+"""Bound expressions over Arrow columns: by whole columns where pyarrow compares as Spark does, else row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr import Node, columns_of, evaluate
+from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.evaluate import Order
+from deltaskip.expr.nodes import And, Cast, Compare, FieldRef, In, IsNull, Literal, Not, Or
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
+from deltaskip.schema.types import DOUBLE, FLOAT, StructType
+
+__all__ = ["column_at", "row_values", "whole_columns"]
+
+_COMPARISONS = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+
+
+def column_at(columns: Mapping[str, pa.Array], path: tuple[str, ...]) -> pa.Array:
+    """Return the values of a column or nested field, null where a struct around it is."""
+    found = columns[path[0]]
+    for name in path[1:]:
+        found = one_chunk(pc.struct_field(found, name))
+    return found
+
+
+def whole_columns(node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array | pa.Scalar | None:
+    """Return the value of an expression for every row, or one scalar for all; None if it must be made row by row.
+
+    It supports comparisons, IN, IS NULL and logic: expressions that never raise.
+    """
+    match node:
+        case Literal(value, data_type):
+            return None if isinstance(data_type, StructType) else typed_array([value], arrow_type(data_type))[0]
+        case FieldRef(logical, _, data_type):
+            values = column_at(columns, logical)
+            # NaN equals itself in Spark and is greater than other numbers.
+            if data_type in (FLOAT, DOUBLE) and pc.any(pc.is_nan(values)).as_py():
+                return None
+            return values
+        case Cast(child, data_type) if type_of(child) in INTEGRAL_BITS and data_type in INTEGRAL_BITS:
+            narrow = INTEGRAL_BITS[type_of(child) or data_type]
+            values = whole_columns(child, columns, n_rows) if narrow <= INTEGRAL_BITS[data_type] else None
+            return None if values is None else values.cast(arrow_type(data_type))
+        case IsNull(child):
+            values = whole_columns(child, columns, n_rows)
+            return None if values is None else pc.is_null(values)
+        case Not(child):
+            values = whole_columns(child, columns, n_rows)
+            return None if values is None else pc.invert(values)
+        case And(children) | Or(children):
+            join = pc.and_kleene if isinstance(node, And) else pc.or_kleene
+            found: Any = None
+            for each in children:
+                values = whole_columns(each, columns, n_rows)
+                if values is None:
+                    return None
+                found = values if found is None else join(found, values)
+            return found
+        case Compare(op, left, right) if op in _COMPARISONS and comparison_collation(left, right) is None:
+            return _compared(op, whole_columns(left, columns, n_rows), whole_columns(right, columns, n_rows))
+        case In(child, values) if comparison_collation(child, *values) is None:
+            return _member(child, values, columns, n_rows)
+        case _:
+            return None
+
+
+def row_values(
+    node: Node, columns: Mapping[str, pa.Array], n_rows: int, time_zone: str, order: Order | None
+) -> list[object]:
+    """Return the value of an expression for every row, evaluated once for each combination of its columns' values.
+
+    Raises EvaluationError where Spark raises, and Undecided where its result is not known.
+    """
+    paths = columns_of(node)
+    if not paths:
+        return [evaluate(node, {}, time_zone, order)] * n_rows if n_rows else []
+    lists = [domain_values(column_at(columns, path)) for path in paths]
+    known: dict[tuple[object, ...], object] = {}
+    found: list[object] = []
+    for values in zip(*lists, strict=True):
+        # Equal values of two types, such as 0.0 and -0.0, are not the same.
+        key = tuple([repr(value) if isinstance(value, float) else value for value in values])
+        if key not in known:
+            known[key] = evaluate(node, dict(zip(paths, values, strict=True)), time_zone, order)
+        found.append(known[key])
+    return found
+
+
+def _compared(op: str, left: Any, right: Any) -> Any:
+    if left is None or right is None or left.type != right.type:
+        return None
+    return _COMPARISONS[op](left, right)
+
+
+def _member(child: Node, values: tuple[Node, ...], columns: Mapping[str, pa.Array], n_rows: int) -> Any:
+    found: Any = None
+    column = whole_columns(child, columns, n_rows)
+    for value in values:
+        equal = _compared("=", column, whole_columns(value, columns, n_rows))
+        if equal is None:
+            return None
+        found = equal if found is None else pc.or_kleene(found, equal)
+    return found

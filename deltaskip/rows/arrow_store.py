@@ -1,0 +1,308 @@
+"""Store assignment on Arrow arrays, with the results of Spark's ANSI casts.
+
+Arrays that have the column's type already are not copied. Casts whose result pyarrow computes as Spark does are left to
+it; all others, and those that fail, are made value by value with `cast_value`, once for each distinct value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.expr import EvaluationError, Undecided
+from deltaskip.expr.casts import cast_value
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.rows.merge import all_nullable
+from deltaskip.rows.rules import value_violation
+from deltaskip.rows.store import matched_fields
+from deltaskip.schema.arrow import arrow_type, from_arrow_type
+from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
+from deltaskip.schema.calendar import MICROS_PER_DAY, Zone
+from deltaskip.schema.ddl import type_text
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+)
+
+__all__ = ["ArrowTarget", "needs_session", "store_array", "stored_type"]
+
+_PATH = tuple[str, ...]
+_MAX_PRECISION = 38
+# Doubles up to this are integers of 64 bits, whatever the rounding.
+_EXACT_IN_DOUBLE = 2**53 - 1
+_NANOS_PER_MICRO = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowTarget:
+    """The table and the session's time zone, for casts between instants and local times."""
+
+    table: str
+    zone: Zone
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether local times are the instants' own."""
+        return self.zone.rules is None and not self.zone.offset
+
+
+def stored_type(data_type: DataType) -> pa.DataType:
+    """Return the Arrow type of a column's values in files: everything is nullable, as in files of Spark."""
+    return arrow_type(all_nullable(data_type))
+
+
+def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    """Return the values as they are stored in the column at `path`; `check_assignable` has accepted their type.
+
+    The result is of stored_type(target), or a large string or binary, which files store alike.
+
+    Raises:
+        RowViolation: A value does not fit the column.
+        UnsupportedFeature: Spark has a result that is not known here; write the rows through a Spark session.
+    """
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    wanted = stored_type(target)
+    if array.type == wanted or _is_large(array.type, target):
+        return array
+    if target == VARIANT:
+        return array.cast(wanted)
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), wanted)
+    if pa.types.is_dictionary(array.type) or pa.types.is_run_end_encoded(array.type):
+        decoded = pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array.dictionary_decode()
+        return store_array(decoded, target, path, where)
+    match target:
+        case StructType():
+            return _struct(array, target, path, where)
+        case ArrayType(element):
+            lists = array if pa.types.is_list(array.type) else array.cast(pa.list_(array.type.value_type))
+            values = store_array(_items(lists), element, (*path, "element"), where)
+            return _rebuilt_list(lists, values, wanted)
+        case MapType():
+            return _map(array, target, path, where)
+        case _:
+            return _atoms(array, target, path, where)
+
+
+def needs_session(what: str, table: str, why: object) -> UnsupportedFeature:
+    """Return the error for what only Spark can evaluate."""
+    return UnsupportedFeature(
+        f"{what} of {table} cannot be evaluated without Spark: {why} Write the rows as a DataFrame of a Spark session."
+    )
+
+
+def _is_large(arrow: pa.DataType, target: DataType) -> bool:
+    return (target == STRING and pa.types.is_large_string(arrow)) or (
+        target == BINARY and pa.types.is_large_binary(arrow)
+    )
+
+
+def _struct(array: pa.StructArray, target: StructType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    source = from_arrow_type(array.type)
+    if not isinstance(source, StructType):
+        raise SchemaError(f"The values of {display_name(path)} are not structs.")
+    # Flattened children are null where the struct is, so that nothing below a null is cast.
+    children = dict(zip(source.names, array.flatten(), strict=True))
+    stored = []
+    for field, given in matched_fields(source, target, path, where.table).pairs:
+        if given is None:
+            stored.append(pa.nulls(len(array), stored_type(field.type)))
+        else:
+            stored.append(store_array(children[given.name], field.type, (*path, field.name), where))
+    fields = [pa.field(f.name, child.type) for f, child in zip(target.fields, stored, strict=True)]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(stored, fields=fields, mask=mask)
+
+
+def _map(array: pa.MapArray, target: MapType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    entries = array.type.key_field, array.type.item_field
+    lists = array.cast(pa.list_(pa.struct([pa.field("key", entries[0].type), pa.field("value", entries[1].type)])))
+    items = _items(lists)
+    key = store_array(items.field("key"), target.key, (*path, "key"), where)
+    value = store_array(items.field("value"), target.value, (*path, "value"), where)
+    offsets = _offsets(lists)
+    mask = lists.is_null() if lists.null_count else None
+    maps = pa.MapArray.from_arrays(offsets, key, value, pa.map_(key.type, value.type), mask=mask)
+    wanted = pa.map_(pa.field("key", key.type, False), pa.field("value", value.type))
+    return maps.cast(wanted) if maps.type != wanted else maps
+
+
+def _items(lists: pa.Array) -> pa.Array:
+    """The values of all lists, without those below null lists."""
+    return one_chunk(pc.list_flatten(lists))
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    offsets = np.zeros(len(lists) + 1, np.int32)
+    np.cumsum(np.asarray(lengths), out=offsets[1:])
+    return pa.array(offsets)
+
+
+def _rebuilt_list(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.Array:
+    mask = lists.is_null() if lists.null_count else None
+    kind = pa.list_(pa.field(wanted.value_field.name, values.type))
+    return pa.ListArray.from_arrays(_offsets(lists), values, type=kind, mask=mask)
+
+
+def _atoms(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    source = from_arrow_type(array.type)
+    plain = _plain(array, source, path, where)
+    if source == target:
+        return plain
+    fast = _FAST.get((_kind(source), _kind(target)))
+    if fast is not None:
+        try:
+            found = fast(plain, source, target, where)
+        except pa.ArrowInvalid:
+            # Some value does not fit; it is found below.
+            found = None
+        if found is not None:
+            return found
+    return _by_value(plain, source, target, path, where)
+
+
+def _plain(array: pa.Array, source: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    """The values as arrow_type(source): signed integers, timestamps in microseconds, decimals of 128 bits."""
+    wanted = arrow_type(source)
+    if array.type == wanted or _is_large(array.type, source):
+        return array
+    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+        # Digits below a microsecond are cut off, towards the past.
+        return _floor_divided(array.view(pa.int64()), _NANOS_PER_MICRO, pa.int64()).view(wanted)
+    try:
+        return array.cast(wanted)
+    except pa.ArrowInvalid as error:
+        shown = next((str(value) for value in array.drop_null() if _fails(value, wanted)), "")
+        raise value_violation(display_name(path), type_text(source).upper(), shown, where.table) from error
+
+
+def _fails(value: pa.Scalar, wanted: pa.DataType) -> bool:
+    try:
+        value.cast(wanted)
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
+def _by_value(array: pa.Array, source: DataType, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
+    encoded = array.dictionary_encode()
+    stored = [_cast(value, source, target, path, where) for value in domain_values(encoded.dictionary)]
+    return typed_array(stored, stored_type(target)).take(encoded.indices)
+
+
+def _cast(value: object, source: DataType, target: DataType, path: _PATH, where: ArrowTarget) -> object:
+    try:
+        return cast_value(value, source, target, where.zone)
+    except Undecided as error:
+        raise needs_session(f"A value of the column {display_name(path)}", where.table, error) from error
+    except EvaluationError as error:
+        shown = _text(value, source, where.zone)
+        raise value_violation(display_name(path), type_text(target).upper(), shown, where.table) from error
+
+
+def _text(value: object, source: DataType, zone: Zone) -> str:
+    try:
+        return str(cast_value(value, source, STRING, zone))
+    except EvaluationError:
+        return str(value)
+
+
+# Casts that pyarrow and numpy make as Spark does. None, or ArrowInvalid, leaves the values to `_by_value`.
+_Cast = Callable[[pa.Array, DataType, DataType, ArrowTarget], "pa.Array | None"]
+
+
+def _kind(data_type: DataType) -> str:
+    if data_type in INTEGRAL_BITS:
+        return "integer"
+    return "decimal" if isinstance(data_type, DecimalType) else getattr(data_type, "name", "")
+
+
+def _checked(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array:
+    return array.cast(stored_type(target))
+
+
+def _rounded(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array:
+    """To a floating type: the nearest value, infinite beyond the range of a float."""
+    return array.cast(stored_type(target), safe=False)
+
+
+def _whole(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
+    bits = INTEGRAL_BITS[target]
+    limit = _EXACT_IN_DOUBLE if target == LONG else (1 << (bits - 1)) - 1
+    inside = pc.all(pc.less_equal(pc.abs(array.cast(pa.float64())), float(limit)), min_count=0)
+    return pc.trunc(array).cast(stored_type(target), safe=False) if inside.as_py() else None
+
+
+def _integer_to_decimal(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
+    if not isinstance(target, DecimalType) or target.scale + 19 > _MAX_PRECISION:
+        return None
+    return array.cast(pa.int64()).cast(pa.decimal128(target.scale + 19, target.scale)).cast(stored_type(target))
+
+
+def _decimal_to_decimal(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array:
+    if isinstance(target, DecimalType) and target.scale < array.type.scale:
+        array = pc.round(array, ndigits=target.scale, round_mode="half_towards_infinity")
+    return array.cast(stored_type(target))
+
+
+def _date_to_timestamp(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
+    if target == TIMESTAMP and not where.is_utc:
+        return None
+    return array.cast(pa.timestamp("us")).view(stored_type(target))
+
+
+def _between_timestamps(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
+    return array.view(stored_type(target)) if where.is_utc else None
+
+
+def _to_date(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
+    if source == TIMESTAMP and not where.is_utc:
+        return None
+    return _floor_divided(array.view(pa.int64()), MICROS_PER_DAY, pa.int32()).view(pa.date32())
+
+
+def _floor_divided(array: pa.Array, divisor: int, kind: pa.DataType) -> pa.Array:
+    values = np.asarray(pc.fill_null(array, 0)) // divisor
+    divided = pa.array(values).cast(kind)
+    return pc.if_else(array.is_valid(), divided, pa.scalar(None, kind)) if array.null_count else divided
+
+
+_INSTANTS = (TIMESTAMP.name, TIMESTAMP_NTZ.name)
+_FAST: Mapping[tuple[str, str], _Cast] = {
+    ("integer", "integer"): _checked,
+    ("integer", STRING.name): _checked,
+    (BOOLEAN.name, STRING.name): _checked,
+    (FLOAT.name, DOUBLE.name): _checked,
+    ("integer", FLOAT.name): _rounded,
+    ("integer", DOUBLE.name): _rounded,
+    (DOUBLE.name, FLOAT.name): _rounded,
+    (FLOAT.name, "integer"): _whole,
+    (DOUBLE.name, "integer"): _whole,
+    ("integer", "decimal"): _integer_to_decimal,
+    ("decimal", "decimal"): _decimal_to_decimal,
+    **{(DATE.name, name): _date_to_timestamp for name in _INSTANTS},
+    **{(name, DATE.name): _to_date for name in _INSTANTS},
+    (TIMESTAMP.name, TIMESTAMP_NTZ.name): _between_timestamps,
+    (TIMESTAMP_NTZ.name, TIMESTAMP.name): _between_timestamps,
+}

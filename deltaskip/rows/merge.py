@@ -1,0 +1,281 @@
+"""The schema of a table after rows of another schema are written to it: merged into it, or in its place.
+
+# Delta's schema evolution: new columns at the end, new fields at the end of their struct, never reordered or dropped
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deltaskip.errors import SchemaError
+from deltaskip.rows.store import by_name
+from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string, type_to_json
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
+from deltaskip.schema.types import (
+    BYTE,
+    COLLATIONS_KEY,
+    COMMENT_KEY,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    TIMESTAMP_NTZ,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
+
+__all__ = ["all_nullable", "merged_schema", "new_fields", "replaced_schema", "widens"]
+
+# What a new column keeps of the metadata that a DataFrame's column has.
+_KEPT_KEYS = (COMMENT_KEY, COLLATIONS_KEY, CHAR_VARCHAR_KEY)
+# Characters that column names may not have without column mapping. # Spark, ParquetSchemaConverter.checkFieldName
+_RESERVED = " ,;{}()\n\t="
+_INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """What decides how two schemas merge.
+
+    `fixed`: folded names of top-level columns whose type must not change, because an expression depends on it.
+    """
+
+    table: str
+    widening: bool
+    iceberg: bool
+    fixed: frozenset[str]
+
+
+def merged_schema(
+    table_schema: StructType,
+    incoming: StructType,
+    properties: TableProperties,
+    table: str,
+    fixed: Collection[str] = (),
+) -> StructType:
+    """Return the schema of a table after rows with the columns of `incoming` were merged into it.
+
+    Names of the table keep their letter case, columns their order and metadata. New columns are nullable. A type
+    becomes wider only if the table has `delta.enableTypeWidening`; otherwise values are stored in the existing type.
+
+    Args:
+        table_schema: The table's schema.
+        incoming: The schema of the rows.
+        properties: The table's properties.
+        table: The table's location, for messages.
+        fixed: Top-level columns whose type must not change, because a constraint or a generated column uses them.
+
+    Raises:
+        SchemaError: A column is a struct, array or map on one side only, or a new name is not allowed.
+    """
+    iceberg = properties.iceberg_compat_v1 or properties.iceberg_compat_v2 or properties.iceberg_compat_v3
+    merge = _Merge(table, properties.type_widening, iceberg, frozenset(map(fold_name, fixed)))
+    merged = _merged_struct(table_schema, incoming, (), merge)
+    _check_names(new_fields(table_schema, merged), properties, table)
+    return merged
+
+
+def replaced_schema(incoming: StructType, properties: TableProperties, table: str) -> StructType:
+    """Return the schema of a table whose rows and columns are replaced by those of `incoming`; all are nullable.
+
+    Raises SchemaError for names that are not allowed or occur twice.
+    """
+    _refuse_duplicates(incoming, (), table)
+    schema = StructType(tuple(map(_new_field, incoming.fields)))
+    _check_names(new_fields(StructType(), schema), properties, table)
+    return schema
+
+
+def new_fields(before: StructType, after: StructType) -> list[tuple[tuple[str, ...], StructField]]:
+    """Return the path and field of everything in `after` that `before` does not have, outermost fields only."""
+    return list(_new_in_struct(before, after, ()))
+
+
+def widens(before: DataType, after: DataType, iceberg: bool = False) -> bool:
+    """Whether a column of one type becomes the other when rows of it are merged in.
+
+    # PROTOCOL, Type Widening; never from an integer to a double or decimal, which loses what integers mean.
+    """
+    match before, after:
+        case DecimalType(), DecimalType():
+            whole = after.precision - after.scale >= before.precision - before.scale
+            return before != after and whole and after.scale >= before.scale and not (
+                iceberg and after.scale > before.scale
+            )
+        case _ if before in _INTEGERS and after in _INTEGERS:
+            return _INTEGERS.index(before) < _INTEGERS.index(after)
+        case _:
+            return (before, after) == (FLOAT, DOUBLE) or ((before, after) == (DATE, TIMESTAMP_NTZ) and not iceberg)
+
+
+def all_nullable(data_type: DataType) -> DataType:
+    """Return the type with everything nullable, at every depth."""
+    match data_type:
+        case StructType(fields):
+            return StructType(tuple(map(_new_field, fields)))
+        case ArrayType(element):
+            return ArrayType(all_nullable(element), True)
+        case MapType(key, value):
+            return MapType(all_nullable(key), all_nullable(value), True)
+        case _:
+            return data_type
+
+
+def _merged_struct(before: StructType, incoming: StructType, path: tuple[str, ...], merge: _Merge) -> StructType:
+    given = by_name(incoming, path, merge.table)
+    fields = [
+        _merged_field(field, given.pop(fold_name(field.name)), path, merge) if fold_name(field.name) in given else field
+        for field in before.fields
+    ]
+    for field in given.values():
+        _refuse_duplicates_in(field.type, (*path, field.name), merge.table)
+    return StructType((*fields, *map(_new_field, given.values())))
+
+
+def _merged_field(before: StructField, given: StructField, path: tuple[str, ...], merge: _Merge) -> StructField:
+    inner = (*path, before.name)
+    changes: list[dict[str, Any]] = []
+    fixed = fold_name(inner[0]) in merge.fixed
+    merged = _merged_type(before.type, given.type, inner, "", fixed, merge, changes)
+    if merged == before.type:
+        return before
+    metadata = dict(before.metadata)
+    if before.type == VOID:
+        metadata = {**_kept_metadata(given), **metadata}
+        if COLLATIONS_KEY in metadata:
+            metadata = dict(rekeyed_metadata(StructField(given.name, merged, True, metadata), before.name))
+    if changes:
+        metadata[TYPE_CHANGES_KEY] = [*metadata.get(TYPE_CHANGES_KEY, ()), *changes]
+    return StructField(before.name, merged, before.nullable, metadata)
+
+
+def _merged_type(
+    before: DataType,
+    given: DataType,
+    path: tuple[str, ...],
+    field_path: str,
+    fixed: bool,
+    merge: _Merge,
+    changes: list[dict[str, Any]],
+) -> DataType:
+    """The merged type of a field, or of what is inside of it at `field_path`. `changes` receives type changes."""
+
+    def inside(old: DataType, new: DataType, name: str) -> DataType:
+        below = f"{field_path}.{name}" if field_path else name
+        return _merged_type(old, new, (*path, name), below, fixed, merge, changes)
+
+    match before, given:
+        case StructType(), StructType():
+            return _merged_struct(before, given, path, merge)
+        case ArrayType(old, contains_null), ArrayType(new):
+            return ArrayType(inside(old, new, "element"), contains_null)
+        case MapType(old_key, old_value, contains_null), MapType(key, value):
+            return MapType(inside(old_key, key, "key"), inside(old_value, value, "value"), contains_null)
+        case _ if before == VOID:
+            return all_nullable(given)
+        case _ if merge.widening and not fixed and widens(before, given, merge.iceberg):
+            change = {"toType": _type_name(given), "fromType": _type_name(before)}
+            changes.append({**change, "fieldPath": field_path} if field_path else change)
+            return given
+        case _:
+            nested = (StructType, ArrayType, MapType)
+            if given != VOID and (isinstance(before, nested) or isinstance(given, nested)):
+                raise SchemaError(
+                    f"The column {display_name(path)} of {merge.table} is {simple_string(before).upper()}, and the "
+                    f"rows have {simple_string(given).upper()} there: these types cannot be merged."
+                )
+            return before
+
+
+def _new_field(given: StructField) -> StructField:
+    return StructField(given.name, all_nullable(given.type), True, _kept_metadata(given))
+
+
+def _kept_metadata(given: StructField) -> Mapping[str, Any]:
+    return {key: given.metadata[key] for key in _KEPT_KEYS if key in given.metadata}
+
+
+def _new_in_struct(
+    before: StructType, after: StructType, path: tuple[str, ...]
+) -> list[tuple[tuple[str, ...], StructField]]:
+    found: list[tuple[tuple[str, ...], StructField]] = []
+    known = {fold_name(field.name): field for field in before.fields}
+    for field in after.fields:
+        old = known.get(fold_name(field.name))
+        inner = (*path, field.name)
+        if old is None:
+            found.append((inner, field))
+        else:
+            found += _new_in_type(old.type, field.type, inner)
+    return found
+
+
+def _new_in_type(
+    before: DataType, after: DataType, path: tuple[str, ...]
+) -> list[tuple[tuple[str, ...], StructField]]:
+    match before, after:
+        case StructType(), StructType():
+            return _new_in_struct(before, after, path)
+        case ArrayType(old), ArrayType(new):
+            return _new_in_type(old, new, (*path, "element"))
+        case MapType(old_key, old), MapType(new_key, new):
+            return _new_in_type(old_key, new_key, (*path, "key")) + _new_in_type(old, new, (*path, "value"))
+        case _:
+            return []
+
+
+def _check_names(added: list[tuple[tuple[str, ...], StructField]], properties: TableProperties, table: str) -> None:
+    if properties.mapping_mode != "none":
+        return
+    for path, field in added:
+        nested = StructType((field,))
+        for inner, each in [((*path[:-1],), nested), *_structs(field.type, path)]:
+            for name in each.names:
+                if any(character in _RESERVED for character in name):
+                    raise SchemaError(
+                        f"The new column {display_name((*inner, name))} of {table} has one of the characters "
+                        f"{_RESERVED!r} in its name: rename it, or enable column mapping for the table first."
+                    )
+
+
+def _structs(data_type: DataType, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], StructType]]:
+    """Each struct in a type, with the path to it."""
+    match data_type:
+        case StructType(fields):
+            inner = [each for f in fields for each in _structs(f.type, (*path, f.name))]
+            return [(path, data_type), *inner]
+        case ArrayType(element):
+            return _structs(element, (*path, "element"))
+        case MapType(key, value):
+            return _structs(key, (*path, "key")) + _structs(value, (*path, "value"))
+        case _:
+            return []
+
+
+def _refuse_duplicates(struct: StructType, path: tuple[str, ...], table: str) -> None:
+    by_name(struct, path, table)
+    for field in struct.fields:
+        _refuse_duplicates_in(field.type, (*path, field.name), table)
+
+
+def _refuse_duplicates_in(data_type: DataType, path: tuple[str, ...], table: str) -> None:
+    for inner, struct in _structs(data_type, path):
+        by_name(struct, inner, table)
+
+
+def _type_name(data_type: DataType) -> str:
+    name = json.loads(type_to_json(data_type))
+    return str(name)

@@ -1,0 +1,286 @@
+"""The plan of a write: for each column of the table one SQL expression, and the rules that the rows must satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
+from deltaskip.expr import bind_expression, columns_of, parse_sql
+from deltaskip.expr.coerce import type_of
+from deltaskip.rows.identity import Identity, identity_of
+from deltaskip.rows.merge import merged_schema, new_fields, replaced_schema
+from deltaskip.rows.rules import Rule, generation_rule, rules_of, where_rule
+from deltaskip.rows.store import by_name, check_assignable, stored, written_type
+from deltaskip.schema.ddl import type_text
+from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, MappingMode, map_new_columns
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import (
+    DEFAULT_KEY,
+    GENERATION_KEY,
+    STRING,
+    VOID,
+    DataType,
+    StructField,
+    StructType,
+)
+
+__all__ = ["Origin", "PlannedColumn", "RowPlan", "SchemaMode", "plan_rows"]
+
+SchemaMode = Literal["keep", "merge", "replace"]
+Origin = Literal["given", "default", "null", "generated", "identity"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedColumn:
+    """A column of the files to be written, and where its values come from.
+
+    Attributes:
+        field: The column, with the type that files have (without void fields).
+        origin: `given` in the rows; the column's `default`; `null`; `generated` by its expression from other columns;
+            `identity` for values that the writer allocates.
+        sql: SQL text of the value: over the columns of the rows, for a generated column over the stored columns; empty
+            for an identity column.
+        source: The given column; None if the rows have none.
+        expression: The text of a default or generation expression, as typed.
+        identity: How an identity column numbers rows.
+        empty_is_null: Whether the empty string becomes NULL, as in string partition columns.
+    """
+
+    field: StructField
+    origin: Origin
+    sql: str
+    source: StructField | None = None
+    expression: str | None = None
+    identity: Identity | None = None
+    empty_is_null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """What rows with one schema become in a table, and what they must satisfy.
+
+    Attributes:
+        table: The table's location, for messages.
+        schema: The table's schema after the write.
+        changes_schema: Whether that schema differs from the table's.
+        configuration: Properties to be set with a changed schema.
+        partition_columns: Names of the partition columns, as the schema has them.
+        columns: The columns of the files, in the table's order.
+        rules: The rules, in the order in which they are checked.
+        carried: Columns of the rows that are written as they are, beside the table's: materialized row ids.
+    """
+
+    table: str
+    schema: StructType
+    changes_schema: bool
+    configuration: Mapping[str, str]
+    partition_columns: tuple[str, ...]
+    columns: tuple[PlannedColumn, ...]
+    rules: tuple[Rule, ...]
+    carried: tuple[str, ...] = ()
+
+
+def plan_rows(
+    schema: StructType,
+    properties: TableProperties,
+    incoming: StructType,
+    schema_mode: SchemaMode = "keep",
+    partition_columns: Sequence[str] = (),
+    where: str | None = None,
+    mapping_mode: MappingMode = "none",
+    carried: Collection[str] = (),
+) -> RowPlan:
+    """Return the plan for rows of the schema `incoming`.
+
+    Args:
+        schema: The table's schema.
+        properties: The table's properties; `properties.table` is its location.
+        incoming: The schema of the rows. Columns are matched by name, in any letter case.
+        schema_mode: `keep` refuses columns that the table does not have, `merge` adds them, `replace` takes the schema
+            of the rows for the table's.
+        partition_columns: Names of the partition columns after the write.
+        where: The predicate of an overwrite, which every row must satisfy.
+        mapping_mode: The table's column mapping mode.
+        carried: Names of columns of the rows that are written unchanged, such as materialized row ids.
+
+    Raises:
+        SchemaError: A column is unknown, missing, given twice or not allowed to be given, or its type cannot be stored.
+        InvalidArgument: The schema mode does not exist.
+    """
+    table = properties.table or "the table"
+    aside = frozenset(carried)
+    rows = StructType(tuple(field for field in incoming.fields if field.name not in aside))
+    after, configuration = _schema_after(schema, properties, rows, schema_mode, mapping_mode, table)
+    given = by_name(rows, (), table)
+    partitions = frozenset(map(fold_name, partition_columns))
+    unknown = partitions - {fold_name(field.name) for field in after.fields}
+    if unknown:
+        raise SchemaError(f"{table} cannot be partitioned by {min(unknown)}, which is no column of it.")
+    columns, rules = [], []
+    for field in after.fields:
+        source = given.pop(fold_name(field.name), None)
+        if field.type == VOID:
+            _check_void(field, source, table)
+            continue
+        column = _planned(field, source, after, fold_name(field.name) in partitions, table)
+        columns.append(column)
+        if source is not None and GENERATION_KEY in field.metadata:
+            rules.append(generation_rule(field))
+    if given:
+        name = next(iter(given.values())).name
+        raise SchemaError(
+            f"{table} has no column {display_name([name])}: remove it from the rows, or add it with "
+            f"schema_mode='merge'. The columns are {', '.join(map(_shown, after.names))}."
+        )
+    names = {fold_name(column.field.name): column.field.name for column in columns}
+    return RowPlan(
+        table,
+        after,
+        after != schema,
+        configuration,
+        tuple(names.get(fold_name(name), name) for name in partition_columns),
+        tuple(columns),
+        (*rules_of(after, properties), *rules, *([where_rule(where)] if where is not None else [])),
+        tuple(field.name for field in incoming.fields if field.name in aside),
+    )
+
+
+def _schema_after(
+    schema: StructType,
+    properties: TableProperties,
+    rows: StructType,
+    schema_mode: SchemaMode,
+    mapping_mode: MappingMode,
+    table: str,
+) -> tuple[StructType, dict[str, str]]:
+    match schema_mode:
+        case "keep":
+            return schema, {}
+        case "merge":
+            after = merged_schema(schema, rows, properties, table, _used_by_expressions(schema, properties))
+        case "replace":
+            after = _with_old_mapping(schema, replaced_schema(rows, properties, table))
+            _check_constraints(after, properties, table)
+        case _:
+            raise InvalidArgument(f"schema_mode must be 'keep', 'merge' or 'replace', not {schema_mode!r}.")
+    if mapping_mode == "none" or (schema_mode == "merge" and not new_fields(schema, after)):
+        return after, {}
+    before = properties.max_column_id or 0
+    after, highest = map_new_columns(after, before)
+    return after, {} if highest == before else {TableProperties.max_column_id.name: str(highest)}
+
+
+def _planned(
+    field: StructField, source: StructField | None, schema: StructType, partition: bool, table: str
+) -> PlannedColumn:
+    path = (field.name,)
+    written = StructField(field.name, written_type(field.type, path, table), field.nullable, field.metadata)
+    empty_is_null = partition and field.type == STRING
+    identity = identity_of(field)
+    if source is not None:
+        if identity is not None and not identity.explicit:
+            raise SchemaError(
+                f"The column {field.name} of {table} is GENERATED ALWAYS AS IDENTITY, so rows must not have values for "
+                f"it: remove the column from the rows."
+            )
+        check_assignable(source.type, field.type, path, table)
+        sql = stored(quoted_name(source.name), source.type, written.type, path)
+        return PlannedColumn(written, "given", _nulled(sql, empty_is_null), source, empty_is_null=empty_is_null)
+    if identity is not None:
+        return PlannedColumn(written, "identity", "", identity=identity)
+    for key, origin in _EXPRESSIONS:
+        if key in field.metadata:
+            text = str(field.metadata[key])
+            scope = schema if origin == "generated" else StructType()
+            sql = _nulled(_computed(text, written, scope), empty_is_null)
+            return PlannedColumn(written, origin, sql, expression=text, empty_is_null=empty_is_null)
+    if not field.nullable:
+        raise SchemaError(
+            f"The rows lack the column {field.name} of {table}, which is NOT NULL and has no default: add it."
+        )
+    return PlannedColumn(written, "null", f"CAST(NULL AS {type_text(written.type)})")
+
+
+_EXPRESSIONS: tuple[tuple[str, Origin], ...] = ((GENERATION_KEY, "generated"), (DEFAULT_KEY, "default"))
+
+
+def _computed(text: str, field: StructField, scope: StructType) -> str:
+    """The SQL text of an expression as it is stored in the column."""
+    source = _type_of(text, scope)
+    enclosed = f"({text}\n)"
+    if source is None:
+        return f"CAST({enclosed} AS {type_text(field.type)})"
+    return stored(enclosed, source, field.type, (field.name,))
+
+
+def _type_of(text: str, scope: StructType) -> DataType | None:
+    """The type of an expression, if deltaskip knows it."""
+    try:
+        return type_of(bind_expression(parse_sql(text), scope))
+    except PredicateError:
+        return None
+
+
+def _nulled(sql: str, empty_is_null: bool) -> str:
+    # A comparison with '' would depend on the collation.
+    return f"IF(length({sql}) = 0, NULL, {sql})" if empty_is_null else sql
+
+
+def _check_void(field: StructField, source: StructField | None, table: str) -> None:
+    if source is not None and source.type != VOID:
+        raise SchemaError(
+            f"The column {field.name} of {table} is of type void, which holds only NULL: give it a type with "
+            f"schema_mode='merge', or remove the column from the rows."
+        )
+
+
+def _used_by_expressions(schema: StructType, properties: TableProperties) -> set[str]:
+    """Top-level columns that a constraint or a generated column uses, and generated columns themselves."""
+    texts = [*properties.constraints.values()]
+    used: set[str] = set()
+    for field in schema.fields:
+        if GENERATION_KEY in field.metadata:
+            used.add(field.name)
+            texts.append(str(field.metadata[GENERATION_KEY]))
+    for text in texts:
+        try:
+            used.update(parts[0] for parts in columns_of(parse_sql(text)))
+        except PredicateError:
+            # What cannot be read may use any column.
+            return set(schema.names)
+    return used
+
+
+def _check_constraints(schema: StructType, properties: TableProperties, table: str) -> None:
+    """Refuse a schema without the columns that CHECK constraints use."""
+    for name, text in properties.constraints.items():
+        try:
+            bind_expression(parse_sql(text), schema)
+        except PredicateError as error:
+            raise SchemaError(
+                f"The new schema of {table} does not fit its CHECK constraint {name} ({text}): {error} Drop the "
+                f"constraint first."
+            ) from error
+
+
+def _with_old_mapping(before: StructType, after: StructType) -> StructType:
+    """`after` with the ids and physical names of columns that `before` has with the same name and type."""
+    known = {fold_name(field.name): field for field in before.fields}
+    fields = []
+    for field in after.fields:
+        old = known.get(fold_name(field.name))
+        keys = [] if old is None else [key for key in (ID_KEY, PHYSICAL_NAME_KEY) if key in old.metadata]
+        if old is not None and keys and not isinstance(field.type, StructType) and field.type == old.type:
+            field = StructField(
+                field.name, field.type, field.nullable, {**field.metadata, **{key: old.metadata[key] for key in keys}}
+            )
+        fields.append(field)
+    return StructType(tuple(fields))
+
+
+def _shown(name: str) -> str:
+    return display_name([name])

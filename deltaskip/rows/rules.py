@@ -1,0 +1,256 @@
+"""The rules that new rows must satisfy, each with its name and its condition as SQL text.
+
+# PROTOCOL, Column Invariants, CHECK Constraints, Generated Columns; Delta's NOT NULL and char/varchar lengths
+A condition must be TRUE: NULL violates it. It is evaluated over the rows as they will be stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from deltaskip.errors import RowViolation, SchemaError
+from deltaskip.schema.ddl import parse_type_text
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import (
+    GENERATION_KEY,
+    INVARIANTS_KEY,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    UnknownType,
+)
+
+__all__ = [
+    "Rule",
+    "RuleKind",
+    "Step",
+    "condition",
+    "generation_rule",
+    "rules_of",
+    "value_violation",
+    "violation",
+    "where_rule",
+]
+
+RuleKind = Literal["not null", "length", "invariant", "check", "generated", "where"]
+
+# One step into a column: the name of a field, or what is inside of an array or map.
+Step = tuple[Literal["field", "element", "key", "value"], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A condition that every new row must satisfy.
+
+    Attributes:
+        name: Name of a CHECK constraint, or a description such as "NOT NULL of st.x". Unique in a plan.
+        kind: What the rule comes from.
+        expression: The condition as the table declares it, for messages.
+        sql: The condition as SQL text over the stored columns; it must be TRUE.
+        path: Steps to the column of a NOT NULL or length rule; empty for rules about several columns.
+        limit: The greatest length of a length rule, in characters.
+    """
+
+    name: str
+    kind: RuleKind
+    expression: str
+    sql: str
+    path: tuple[Step, ...] = ()
+    limit: int | None = None
+
+    @property
+    def column(self) -> str:
+        """The column that the rule is about, such as `tags.element`; empty for rules about several."""
+        return display_name([name for _, name in self.path])
+
+
+def rules_of(schema: StructType, properties: TableProperties) -> Iterator[Rule]:
+    """Yield the rules of a table, except those of generated columns, in the order in which they are checked."""
+    for field in schema.fields:
+        yield from _of_field(field, (), set())
+    for name, text in properties.constraints.items():
+        yield Rule(name, "check", text, f"({text}\n)")
+
+
+def generation_rule(field: StructField) -> Rule:
+    """Return the rule that a given value of a generated column is the one that its expression has."""
+    text = str(field.metadata[GENERATION_KEY])
+    name = quoted_name(field.name)
+    return Rule(
+        f"generated column {field.name}",
+        "generated",
+        f"{display_name([field.name])} <=> {text}",
+        f"{name} <=> ({text}\n)",
+        (("field", field.name),),
+    )
+
+
+def where_rule(predicate: str) -> Rule:
+    """Return the rule that new rows match the predicate of the overwrite that writes them."""
+    return Rule("overwrite where", "where", predicate, f"({predicate}\n)")
+
+
+def condition(rule: Rule) -> str:
+    """Return the SQL text that is TRUE or FALSE, never NULL, for whether a row satisfies the rule."""
+    return f"coalesce({rule.sql}, false)"
+
+
+def violation(rule: Rule, row: Mapping[str, Any] | None, table: str) -> RowViolation:
+    """Return the error for a row that violates the rule."""
+    match rule.kind:
+        case "not null":
+            what = f"The column {rule.column} of {table} is NOT NULL, and a row has NULL there"
+        case "length":
+            what = f"The column {rule.column} of {table} is {rule.expression}, and a row has a longer text there"
+        case "check":
+            what = f"A row violates the CHECK constraint {rule.name} ({rule.expression}) of {table}"
+        case "invariant":
+            what = f"A row violates the invariant {rule.expression} of {table}"
+        case "generated":
+            what = f"A row for {table} has another value than the generated column needs: {rule.expression} must hold"
+        case "where":
+            what = f"A row does not match the predicate of the overwrite of {table}: {rule.expression}"
+    shown = "" if row is None else f": {_excerpt(row)}"
+    return RowViolation(f"{what}{shown}. Nothing was written.", rule.name, rule.expression, row, rule.column)
+
+
+def value_violation(column: str, type_name: str, value: str | None, table: str) -> RowViolation:
+    """Return the error for a value that does not fit the type of its column; None stands for an identity value."""
+    if value is None:
+        message = f"The identity column {column} of {table} has no values left"
+    else:
+        shown = value if len(value) <= 200 else value[:199] + "…"
+        message = f"The value {shown} does not fit the column {column} of {table}, which is {type_name}"
+    return RowViolation(f"{message}. Nothing was written.", f"type of {column}", type_name, None, column, value)
+
+
+def _of_field(field: StructField, above: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[Rule]:
+    """The rules that a field and the fields inside of it declare. `limited` are paths that have a length already."""
+    if field.type == VOID:
+        return
+    path: tuple[Step, ...] = (*above, ("field", field.name))
+    if not field.nullable:
+        yield _not_null(path)
+    if INVARIANTS_KEY in field.metadata:
+        text = _invariant(field)
+        yield Rule(f"invariant of {_name(path)}", "invariant", text, f"({text}\n)")
+    declared = field.metadata.get(CHAR_VARCHAR_KEY)
+    if declared is not None:
+        for inside, limit, text in _lengths(_declared_type(field, declared), path):
+            if inside not in limited:
+                limited.add(inside)
+                sql = _lifted(inside, partial(_short, limit))
+                yield Rule(f"{text} of {_name(inside)}", "length", text, sql, inside, limit)
+    yield from _of_type(field.type, path, limited)
+
+
+def _of_type(data_type: DataType, path: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[Rule]:
+    match data_type:
+        case StructType(fields):
+            for field in fields:
+                yield from _of_field(field, path, limited)
+        case ArrayType(element, contains_null):
+            inner: tuple[Step, ...] = (*path, ("element", "element"))
+            if not contains_null:
+                yield _not_null(inner)
+            yield from _of_type(element, inner, limited)
+        case MapType(key, value, contains_null):
+            inner = (*path, ("value", "value"))
+            if not contains_null:
+                yield _not_null(inner)
+            yield from _of_type(key, (*path, ("key", "key")), limited)
+            yield from _of_type(value, inner, limited)
+
+
+def _not_null(path: tuple[Step, ...]) -> Rule:
+    name = _name(path)
+    return Rule(f"NOT NULL of {name}", "not null", f"{name} IS NOT NULL", _not_null_sql(path), path)
+
+
+def _not_null_sql(path: tuple[Step, ...]) -> str:
+    """The condition of NOT NULL. NULL around a field violates it, up to the array or map that contains the field."""
+    last = max((i for i, (kind, _) in enumerate(path) if kind != "field"), default=-1)
+    if last < 0 or last == len(path) - 1:
+        return _lifted(path, lambda value: f"{value} IS NOT NULL")
+    fields = path[last + 1 :]
+    return _lifted(
+        path[: last + 1],
+        lambda value: f"{value} IS NULL OR {value}.{'.'.join(quoted_name(n) for _, n in fields)} IS NOT NULL",
+    )
+
+
+def _lifted(path: Sequence[Step], test: Callable[[str], str]) -> str:
+    """The condition that `test` holds for every value at the path of a row."""
+    return _lifted_from(quoted_name(path[0][1]), path[1:], test, 0)
+
+
+def _lifted_from(value: str, path: Sequence[Step], test: Callable[[str], str], depth: int) -> str:
+    if not path:
+        return test(value)
+    kind, name = path[0]
+    if kind == "field":
+        return _lifted_from(f"{value}.{quoted_name(name)}", path[1:], test, depth)
+    items = {"element": value, "key": f"map_keys({value})", "value": f"map_values({value})"}[kind]
+    inner = _lifted_from(f"x{depth}", path[1:], test, depth + 1)
+    return f"({value} IS NULL OR forall({items}, x{depth} -> {inner}))"
+
+
+def _short(limit: int, value: str) -> str:
+    return f"{value} IS NULL OR char_length({value}) <= {limit}"
+
+
+def _lengths(data_type: DataType, path: tuple[Step, ...]) -> Iterator[tuple[tuple[Step, ...], int, str]]:
+    """Path, length and name of each char(n) and varchar(n) in a declared type."""
+    match data_type:
+        case UnknownType() if data_type.name.startswith(("char(", "varchar(")):
+            yield path, int(data_type.name.partition("(")[2].rstrip(")")), data_type.name
+        case StructType(fields):
+            for field in fields:
+                yield from _lengths(field.type, (*path, ("field", field.name)))
+        case ArrayType(element):
+            yield from _lengths(element, (*path, ("element", "element")))
+        case MapType(key, value):
+            yield from _lengths(key, (*path, ("key", "key")))
+            yield from _lengths(value, (*path, ("value", "value")))
+
+
+def _declared_type(field: StructField, declared: object) -> DataType:
+    try:
+        return parse_type_text(str(declared))
+    except SchemaError as error:
+        raise SchemaError(
+            f"The metadata {CHAR_VARCHAR_KEY} of the column {field.name!r} is no type, so lengths cannot be checked: "
+            f"{error}"
+        ) from error
+
+
+def _invariant(field: StructField) -> str:
+    """The expression of an invariant: JSON with it at `expression.expression`."""
+    raw = field.metadata[INVARIANTS_KEY]
+    try:
+        value = json.loads(raw) if isinstance(raw, str) else raw
+        text = value["expression"]["expression"]
+    except (ValueError, TypeError, KeyError):
+        text = None
+    if not isinstance(text, str):
+        raise SchemaError(f"The metadata {INVARIANTS_KEY} of the column {field.name!r} has no expression: {raw!r}.")
+    return text
+
+
+def _name(path: Sequence[Step]) -> str:
+    return display_name([name for _, name in path])
+
+
+def _excerpt(row: Mapping[str, Any]) -> str:
+    text = ", ".join(f"{name}={value!r}" for name, value in row.items())
+    return text if len(text) <= 500 else text[:499] + "…"

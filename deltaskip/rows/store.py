@@ -1,0 +1,263 @@
+"""Store assignment: which types can be stored in which, and the SQL text that converts a value by its type.
+
+# Spark 4.1, Cast.canANSIStoreAssign, TableOutputResolver, CheckOverflowInTableInsert
+The text means the same with and without ANSI mode: where a cast can fail it is a TRY_CAST, and NULL for a value that is
+not NULL raises an error that has the column and the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deltaskip.errors import SchemaError
+from deltaskip.schema.ddl import type_text
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
+
+__all__ = [
+    "VIOLATION",
+    "NestedFields",
+    "assignable",
+    "by_name",
+    "check_assignable",
+    "matched_fields",
+    "same_values",
+    "sql_string",
+    "stored",
+    "written_type",
+]
+
+VIOLATION = "deltaskip: "
+"""Begins the message of an error that the SQL text raises; JSON follows."""
+
+_INTEGRAL: Mapping[DataType, int] = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 19}
+_FLOATING: tuple[DataType, ...] = (FLOAT, DOUBLE)
+_DATETIMES: tuple[DataType, ...] = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_PATH = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NestedFields:
+    """The fields of a struct to be stored, each with the one that is given for it.
+
+    Attributes:
+        pairs: Each target field, and the given field of its name in any letter case; None if there is none.
+        unknown: Given fields that the target does not have.
+    """
+
+    pairs: tuple[tuple[StructField, StructField | None], ...]
+    unknown: tuple[StructField, ...]
+
+
+def assignable(source: DataType, target: DataType) -> bool:
+    """Whether values of an atomic type can be stored in a column of another: Spark's policy ANSI."""
+    if source in (target, VOID):
+        return True
+    if _is_number(source) and _is_number(target):
+        return True
+    if target == STRING:
+        return _is_number(source) or source in (BOOLEAN, BINARY, VARIANT, *_DATETIMES)
+    return source in _DATETIMES and target in _DATETIMES
+
+
+def check_assignable(source: DataType, target: DataType, path: _PATH, table: str) -> None:
+    """Check, at every depth, that values of `source` can be stored in the column at `path`.
+
+    Raises SchemaError, which names the column and both types, or the fields that are missing or unknown.
+    """
+    match source, target:
+        case StructType(), StructType():
+            found = matched_fields(source, target, path, table)
+            if found.unknown:
+                name = display_name((*path, found.unknown[0].name))
+                raise SchemaError(
+                    f"{table} has no field {name}: remove it from the rows, or add it with schema_mode='merge'."
+                )
+            for field, given in found.pairs:
+                inner = (*path, field.name)
+                if given is not None:
+                    check_assignable(given.type, field.type, inner, table)
+                elif not field.nullable:
+                    raise SchemaError(f"The rows lack {display_name(inner)}, which is NOT NULL in {table}.")
+        case ArrayType(given_element), ArrayType(element):
+            check_assignable(given_element, element, (*path, "element"), table)
+        case MapType(given_key, given_value), MapType(key, value):
+            check_assignable(given_key, key, (*path, "key"), table)
+            check_assignable(given_value, value, (*path, "value"), table)
+        case _ if not assignable(source, target):
+            raise SchemaError(
+                f"{simple_string(source).upper()} cannot be stored in the column {display_name(path)} of {table}, "
+                f"which is {simple_string(target).upper()}: cast it explicitly."
+            )
+
+
+def matched_fields(source: StructType, target: StructType, path: _PATH, table: str) -> NestedFields:
+    """Match the fields of two structs by name, in any letter case.
+
+    Raises SchemaError if a given name occurs twice.
+    """
+    given = by_name(source, path, table)
+    pairs = tuple((field, given.pop(fold_name(field.name), None)) for field in target.fields)
+    return NestedFields(pairs, tuple(given.values()))
+
+
+def by_name(struct: StructType, path: _PATH, table: str) -> dict[str, StructField]:
+    """The fields of a struct by the name that Spark compares. Raises SchemaError if one occurs twice."""
+    found: dict[str, StructField] = {}
+    for field in struct.fields:
+        other = found.setdefault(fold_name(field.name), field)
+        if other is not field:
+            raise SchemaError(
+                f"The rows for {table} have {display_name((*path, field.name))} twice, as {other.name} and "
+                f"{field.name}: names that differ only in letter case are one column."
+            )
+    return found
+
+
+def written_type(data_type: DataType, path: _PATH, table: str) -> DataType:
+    """Return the type without the void fields of its structs, which files cannot contain.
+
+    # PROTOCOL, Void Type
+    Raises SchemaError for a struct of void fields only, and for void in an array or map.
+    """
+    match data_type:
+        case StructType(fields):
+            kept = tuple(
+                StructField(f.name, written_type(f.type, (*path, f.name), table), f.nullable, f.metadata)
+                for f in fields
+                if f.type != VOID
+            )
+            if kept or not fields:
+                return StructType(kept)
+        case ArrayType(element, contains_null):
+            if element != VOID:
+                return ArrayType(written_type(element, (*path, "element"), table), contains_null)
+        case MapType(key, value, contains_null):
+            if VOID not in (key, value):
+                key = written_type(key, (*path, "key"), table)
+                return MapType(key, written_type(value, (*path, "value"), table), contains_null)
+        case _:
+            return data_type
+    raise SchemaError(
+        f"Rows cannot be written to {table}: the column {display_name(path)} is of type {simple_string(data_type)}, "
+        f"and files cannot contain void. Give it another type first."
+    )
+
+
+def same_values(source: DataType, target: DataType) -> bool:
+    """Whether values need no conversion: the types are equal but for nullability and metadata."""
+    match source, target:
+        case StructType(given), StructType(fields):
+            return len(given) == len(fields) and all(
+                g.name == f.name and same_values(g.type, f.type) for g, f in zip(given, fields, strict=True)
+            )
+        case ArrayType(given_element), ArrayType(element):
+            return same_values(given_element, element)
+        case MapType(given_key, given_value), MapType(key, value):
+            return same_values(given_key, key) and same_values(given_value, value)
+        case _:
+            return source == target
+
+
+def stored(expression: str, source: DataType, target: DataType, path: _PATH, depth: int = 0) -> str:
+    """Return SQL text for the value of `expression` as it is stored in the column at `path`.
+
+    Args:
+        expression: SQL text of type `source`.
+        source: The given type; `check_assignable` has accepted it.
+        target: The column's type, without void fields.
+        path: The column, with `element`, `key` and `value` for what is inside of arrays and maps.
+        depth: Number of lambda functions around the text.
+    """
+    if same_values(source, target):
+        return expression
+    match source, target:
+        case StructType(), StructType():
+            return _stored_struct(expression, source, target, path, depth)
+        case ArrayType(given), ArrayType(element):
+            inner = stored(f"x{depth}", given, element, (*path, "element"), depth + 1)
+            return f"transform({expression}, x{depth} -> {inner})"
+        case MapType(given_key, given_value), MapType(key, value):
+            new_key = stored(f"x{depth}.key", given_key, key, (*path, "key"), depth + 1)
+            new_value = stored(f"x{depth}.value", given_value, value, (*path, "value"), depth + 1)
+            entry = f"struct({new_key} AS key, {new_value} AS value)"
+            return f"map_from_entries(transform(map_entries({expression}), x{depth} -> {entry}))"
+        case _:
+            return _stored_atom(expression, source, target, path)
+
+
+def sql_string(text: str) -> str:
+    """Return a string as SQL text that means the same whether or not backslashes are escapes."""
+    if "'" in text or "\\" in text or not text.isprintable():
+        return f"decode(unhex('{text.encode().hex()}'), 'UTF-8')"
+    return f"'{text}'"
+
+
+def _stored_struct(expression: str, source: StructType, target: StructType, path: _PATH, depth: int) -> str:
+    members = []
+    for field, given in matched_fields(source, target, path, "the table").pairs:
+        if given is None:
+            value = f"CAST(NULL AS {type_text(field.type)})"
+        else:
+            inner = f"{expression}.{quoted_name(given.name)}"
+            value = stored(inner, given.type, field.type, (*path, field.name), depth)
+        members.append(f"{value} AS {quoted_name(field.name)}")
+    return f"IF({expression} IS NULL, NULL, struct({', '.join(members)}))"
+
+
+def _stored_atom(expression: str, source: DataType, target: DataType, path: _PATH) -> str:
+    to = type_text(target)
+    if _always_fits(source, target):
+        return f"CAST({expression} AS {to})"
+    fits = f"{expression} IS NULL OR try_cast({expression} AS {to}) IS NOT NULL"
+    if source in _FLOATING and isinstance(target, DecimalType):
+        # Spark stores NULL for NaN and the infinities.
+        fits += f" OR isnan({expression}) OR abs({expression}) = double('Infinity')"
+    members = f"{sql_string(display_name(path))} AS column, {sql_string(to.upper())} AS type"
+    payload = f"to_json(struct({members}, CAST({expression} AS STRING) AS value))"
+    return (
+        f"CASE WHEN {fits} THEN try_cast({expression} AS {to}) "
+        f"ELSE raise_error(concat('{VIOLATION}', {payload})) END"
+    )
+
+
+def _always_fits(source: DataType, target: DataType) -> bool:
+    """Whether no value of `source` is out of the range of `target`."""
+    if source == VOID or target == STRING or target in _FLOATING:
+        return True
+    if isinstance(target, DecimalType):
+        whole = target.precision - target.scale
+        if isinstance(source, DecimalType):
+            return source.scale <= target.scale and source.precision - source.scale <= whole
+        return source in _INTEGRAL and _INTEGRAL[source] <= whole
+    if source in _INTEGRAL and target in _INTEGRAL:
+        return _INTEGRAL[source] <= _INTEGRAL[target]
+    return target == DATE
+
+
+def _is_number(data_type: DataType) -> bool:
+    return data_type in _INTEGRAL or data_type in _FLOATING or isinstance(data_type, DecimalType)

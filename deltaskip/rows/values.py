@@ -1,0 +1,113 @@
+"""Rows as Python values, for messages: the same for rows of Arrow and for the JSON that Spark makes of a row."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from deltaskip.schema.calendar import parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
+from deltaskip.schema.types import (
+    BINARY,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+)
+
+__all__ = ["python_value", "row_of_json"]
+
+_EPOCH = datetime(1970, 1, 1)
+_SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def python_value(value: object, data_type: DataType) -> object:
+    """Return a value of this package's representation of the type as Python has it: dates, times in UTC, decimals.
+
+    A date or timestamp outside of the years 1 to 9999 stays a number.
+    """
+    match value:
+        case int() if data_type == DATE:
+            return _date(value)
+        case int() if data_type == TIMESTAMP:
+            return _timestamp(value, True)
+        case int() if data_type == TIMESTAMP_NTZ:
+            return _timestamp(value, False)
+        case _:
+            return value
+
+
+def row_of_json(text: str, schema: StructType) -> dict[str, object] | None:
+    """Return the row that Spark's to_json wrote, with values as python_value has them; None for other text."""
+    try:
+        found, _ = json.JSONDecoder(parse_float=Decimal).raw_decode(text)
+    except ValueError:
+        return None
+    return _struct(found, schema) if isinstance(found, Mapping) else None
+
+
+def _struct(found: Mapping[str, Any], schema: StructType) -> dict[str, object]:
+    return {field.name: _value(found.get(field.name), field.type) for field in schema.fields}
+
+
+def _value(found: Any, data_type: DataType) -> object:
+    match data_type, found:
+        case _, None:
+            return None
+        case StructType(), Mapping():
+            return _struct(found, data_type)
+        case ArrayType(element), list():
+            return [_value(each, element) for each in found]
+        case MapType(_, value), Mapping():
+            return {key: _value(each, value) for key, each in found.items()}
+        case DecimalType(_, scale), int() | Decimal():
+            return Decimal(found).quantize(Decimal(1).scaleb(-scale))
+        case _, int() | Decimal() if data_type in (FLOAT, DOUBLE):
+            return float(found)
+        case _, str():
+            return _of_text(found, data_type)
+        case _:
+            return found
+
+
+def _of_text(text: str, data_type: DataType) -> object:
+    days_or_micros: int | None = None
+    try:
+        if data_type == DATE:
+            days_or_micros = parse_date(text)
+        elif data_type == TIMESTAMP:
+            days_or_micros = parse_timestamp(text, zone_of("UTC"))
+        elif data_type == TIMESTAMP_NTZ:
+            days_or_micros = parse_timestamp_ntz(text)
+        elif data_type == BINARY:
+            return base64.b64decode(text)
+        elif data_type in (FLOAT, DOUBLE):
+            return _SPECIAL_FLOATS.get(text, text)
+    except (LookupError, ValueError):
+        return text
+    return text if days_or_micros is None else python_value(days_or_micros, data_type)
+
+
+def _date(days: int) -> object:
+    try:
+        return date(1970, 1, 1) + timedelta(days=days)
+    except OverflowError:
+        return days
+
+
+def _timestamp(micros: int, with_zone: bool) -> object:
+    try:
+        local = _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return micros
+    return local.replace(tzinfo=UTC) if with_zone else local
