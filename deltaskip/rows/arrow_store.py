@@ -193,8 +193,16 @@ def _plain(array: pa.Array, source: DataType, path: _PATH, where: ArrowTarget) -
     try:
         return array.cast(wanted)
     except pa.ArrowInvalid as error:
-        shown = next((str(value) for value in array.drop_null() if _fails(value, wanted)), "")
+        shown = next((_scalar_text(value) for value in array.drop_null() if _fails(value, wanted)), "")
         raise value_violation(display_name(path), type_text(source).upper(), shown, where.table) from error
+
+
+def _scalar_text(value: pa.Scalar) -> str:
+    try:
+        return str(value)
+    except (OverflowError, ValueError):
+        # Beyond the years of Python.
+        return str(value.value)
 
 
 def _fails(value: pa.Scalar, wanted: pa.DataType) -> bool:
@@ -260,8 +268,14 @@ def _integer_to_decimal(array: pa.Array, source: DataType, target: DataType, whe
     return array.cast(pa.int64()).cast(pa.decimal128(target.scale + 19, target.scale)).cast(stored_type(target))
 
 
-def _decimal_to_decimal(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array:
-    if isinstance(target, DecimalType) and target.scale < array.type.scale:
+def _decimal_to_decimal(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
+    if not isinstance(target, DecimalType):
+        return None
+    given = array.type
+    if target.scale < given.scale or given.precision + target.scale - given.scale > _MAX_PRECISION:
+        # With room for every digit: at 128 bits pyarrow wraps around, or makes 0, without an error.
+        array = array.cast(pa.decimal256(2 * _MAX_PRECISION, max(given.scale, target.scale)))
+    if target.scale < given.scale:
         array = pc.round(array, ndigits=target.scale, round_mode="half_towards_infinity")
     return array.cast(stored_type(target))
 

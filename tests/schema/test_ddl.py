@@ -168,8 +168,12 @@ def test_a_column_may_be_named_like_a_word_of_the_grammar() -> None:
 
 
 def test_endless_numbers_and_nesting_are_refused() -> None:
-    for text in ("d DECIMAL(" + "9" * 5000 + ")", "i BIGINT GENERATED ALWAYS AS IDENTITY (START WITH " + "9" * 5000 + ")",
-                 "a " + "ARRAY<" * 5000 + "INT" + ">" * 5000):
+    digits = "9" * 5000
+    for text in (
+        f"d DECIMAL({digits})",
+        f"i BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {digits})",
+        "a " + "ARRAY<" * 5000 + "INT" + ">" * 5000,
+    ):
         with pytest.raises(SchemaError):
             parse_columns(text)
 
