@@ -20,11 +20,11 @@ from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.store import matched_fields
-from deltaskip.schema.arrow import arrow_type, from_arrow_type
+from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type, from_arrow, from_arrow_type
 from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone
 from deltaskip.schema.ddl import type_text
-from deltaskip.schema.resolve import display_name
+from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -40,10 +40,12 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
     MapType,
+    PrimitiveType,
+    StructField,
     StructType,
 )
 
-__all__ = ["ArrowTarget", "needs_session", "store_array", "stored_type"]
+__all__ = ["ArrowTarget", "incoming_schema", "needs_session", "store_array", "stored_type"]
 
 _PATH = tuple[str, ...]
 _MAX_PRECISION = 38
@@ -85,7 +87,7 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
     if array.type == wanted or _is_large(array.type, target):
         return array
     if target == VARIANT:
-        return array.cast(wanted)
+        return _variant(array)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)
     if pa.types.is_dictionary(array.type) or pa.types.is_run_end_encoded(array.type):
@@ -104,6 +106,14 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
             return _atoms(array, target, path, where)
 
 
+def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
+    """Return the schema of Arrow data for a plan. A struct of two binaries is a variant where the table has one.
+
+    Raises SchemaError for an Arrow type without a counterpart in Delta.
+    """
+    return _with_variants(from_arrow(schema), table_schema)
+
+
 def needs_session(what: str, table: str, why: object) -> UnsupportedFeature:
     """Return the error for what only Spark can evaluate."""
     return UnsupportedFeature(
@@ -111,10 +121,45 @@ def needs_session(what: str, table: str, why: object) -> UnsupportedFeature:
     )
 
 
+def _with_variants(given: StructType, target: StructType) -> StructType:
+    known = {fold_name(field.name): field.type for field in target.fields}
+    fields = (
+        StructField(f.name, _variant_type(f.type, known[fold_name(f.name)]), f.nullable, f.metadata)
+        if fold_name(f.name) in known
+        else f
+        for f in given.fields
+    )
+    return StructType(tuple(fields))
+
+
+def _variant_type(given: DataType, target: DataType) -> DataType:
+    match given, target:
+        case StructType(fields), PrimitiveType("variant"):
+            stored = {f.name: f.type for f in fields} == {f.name: BINARY for f in VARIANT_STORAGE}
+            return VARIANT if stored else given
+        case StructType(), StructType():
+            return _with_variants(given, target)
+        case ArrayType(element, contains_null), ArrayType(inner):
+            return ArrayType(_variant_type(element, inner), contains_null)
+        case MapType(key, value, contains_null), MapType(_, inner):
+            return MapType(key, _variant_type(value, inner), contains_null)
+        case _:
+            return given
+
+
 def _is_large(arrow: pa.DataType, target: DataType) -> bool:
     return (target == STRING and pa.types.is_large_string(arrow)) or (
         target == BINARY and pa.types.is_large_binary(arrow)
     )
+
+
+def _variant(array: pa.StructArray) -> pa.Array:
+    """A variant's two members, in the order in which files have them."""
+    members = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+    # Members are not null in the type, so below a null they are empty.
+    stored = [pc.fill_null(members[f.name].cast(pa.binary()), pa.scalar(b"", pa.binary())) for f in VARIANT_STORAGE]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(stored, fields=list(VARIANT_STORAGE), mask=mask)
 
 
 def _struct(array: pa.StructArray, target: StructType, path: _PATH, where: ArrowTarget) -> pa.Array:

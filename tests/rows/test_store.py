@@ -9,14 +9,17 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
+from deltaskip.rows import plan_rows
+from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_store import ArrowTarget, incoming_schema, store_array, stored_type
 from deltaskip.rows.store import check_assignable, same_values, sql_string, stored, written_type
 from deltaskip.schema import INTEGER, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.schema.arrow import from_arrow_type
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.calendar import zone_of
-from deltaskip.schema.ddl import parse_type_text
+from deltaskip.schema.ddl import parse_columns, parse_type_text
 from deltaskip.schema.json import simple_string
+from deltaskip.schema.properties import TableProperties
 from tests.expr.edges import EDGES, ERROR, ZONES, answers, encoded
 from tests.expr.spark_edges import table_of as edge_table
 from tests.rows.store_pairs import PAIRS, store_assignment
@@ -166,6 +169,24 @@ def test_every_form_of_arrow_data_is_taken(array: pa.Array, target: str, expecte
 def test_values_of_foreign_types_that_do_not_fit_are_refused(array: pa.Array, target: str) -> None:
     with pytest.raises(RowViolation, match="does not fit the column c"):
         store_array(array, parse_type_text(target), ("c",), ArrowTarget("t", zone_of("UTC")))
+
+
+def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() -> None:
+    members = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
+    rows = pa.table({"V": pa.array([{"metadata": b"m", "value": b"v"}, None], members),
+                     "l": pa.array([[{"metadata": b"m", "value": b"v"}], None], pa.list_(members)),
+                     "s": pa.array([{"metadata": b"m", "value": b"v"}, None], members)})
+    table = parse_columns("v VARIANT, l ARRAY<VARIANT>, s STRUCT<value: BINARY, metadata: BINARY>")
+    incoming = incoming_schema(rows.schema, table)
+    assert [simple_string(field.type) for field in incoming.fields] == [
+        "variant", "array<variant>", "struct<metadata:binary,value:binary>"
+    ]
+    plan = plan_rows(table, TableProperties({}), incoming)
+    assert ArrowRows(plan).convert(rows).to_pylist() == [
+        {"v": {"value": b"v", "metadata": b"m"}, "l": [{"value": b"v", "metadata": b"m"}],
+         "s": {"value": b"v", "metadata": b"m"}},
+        {"v": None, "l": None, "s": None},
+    ]
 
 
 def test_equal_types_are_not_copied() -> None:
