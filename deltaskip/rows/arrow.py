@@ -6,7 +6,7 @@ Columns that have the table's types already are passed through without a copy.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ from deltaskip.schema.types import (
 
 __all__ = ["ArrowRows"]
 
+# Strings of one Arrow array have at most 2 GiB.
+_BATCH_BYTES = 1 << 29
 _CLOCK_FUNCTIONS = frozenset(("current_timestamp", "now", "current_date", "curdate", "localtimestamp"))
 
 
@@ -68,9 +70,17 @@ class ArrowRows:
         self._order = order
         self._target = ArrowTarget(plan.table, zone_of(time_zone))
         self._now = time.time_ns() // 1000 if now_micros is None else now_micros
-        self._stored = StructType(tuple(column.field for column in plan.columns))
+        self._stored = plan.written_schema
         self._constants: dict[str, pa.Array] = {}
         self._nodes: dict[str, Node] = {}
+
+    def stream(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of each batch as they will be stored; see `convert`. Large batches are divided."""
+        for batch in batches:
+            pieces = max(1, -(-batch.nbytes // _BATCH_BYTES))
+            size = max(1, -(-batch.num_rows // pieces))
+            for start in range(0, batch.num_rows, size):
+                yield self.convert(batch.slice(start, size))
 
     def convert(self, batch: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
         """Return the rows as they will be stored: the table's columns in order, then the carried ones.

@@ -75,7 +75,7 @@ def stored_type(data_type: DataType) -> pa.DataType:
 def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
     """Return the values as they are stored in the column at `path`; `check_assignable` has accepted their type.
 
-    The result is of stored_type(target), or a large string or binary, which files store alike.
+    The result is of stored_type(target).
 
     Raises:
         RowViolation: A value does not fit the column.
@@ -84,7 +84,7 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     wanted = stored_type(target)
-    if array.type == wanted or _is_large(array.type, target):
+    if array.type == wanted:
         return array
     if target == VARIANT:
         return _variant(array)
@@ -145,12 +145,6 @@ def _variant_type(given: DataType, target: DataType) -> DataType:
             return MapType(key, _variant_type(value, inner), contains_null)
         case _:
             return given
-
-
-def _is_large(arrow: pa.DataType, target: DataType) -> bool:
-    return (target == STRING and pa.types.is_large_string(arrow)) or (
-        target == BINARY and pa.types.is_large_binary(arrow)
-    )
 
 
 def _variant(array: pa.StructArray) -> pa.Array:
@@ -230,7 +224,7 @@ def _atoms(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -
 def _plain(array: pa.Array, source: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
     """The values as arrow_type(source): signed integers, timestamps in microseconds, decimals of 128 bits."""
     wanted = arrow_type(source)
-    if array.type == wanted or _is_large(array.type, source):
+    if array.type == wanted:
         return array
     if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
         # Digits below a microsecond are cut off, towards the past.

@@ -83,6 +83,11 @@ class RowPlan:
     rules: tuple[Rule, ...]
     carried: tuple[str, ...] = ()
 
+    @property
+    def written_schema(self) -> StructType:
+        """The schema of the stored rows: the table's without void columns and fields."""
+        return StructType(tuple(column.field for column in self.columns))
+
 
 def plan_rows(
     schema: StructType,

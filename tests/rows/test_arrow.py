@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from deltaskip.actions import decode_path
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.rows import arrow_expressions
 from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.schema import from_arrow
+from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.computation import statistics_request
+from deltaskip.storage import LocalStorage
 from tests.rows.tables import plan_for, planned, random_row, table_of
 
 
@@ -22,7 +29,7 @@ def converted(schema: str, rows: pa.Table, time_zone: str = "UTC", **options: An
 
 
 def test_a_plain_append_passes_the_same_buffers_through() -> None:
-    rows = pa.table({"a": pa.array(range(1000)), "b": pa.array(["x"] * 1000, pa.large_string()), "c": [[1]] * 1000})
+    rows = pa.table({"a": pa.array(range(1000)), "b": ["x"] * 1000, "c": [[1]] * 1000})
     plan = planned("a BIGINT NOT NULL, b STRING, c ARRAY<BIGINT>", rows.schema)
     batch = rows.to_batches()[0]
     found = ArrowRows(plan).convert(batch)
@@ -231,6 +238,45 @@ def test_identity_values_continue_over_batches_and_the_state_is_kept() -> None:
     last = planned("id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 9223372036854775806), a STRING", rows.schema)
     with pytest.raises(SchemaError, match="no values left"):
         ArrowRows(last).convert(rows)
+
+
+def test_streams_divide_large_batches_and_leave_out_empty_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltaskip.rows.arrow._BATCH_BYTES", 1_000)
+    rows = pa.table({"a": range(1_000)})
+    batches = [*rows.to_batches(), *rows.slice(0, 0).to_batches()]
+    found = list(ArrowRows(planned("a BIGINT", rows.schema)).stream(batches))
+    assert [batch.num_rows for batch in found] == [125] * 8
+    assert pa.Table.from_batches(found) == rows
+
+
+def test_converted_rows_are_written_as_data_files(tmp_path: Path) -> None:
+    plan = plan_for()
+    rows = [row for row in map(random_row, range(60)) if row_fits(row)]
+    table = table_of(rows)
+    schema = plan.written_schema
+    columns = indexed_columns(schema, partition_columns=plan.partition_columns, mapping_mode="none")
+    layout = DataFileLayout(LocalStorage(), str(tmp_path), schema, plan.partition_columns, "none",
+                            statistics_request(columns, mapping_mode="none"))
+    converter = ArrowRows(plan)
+    files = write_data_files(converter.stream(table.to_batches(max_chunksize=7)), layout)
+    partitions = {row["part"] or None for row in rows}
+    assert {file.partition_values["part"] for file in files} == partitions
+    written = [{**row, "part": file.partition_values["part"]} for file in files
+               for row in pq.ParquetFile(tmp_path / decode_path(file.path)).read().to_pylist()]
+    expected = ArrowRows(plan).convert(table).to_pylist()
+    assert sorted(map(repr_of, written)) == sorted(map(repr_of, expected))
+
+
+def row_fits(row: dict[str, Any]) -> bool:
+    try:
+        ArrowRows(plan_for()).convert(table_of([row]))
+    except RowViolation:
+        return False
+    return True
+
+
+def repr_of(row: dict[str, Any]) -> str:
+    return repr(sorted(row.items())).replace("zoneinfo.ZoneInfo(key='UTC')", "utc")
 
 
 def test_batches_without_rows_and_columns_in_chunks_are_converted() -> None:

@@ -25,6 +25,7 @@ from tests.expr.spark_edges import table_of as edge_table
 from tests.rows.store_pairs import PAIRS, store_assignment
 
 SPARK = store_assignment()
+STRUCT = pa.struct([pa.field("x", pa.int64())])
 
 
 def accepted(source: DataType, target: DataType) -> bool:
@@ -136,6 +137,8 @@ def test_values_below_a_null_are_never_cast() -> None:
     [
         (pa.array(["a", None]).dictionary_encode(), "string", ["a", None]),
         (pa.array(["a"]).cast(pa.string_view()), "string", ["a"]),
+        (pa.array(["a", None], pa.large_string()), "string", ["a", None]),
+        (pa.array([b"a", None], pa.large_binary()), "binary", [b"a", None]),
         (pa.array([255], pa.uint8()), "smallint", [255]),
         (pa.array([255], pa.uint8()), "int", [255]),
         (pa.array([2**32 - 1], pa.uint32()), "bigint", [2**32 - 1]),
@@ -190,7 +193,7 @@ def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() ->
 
 
 def test_equal_types_are_not_copied() -> None:
-    for array in (pa.array([1, None]), pa.array(["a"], pa.large_string()), pa.array([b"a"], pa.large_binary())):
+    for array in (pa.array([1, None]), pa.array(["a"]), pa.array([[{"x": 1}]], pa.list_(pa.field("element", STRUCT)))):
         target = from_arrow_type(array.type)
         assert store_array(array, target, ("c",), ArrowTarget("t", zone_of("UTC"))) is array
 
