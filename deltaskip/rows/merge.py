@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import SchemaError
+from deltaskip.json_text import parse_json
 from deltaskip.rows.store import by_name
 from deltaskip.schema.collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string, type_to_json
@@ -277,5 +277,4 @@ def _refuse_duplicates_in(data_type: DataType, path: tuple[str, ...], table: str
 
 
 def _type_name(data_type: DataType) -> str:
-    name = json.loads(type_to_json(data_type))
-    return str(name)
+    return str(parse_json(type_to_json(data_type)))

@@ -6,13 +6,13 @@ A condition must be TRUE: NULL violates it. It is evaluated over the rows as the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from deltaskip.errors import RowViolation, SchemaError
+from deltaskip.json_text import parse_json
 from deltaskip.schema.ddl import parse_type_text
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.properties import TableProperties
@@ -238,7 +238,7 @@ def _invariant(field: StructField) -> str:
     """The expression of an invariant: JSON with it at `expression.expression`."""
     raw = field.metadata[INVARIANTS_KEY]
     try:
-        value = json.loads(raw) if isinstance(raw, str) else raw
+        value = parse_json(raw) if isinstance(raw, str) else raw
         text = value["expression"]["expression"]
     except (ValueError, TypeError, KeyError):
         text = None

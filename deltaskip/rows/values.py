@@ -51,7 +51,7 @@ def row_of_json(text: str, schema: StructType) -> dict[str, object] | None:
     """Return the row that Spark's to_json wrote, with values as python_value has them; None for other text."""
     try:
         found, _ = json.JSONDecoder(parse_float=Decimal).raw_decode(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return _struct(found, schema) if isinstance(found, Mapping) else None
 
