@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 
 __all__ = [
+    "choice",
     "collation_version",
     "flag",
     "instance",
@@ -31,6 +32,8 @@ __all__ = [
 T = TypeVar("T")
 
 _VERSION = re.compile(r"[0-9][0-9A-Za-z._-]*")
+_MOST_BITS = 4096
+_SHOWN = 80
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -76,17 +79,35 @@ def non_negative(argument: str, value: object) -> int | None:
     """
     if value is None:
         return None
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    # Classes and arrays have `__index__`, too.
+    if isinstance(value, (bool, type)) or not hasattr(value, "__index__"):
         raise InvalidArgumentType.of(argument, "an int", value)
-    number = index(value)
+    try:
+        number = index(value)
+    except TypeError as error:
+        raise InvalidArgumentType.of(argument, "an int", value) from error
+    # Python refuses to show longer ones.
+    if number.bit_length() > _MOST_BITS:
+        raise InvalidArgument(f"{argument} must have at most {_MOST_BITS} bits, not {number.bit_length():,}.")
     if number < 0:
         raise InvalidArgument(f"{argument} must be 0 or greater, not {number}.")
     return number
 
 
 def flag(argument: str, value: object) -> bool:
-    """Return the value if it is a bool."""
+    """Return the value if it is a bool, of Python or numpy."""
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
     return instance(argument, value, bool, "a bool")
+
+
+def choice(argument: str, value: object, *choices: str) -> str:
+    """Return the text if it is one of the choices."""
+    found = text(argument, value)
+    if found not in choices:
+        shown = found if len(found) <= _SHOWN else found[: _SHOWN - 1] + "…"
+        raise InvalidArgument(f"{argument} must be {', '.join(choices[:-1])} or {choices[-1]}, not {shown!r}.")
+    return found
 
 
 def collation_version(argument: str, value: object) -> str:

@@ -153,6 +153,7 @@ def _read_file(reader: _Reader, json: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read(reader: _Reader, json: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the action's fields by name. Raises InvalidArgument naming a member that is missing or wrong."""
+    m.mapping("json", json)
     values = {name: read(reader.action, json, logged) for name, logged, read in reader.fields}
     for name, logged in reader.required:
         if values[name] is None:
@@ -168,7 +169,7 @@ def _written(fields: ActionFields, action: Any) -> dict[str, Any]:
         if isinstance(value, DeletionVectorDescriptor):
             members[field.logged] = value.to_json()
         elif value is not None:
-            members[field.logged] = dict(value) if field.type == TEXT_MAP else value
+            members[field.logged] = dict(m.mapping(field.name, value)) if field.type == TEXT_MAP else value
     return members
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from deltaskip.arguments import mapping, texts
 from deltaskip.errors import InvalidArgument
 
 __all__ = [
     "boolean",
     "integer",
+    "mapping",
     "optional_boolean",
     "optional_int32",
     "optional_integer",
@@ -20,6 +22,9 @@ __all__ = [
     "string",
     "string_list",
     "string_map",
+    "texts",
+    "written_list",
+    "written_map",
 ]
 
 T = TypeVar("T")
@@ -108,6 +113,16 @@ def optional_string_list(action: str, members: Mapping[str, Any], name: str) -> 
 def present(members: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members that are not None: in the log, absent and null have the same meaning."""
     return {name: value for name, value in members.items() if value is not None}
+
+
+def written_map(name: str, value: object) -> dict[str, Any] | None:
+    """Return a field's map for the log; None stays None. Raises InvalidArgumentType for any other value."""
+    return None if value is None else dict(mapping(name, value))
+
+
+def written_list(name: str, value: object) -> list[str] | None:
+    """Return a field's list of strings for the log; None stays None. Raises InvalidArgumentType for other values."""
+    return None if value is None else list(texts(name, value))
 
 
 def _integer(action: str, members: Mapping[str, Any], name: str, bits: int) -> int | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from deltaskip.actions import members as m
+from deltaskip.arguments import instance
 from deltaskip.errors import InvalidArgument
 
 __all__ = [
@@ -37,6 +38,7 @@ class Protocol:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        m.mapping("json", json)
         return cls(
             min_reader_version=m.integer("protocol", json, "minReaderVersion"),
             min_writer_version=m.integer("protocol", json, "minWriterVersion"),
@@ -50,8 +52,8 @@ class Protocol:
             {
                 "minReaderVersion": self.min_reader_version,
                 "minWriterVersion": self.min_writer_version,
-                "readerFeatures": None if self.reader_features is None else list(self.reader_features),
-                "writerFeatures": None if self.writer_features is None else list(self.writer_features),
+                "readerFeatures": m.written_list("reader_features", self.reader_features),
+                "writerFeatures": m.written_list("writer_features", self.writer_features),
             }
         )
 
@@ -66,6 +68,7 @@ class Format:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """Parse the format. Raises InvalidArgument naming a member that is missing or wrong."""
+        m.mapping("json", json)
         return cls(
             provider=m.string("metaData.format", json, "provider"),
             options=m.optional_string_map("metaData.format", json, "options") or {},
@@ -73,7 +76,7 @@ class Format:
 
     def to_json(self) -> dict[str, Any]:
         """Return the format as JSON of the log."""
-        return {"provider": self.provider, "options": dict(self.options)}
+        return {"provider": self.provider, "options": dict(m.mapping("options", self.options))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class Metadata:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        m.mapping("json", json)
         encoding = json.get("format")
         if not isinstance(encoding, Mapping):
             raise InvalidArgument("metaData.format is missing or not an object")
@@ -117,10 +121,10 @@ class Metadata:
                 "id": self.id,
                 "name": self.name,
                 "description": self.description,
-                "format": self.format.to_json(),
+                "format": instance("format", self.format, Format, "a Format").to_json(),
                 "schemaString": self.schema_string,
-                "partitionColumns": list(self.partition_columns),
-                "configuration": dict(self.configuration),
+                "partitionColumns": list(m.texts("partition_columns", self.partition_columns)),
+                "configuration": dict(m.mapping("configuration", self.configuration)),
                 "createdTime": self.created_time,
             }
         )
@@ -137,6 +141,7 @@ class Txn:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        m.mapping("json", json)
         return cls(
             app_id=m.string("txn", json, "appId"),
             version=m.integer("txn", json, "version"),
@@ -216,11 +221,11 @@ class CommitInfo:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """Parse the action, and keep every member."""
-        return cls(dict(json))
+        return cls(dict(m.mapping("json", json)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the action as JSON of the log, without nulls."""
-        return m.present(self.members)
+        return m.present(m.mapping("members", self.members))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +238,7 @@ class CheckpointMetadata:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        m.mapping("json", json)
         return cls(
             version=m.integer("checkpointMetadata", json, "version"),
             tags=m.optional_string_map("checkpointMetadata", json, "tags"),
@@ -240,7 +246,7 @@ class CheckpointMetadata:
 
     def to_json(self) -> dict[str, Any]:
         """Return the action as JSON of the checkpoint."""
-        return m.present({"version": self.version, "tags": None if self.tags is None else dict(self.tags)})
+        return m.present({"version": self.version, "tags": m.written_map("tags", self.tags)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +261,7 @@ class Sidecar:
     @classmethod
     def from_json(cls, json: Mapping[str, Any]) -> Self:
         """Parse the action. Raises InvalidArgument naming a member that is missing or wrong."""
+        m.mapping("json", json)
         return cls(
             path=m.string("sidecar", json, "path"),
             size_in_bytes=m.integer("sidecar", json, "sizeInBytes"),
@@ -269,7 +276,7 @@ class Sidecar:
                 "path": self.path,
                 "sizeInBytes": self.size_in_bytes,
                 "modificationTime": self.modification_time,
-                "tags": None if self.tags is None else dict(self.tags),
+                "tags": m.written_map("tags", self.tags),
             }
         )
 

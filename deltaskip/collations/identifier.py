@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
+from deltaskip.arguments import instance, text
 from deltaskip.collations.names import parse_name
 from deltaskip.errors import InvalidArgumentType, InvalidCollation
 
@@ -89,7 +90,7 @@ class CollationId:
 
         Raises InvalidCollation for an empty version.
         """
-        return CollationId.parse(f"{self.provider}.{self.name}.{version}")
+        return CollationId.parse(f"{self.provider}.{self.name}.{text('version', version)}")
 
     @property
     def is_binary(self) -> bool:
@@ -127,6 +128,7 @@ class CollationId:
         # that is identical to the one specified in the filtering operation in all aspects, including the collation
         # version." UTF8_BINARY is the same in every version; other identifiers without a version prove nothing.
         """
+        instance("other", other, CollationId, "a CollationId")
         if self.is_binary and other.is_binary:
             return True
         return self.version is not None and self.canonical == other.canonical

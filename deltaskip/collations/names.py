@@ -30,6 +30,7 @@ zh_Hant_MAC zh_Hant_TWN zu
 """
 _LOCALES = (ROOT, *_ICU_LOCALES.split())
 _BY_UPPER = {locale.upper(): locale for locale in _LOCALES}
+_LONGEST_LOCALE = max(map(len, _BY_UPPER))
 
 _KINDS = {"CI": "case", "CS": "case", "AI": "accent", "AS": "accent", "RTRIM": "trim"}
 
@@ -166,7 +167,8 @@ def _spark_name(name: str) -> CollationName | None:
     own = upper.removesuffix("_RTRIM")
     if own in (BINARY, LCASE):
         return CollationName(own, own == BINARY, True, upper != own, upper)
-    base = next((upper[:end] for end in range(len(upper), 0, -1) if upper[:end] in _BY_UPPER), None)
+    longest = min(len(upper), _LONGEST_LOCALE)
+    base = next((upper[:end] for end in range(longest, 0, -1) if upper[:end] in _BY_UPPER), None)
     specifiers = None if base is None else _specifiers(upper[len(base) :])
     if base is None or specifiers is None or not set(specifiers) <= set(_KINDS):
         return None
@@ -248,7 +250,8 @@ def _keywords(text: str) -> dict[str, str] | None:
 
 
 def _invalid(name: str) -> InvalidCollation:
+    shown = name if len(name) <= 80 else name[:79] + "…"
     return InvalidCollation(
-        f"{name!r} is neither a collation of Spark nor an ICU locale: use a name listed by Spark's collations(), such "
+        f"{shown!r} is neither a collation of Spark nor an ICU locale: use a name listed by Spark's collations(), such "
         "as UNICODE_CI or de_AUT."
     )

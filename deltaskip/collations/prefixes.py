@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from deltaskip.errors import InvalidArgument
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, and_lanes, constant_lane
 
@@ -27,5 +28,7 @@ def prefix_lane(
     lowest = mins if isinstance(mins, KeyColumn) else KeyColumn(sort_keys(mins))
     highest = maxs if isinstance(maxs, KeyColumn) else KeyColumn(sort_keys(maxs))
     lane = highest.keep("ge", begins)
+    if len(lowest) != len(highest):
+        raise InvalidArgument(f"mins and maxs must have the same length, not {len(lowest):,} and {len(highest):,}.")
     and_lanes(lane, lowest.keep("le", begins, prefix=True))
     return lane

@@ -96,7 +96,8 @@ class SparkOrder:
 
     def trusts_each(self, array: pa.Array) -> pa.BooleanArray:
         """`trusts` for each value."""
-        return constant_lane(len(array), True).to_arrow()
+        texts, codes = kernel_texts(array)
+        return constant_lane(len(texts if codes is None else codes), True).to_arrow()
 
 
 def spark_order(identifier: CollationId) -> SparkOrder:

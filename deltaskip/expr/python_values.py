@@ -150,13 +150,13 @@ def _integer(value: int) -> Literal:
 
 def _decimal(value: Decimal) -> Literal:
     if not value.is_finite():
-        raise PredicateError(f"{value} is not a decimal in Spark SQL: use a float.")
+        raise PredicateError(f"The literal {value} is not a decimal in Spark SQL: use a float.")
     _, digits, exponent = value.as_tuple()
     scale = max(0, -int(exponent))
     try:
         type_ = DecimalType(max(len(digits) + max(0, int(exponent)), scale, 1), scale)
     except SchemaError as error:
-        raise PredicateError(f"{value:.38} has more than the 38 digits of a decimal in Spark SQL.") from error
+        raise PredicateError(f"The literal {value:.38} has more than 38 digits, the most of a decimal.") from error
     return Literal(value if int(exponent) <= 0 else Decimal(int(value)), type_)
 
 

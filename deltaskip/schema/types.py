@@ -146,6 +146,8 @@ class DecimalType(DataType):
     def __post_init__(self) -> None:
         _require(self.precision, int, "The precision of a DecimalType")
         _require(self.scale, int, "The scale of a DecimalType")
+        if max(self.precision.bit_length(), self.scale.bit_length()) > 64:  # Python refuses to show very long ones
+            raise SchemaError(f"The precision and scale of a DecimalType are at most {MAX_DECIMAL_PRECISION}.")
         if not (1 <= self.precision <= MAX_DECIMAL_PRECISION and 0 <= self.scale <= self.precision):
             raise SchemaError(
                 f"decimal({self.precision},{self.scale}) is not a type of the protocol: the precision must be 1 to "

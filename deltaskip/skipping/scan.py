@@ -460,6 +460,7 @@ class Scan:
 
 
 def _file_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
+    arguments.flag("stats", stats)
     if columns is None:
         return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
     names = arguments.texts("columns", columns)

@@ -108,8 +108,8 @@ def compute(
         warn_renamed("stats.compute(collations=[...])", "collation_versions=[...]")
         collations, collation_versions = None, collations
     versions = None if collation_versions is None else arguments.texts("collation_versions", collation_versions)
-    if mapping_mode not in ("none", "name", "id"):
-        raise InvalidArgument(f"mapping_mode must be none, name or id, not {mapping_mode!r}.")
+    arguments.choice("mapping_mode", mapping_mode, "none", "name", "id")
+    arguments.flag("kernel_spelling", kernel_spelling)
     options = arguments.storage_settings(storage_options)
     settings = {} if properties is None else arguments.mapping("properties", properties)
     chosen = indexed_columns(
@@ -119,7 +119,9 @@ def compute(
         properties=settings,
         columns=None if columns is None else arguments.texts("columns", columns),
     )
-    if tight_bounds is None:
+    if tight_bounds is not None:
+        arguments.flag("tight_bounds", tight_bounds)
+    else:
         tight_bounds = writes_tight_bounds(None, settings, has_vectors=deletion_vectors is not None)
     request = statistics_request(
         chosen,
@@ -158,8 +160,7 @@ def statistics_request(
 
     collations: as in compute, or versions that apply to every collation of the columns.
     """
-    if mode not in ("auto", "footer", "scan"):
-        raise InvalidArgument(f"mode must be auto, footer or scan, not {mode!r}.")
+    arguments.choice("mode", mode, "auto", "footer", "scan")
     wanted = collations if isinstance(collations, Mapping) else _versions_of_declared(columns, collations)
     identifiers = _by_column(columns, wanted)
     from deltaskip.stats.file_facts import StatisticsRequest

@@ -206,7 +206,7 @@ class DeltaTable:
         Args:
             overlap: If False, do not measure overlap and make no recommendations, which is faster.
         """
-        return table_coverage(self.snapshot, depth=overlap)
+        return table_coverage(self.snapshot, depth=arguments.flag("overlap", overlap))
 
     def inspect_stats(self) -> TableCoverage:
         """Deprecated name of `stats`."""
@@ -322,6 +322,7 @@ class DeltaTable:
         from deltaskip.txn.recompute.request import files_to_read
 
         if again is not None:
+            arguments.flag("again", again)
             warn_renamed(f"DeltaTable.recompute_stats(again={again})", f"resume={not again}")
             if resume is not None and bool(resume) == bool(again):
                 raise InvalidArgument(f"resume={resume} contradicts again={again}: pass resume alone.")
@@ -399,7 +400,7 @@ class DeltaTable:
             where, columns, collations, collation_versions, mode, only_missing, resume, kernel_spelling,
             collation_version(),
         )
-        return recompute_plan(self.snapshot, request, overlap)
+        return recompute_plan(self.snapshot, request, arguments.flag("overlap", overlap))
 
     def _recompute_request(
         self,

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
-from deltaskip.arguments import instance, mapping, non_negative, text, texts
+from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
 from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, SchemaError, StorageError
 from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
@@ -64,7 +64,7 @@ class Transaction:
         look_up_files: bool = True,
     ) -> None:
         self.snapshot = snapshot
-        self._look_up_files = look_up_files
+        self._look_up_files = flag("look_up_files", look_up_files)
         self._intent = Intent(snapshot, operation, dict(parameters or {}))
         self._txn_id = str(uuid4())
         self._committed: int | None = None
@@ -202,7 +202,8 @@ class Transaction:
                 schema from another source, such as Arrow, has none. False drops these collations.
         """
         action = instance("metadata", metadata, Metadata, "a Metadata action")
-        self._pending.metadata = _with_collations(action, self.snapshot) if keep_collations else action
+        keep = flag("keep_collations", keep_collations)
+        self._pending.metadata = _with_collations(action, self.snapshot) if keep else action
 
     def set_protocol(self, protocol: Protocol) -> None:
         """Replace the protocol action.

@@ -38,4 +38,4 @@ def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[st
 
             path.write_bytes(png(matrix, title, legend))
         case _:
-            raise InvalidArgument(f"The plot {path.name} must have the suffix .png or .svg.")
+            raise InvalidArgument(f"The path of a plot must end in .png or .svg, not {path.name!r}.")

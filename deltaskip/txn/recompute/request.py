@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import canonical_paths, decode_paths
-from deltaskip.arguments import texts
+from deltaskip.arguments import flag, texts
 from deltaskip.collations.write_versions import DOMAIN, write_versions
 from deltaskip.errors import CollationUnavailable
 from deltaskip.features.registry import feature_names, has_feature
@@ -92,6 +92,8 @@ def recompute_request(
     Raises what stats.compute raises for columns and collations.
     """
     columns = None if columns is None else texts("columns", columns)
+    for name, value in (("only_missing", only_missing), ("resume", resume), ("kernel_spelling", kernel_spelling)):
+        flag(name, value)
     if collations is not None and not isinstance(collations, Mapping):
         collations = texts("collation_versions", collations)
     chosen = indexed_columns(

@@ -1,0 +1,317 @@
+"""Every public callable with each of its parameters, and values that hardly any parameter accepts.
+
+The calls are generated from `deltaskip.__all__`: a new function, method or parameter takes part without being named.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import deltaskip as ds
+from deltaskip import stats
+from deltaskip.schema.types import LONG, STRING
+from deltaskip.txn.transaction import Transaction
+from tests.txn.tables import append, file, make_table
+
+__all__ = ["HOSTILE", "Call", "calls", "make"]
+
+
+class Colour(enum.Enum):
+    """An enum that no function knows."""
+
+    RED = "auto"
+
+
+class Text(str):
+    """A subclass of str."""
+
+
+_NESTED: list[Any] = []
+for _ in range(2_000):
+    _NESTED = [_NESTED]
+
+HOSTILE: dict[str, Any] = {
+    "None": None,
+    "object": object(),
+    "True": True,
+    "-1": -1,
+    "0": 0,
+    "2**63": 2**63,
+    "10**5000": 10**5000,
+    "1.5": 1.5,
+    "nan": float("nan"),
+    "-inf": float("-inf"),
+    "''": "",
+    "' '": " ",
+    "nonsense": "no such thing",
+    "null character": "a\0b",
+    "surrogate": "\ud800",
+    "line break": "a\nb",
+    "long text": "x" * 100_000,
+    "str subclass": Text("id"),
+    "b''": b"",
+    "bytes": b"\xff\x00",
+    "bytearray": bytearray(b"id"),
+    "[]": [],
+    "[None]": [None],
+    "[1]": [1],
+    "[object]": [object()],
+    "nested": _NESTED,
+    "()": (),
+    "tuple": ("id", 1),
+    "{}": {},
+    "{1: 2}": {1: 2},
+    "{'a': object}": {"a": object()},
+    "{'id': None}": {"id": None},
+    "set": {"id"},
+    "generator": None,
+    "range": range(3),
+    "lambda": lambda *_: None,
+    "class": int,
+    "module": np,
+    "enum": Colour.RED,
+    "Path": Path("no such path"),
+    "date": date(2026, 1, 1),
+    "datetime": datetime(1, 1, 1),
+    "aware": datetime.max.replace(tzinfo=UTC),
+    "timedelta": timedelta(days=-1),
+    "Decimal": Decimal("1e999"),
+    "Decimal NaN": Decimal("sNaN"),
+    "complex": 1j,
+    "np.int64": np.int64(-5),
+    "np.uint64": np.uint64(2**64 - 1),
+    "np.float32": np.float32("nan"),
+    "np.bool": np.bool_(True),
+    "np.str": np.str_("id"),
+    "np.datetime64": np.datetime64("NaT"),
+    "np.array": np.array([1, 2]),
+    "pa.scalar": pa.scalar(5),
+    "pa.array": pa.array([None, "x"]),
+    "pa.table": pa.table({"a": [1]}),
+    "pa.schema": pa.schema([]),
+    "col": ds.col("id"),
+    "AddFile": file("zz"),
+    "DeltaTable": ds.DeltaTable,
+}
+
+
+def value_of(name: str) -> Any:
+    """The hostile value; a new one where it can be consumed."""
+    return (each for each in ["id"]) if name == "generator" else HOSTILE[name]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One parameter of one callable. run: Calls with the value for it, on a table of its own, and uses the result."""
+
+    name: str
+    parameter: str
+    run: Callable[[Path, Any], object]
+
+
+def make(folder: Path) -> Path:
+    """A table with two files."""
+    append(make_table(folder / "t"), file("a"), file("b"))
+    return folder / "t"
+
+
+OWNERS: dict[type, Callable[[ds.DeltaTable], Any]] = {
+    ds.DeltaTable: lambda table: table,
+    ds.Scan: lambda table: table.scan("id > 0"),
+    ds.Explain: lambda table: table.scan("id > 0").explain(),
+    ds.ColumnExpr: lambda _: ds.col("name"),
+    ds.Collation: lambda _: ds.collation("spark.UTF8_LCASE.77.1"),
+    ds.CollationId: lambda _: ds.CollationId.parse("icu.UNICODE_CI.77.1"),
+    Transaction: lambda table: table.transaction(),
+}
+# Of parameters without a default, by name; those of a class by `Class.name`.
+VALID: dict[str, Any] = {
+    "array": pa.array(["a", "b"]),
+    "literal": "a",
+    "left": "a",
+    "right": "b",
+    "MapType.value": LONG,
+    "value": "a",
+    "prefix": "a",
+    "text": "icu.de",
+    "mins": pa.array(["a"]),
+    "maxs": pa.array(["b"]),
+    "other": ds.col("id"),
+    "version": 1,
+    "lower": "a",
+    "upper": "b",
+    "type_": "string",
+    "collation": "UTF8_LCASE",
+    "pattern": "a%",
+    "path": "x.svg",
+    "column": "id",
+    "files": [],
+    "schema": ds.StructType((ds.StructField("id", LONG),)),
+    "app_id": "a",
+    "paths": [],
+    "domain": "d",
+    "set_domain.configuration": "{}",
+    "metrics": {},
+    "where": "id > 0",
+    "name": "id",
+    "spark": None,
+    "configuration": {},
+    "json": {},
+    "time_zone": "UTC",
+    "collation_version": "77.1",
+    "identifier": "spark.UTF8_LCASE.77.1",
+    "element": LONG,
+    "precision": 10,
+    "scale": 2,
+    "key": STRING,
+    "type": LONG,
+    "fields": (),
+    "node": ds.col("id").node,
+    "partition_values": {},
+    "size": 1,
+    "modification_time": 1,
+    "data_change": True,
+    "storage_type": "u",
+    "members": {},
+    "path_or_inline_dv": "ab^-aqEH.-t@S}K{vb[*k^",
+    "size_in_bytes": 1,
+    "cardinality": 1,
+    "id": "i",
+    "format": ds.Format(),
+    "schema_string": "{}",
+    "partition_columns": (),
+    "min_reader_version": 1,
+    "min_writer_version": 2,
+    "provider": "icu",
+    "metadata": ds.Metadata("i", ds.Format(), "{}", (), {}),
+    "protocol": ds.Protocol(1, 2),
+    "CollationId.version": "77.1",
+    "CollationId.with_version": "77.1",
+    "CollationId.same_order": ds.CollationId.parse("icu.de"),
+    "retire_collation_version.version": "77.1",
+    "retire_collation_version.collation": "icu.UNICODE_CI",
+    "read_app.app_id": "a",
+    "table": "t",
+}
+# What the library itself makes: they hold what they are given, and nobody passes them on.
+RESULTS = {
+    "Advice",
+    "AvailableCollations",
+    "Branch",
+    "CollatedColumn",
+    "ColumnCoverage",
+    "ColumnPlan",
+    "Explain",
+    "History",
+    "HistoryEntry",
+    "LeafReport",
+    "LogDetail",
+    "RecomputePlan",
+    "Recomputed",
+    "TableCoverage",
+    "TableDetail",
+    "WrittenCheckpoint",
+    "Collation",
+    "DataType",
+}
+# Parameters whose values are not for users: see the docstrings.
+INTERNAL = {"Scan.evaluate", "Scan.replanned", "Scan", "ColumnExpr"}
+
+
+def calls() -> Iterator[Call]:
+    """Every public function, constructor and method, once for each parameter."""
+    for name in ds.__all__:
+        found = getattr(ds, name)
+        if inspect.isclass(found):
+            if issubclass(found, BaseException):
+                continue
+            if name not in RESULTS | INTERNAL:
+                yield from _of(name, found, lambda _, made=found: made)
+            yield from _methods(name, found)
+        elif inspect.isfunction(found):
+            yield from _of(name, found, lambda _, made=found: made)
+    yield from _methods("Transaction", Transaction)
+    yield from _of("stats.compute", stats.compute, lambda _: stats.compute)
+
+
+def _methods(owner: str, found: type) -> Iterator[Call]:
+    for name in dir(found):
+        static = inspect.getattr_static(found, name)
+        if name.startswith("_") or f"{owner}.{name}" in INTERNAL:
+            continue
+        if isinstance(static, classmethod):
+            method = getattr(found, name)
+            yield from _of(f"{owner}.{name}", method, lambda _, method=method: method)
+        elif inspect.isfunction(static) and found in OWNERS:
+
+            def bound(table: ds.DeltaTable, name: str = name) -> Callable[..., Any]:
+                return getattr(OWNERS[found](table), name)  # type: ignore[no-any-return]
+
+            yield from _of(f"{owner}.{name}", static, bound)
+
+
+def _of(
+    name: str, function: Callable[..., Any], bound: Callable[[ds.DeltaTable], Callable[..., Any]]
+) -> Iterator[Call]:
+    parameters = [each for each in inspect.signature(function).parameters.values() if each.name not in ("self", "cls")]
+    for parameter in parameters:
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            yield Call(name, parameter.name, partial(_run, name, parameters, parameter, bound))
+
+
+def _run(
+    name: str,
+    parameters: list[inspect.Parameter],
+    hostile: inspect.Parameter,
+    bound: Callable[[ds.DeltaTable], Callable[..., Any]],
+    folder: Path,
+    value: Any,
+) -> object:
+    positional, named = [], {}
+    for parameter in parameters:
+        given = value if parameter is hostile else _valid(name, parameter)
+        if given is inspect.Parameter.empty:
+            continue
+        if name == "DeltaTable" and parameter.name == "table" and parameter is not hostile:
+            given = folder
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+            positional.append(given)
+        else:
+            named[parameter.name] = given
+    result = bound(_opened(folder))(*positional, **named)
+    return _used(result)
+
+
+@cache
+def _opened(folder: Path) -> ds.DeltaTable:
+    return ds.DeltaTable(folder)
+
+
+def _valid(name: str, parameter: inspect.Parameter) -> Any:
+    if parameter.default is not parameter.empty or parameter.kind is parameter.VAR_POSITIONAL:
+        return parameter.empty
+    short = name.rpartition(".")[2]
+    for key in (f"{name}.{parameter.name}", f"{short}.{parameter.name}", name, parameter.name):
+        if key in VALID:
+            return VALID[key]
+    raise KeyError(f"VALID has no {parameter.name} of {name}")
+
+
+def _used(result: Any) -> object:
+    """What is evaluated later is evaluated now."""
+    if isinstance(result, ds.Scan):
+        return result.files(), result.explain(), repr(result)
+    if isinstance(result, ds.ColumnExpr):
+        return repr(result)
+    return result.to_json() if hasattr(result, "to_json") else result

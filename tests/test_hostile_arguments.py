@@ -1,0 +1,93 @@
+"""Whatever is passed for whichever parameter, only errors of this package come out, and they name what is wrong."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+import deltaskip as ds
+from tests.hostile_arguments import HOSTILE, Call, calls, make, value_of
+
+CALLS = list(calls())
+# What a message calls the parameter where it is not its name.
+WORDS = {
+    "where": ("predicate", "literal", "column", "date", "where"),
+    "read": ("predicate", "literal", "column", "where"),
+    "params": ("params", "where"),
+    "literal": ("value to compare",),
+    "left": ("value to compare",),
+    "right": ("value to compare",),
+    "prefix": ("value to compare", "literal"),
+    "value": ("value", "literal", "decimal"),
+    "text": ("collation", "identifier"),
+    "lower": ("literal",),
+    "upper": ("literal",),
+    "other": ("literal", "other"),
+    "values": ("literal", "values"),
+    "pattern": ("literal", "pattern"),
+    "mins": ("array", "mins"),
+    "maxs": ("array", "maxs"),
+    "collations": ("collation",),
+    "collation_versions": ("collation",),
+    "path": ("path", "pass another"),
+    "table": ("table", "cannot read", "scheme"),
+    "timestamp": ("timestamp", "version at"),
+    "column": ("column", "maximum", "minimum", "predicate"),
+    "files": ("file", "path"),
+    "fields": ("field", "struct"),
+    "json": ("json", ".", "missing"),
+    "name": ("name", "type", "column"),
+    "collation": ("collation", "does not list"),
+    "version": ("version",),
+    "type": ("type",),
+    "element": ("element",),
+    "identifier": ("identifier", "collation"),
+    "type_": ("type",),
+    "type ": ("type",),
+    "key": ("key",),
+    "schema": ("schema", "type"),
+    "columns": ("column",),
+    "mapping_mode": ("mapping",),
+    "keep_collations": ("schema",),
+    "domain": ("domain",),
+    "paths": ("path",),
+    "escape": ("escape", "literal"),
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("hostile"))
+
+
+def test_the_whole_public_surface_takes_part() -> None:
+    named = {call.name.partition(".")[0] for call in CALLS}
+    assert {"DeltaTable", "Scan", "Explain", "AddFile", "Metadata", "Transaction", "col", "stats"} <= named
+    assert len(CALLS) > 180 and len(HOSTILE) > 55
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.name}({call.parameter})")
+def test_only_errors_of_the_package_come_out_and_name_the_argument(
+    call: Call, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in HOSTILE:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call.run(table, value_of(name))
+        except ds.DeltaSkipError as error:
+            text = str(error)
+            assert text and len(text) < 1000 + 2 * len(str(HOSTILE[name]) if name == "long text" else ""), (name, text)
+            assert "\n" not in text or name == "line break", (name, text)
+            # An expression of columns refuses by itself to be a list or a condition.
+            if name == "col" and text.startswith(("A column expression", "A predicate has no truth value")):
+                continue
+            # Before anything else there must be a session.
+            if call.name == "DeltaTable.recompute_stats" and text.startswith("spark must be"):
+                continue
+            assert any(word in text.lower() for word in (call.parameter, *WORDS.get(call.parameter, ()))), (name, text)
+        except Exception as error:
+            pytest.fail(f"{call.name}({call.parameter}={name}) raises {type(error).__name__}: {str(error)[:200]}")
