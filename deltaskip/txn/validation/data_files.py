@@ -35,9 +35,11 @@ def check_data_files(candidate: Candidate) -> None:
     Active files that are added again with the same size are not looked up. Raises StorageError.
     """
     wanted = list(_wanted(candidate))
-    if len(wanted) == 1:
-        _check_size(candidate, wanted[0])
-    elif wanted:
+    if len(wanted) <= 1 or not candidate.base.storage.remote:
+        # A local file answers sooner than a thread begins.
+        for file in wanted:
+            _check_size(candidate, file)
+    else:
         with ThreadPoolExecutor(min(_READERS, len(wanted)), "deltaskip") as pool:
             for _ in pool.map(lambda file: _check_size(candidate, file), wanted):
                 pass
