@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn, table_key
+from deltaskip.actions import (
+    AddCdcFile,
+    AddFile,
+    DeletionVectorDescriptor,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RemoveFile,
+    Txn,
+    table_key,
+)
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.skipping.scan import Scan
@@ -87,7 +97,7 @@ class Intent:
         """Add an active file again as the snapshot lists it, with different statistics or tags."""
         key = self.put_add(action)
         ids = action.base_row_id, action.default_row_commit_version
-        self.unchanged[key] = Known(action.path, action.size, action.deletion_vector, *ids)
+        self.unchanged[key] = Known(action.path, action.size, action.partition_values, action.deletion_vector, *ids)
 
     def put_read(self, paths: Iterable[str]) -> None:
         """Add paths of files that were read by name."""
@@ -129,6 +139,10 @@ class Intent:
         )
 
     def _key(self, path: str) -> str:
+        if not isinstance(path, str):
+            raise InvalidCommit(
+                f"A path in a commit to {self.base.root} must be a text, not {path!r}.", "commit.actions"
+            )
         try:
             path.encode()
             return table_key(self.base.table_root, path)
@@ -146,4 +160,12 @@ class Intent:
 
 def dv_id(action: AddFile | RemoveFile) -> str | None:
     """The unique id of the action's deletion vector; None if it has none."""
-    return None if action.deletion_vector is None else action.deletion_vector.unique_id
+    vector = action.deletion_vector
+    if vector is None:
+        return None
+    if not isinstance(vector, DeletionVectorDescriptor):
+        raise InvalidCommit(
+            f"The deletion vector of {action.path} must be a DeletionVectorDescriptor, not {type(vector).__name__}.",
+            "commit.actions",
+        )
+    return vector.unique_id

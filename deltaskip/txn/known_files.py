@@ -18,7 +18,7 @@ from deltaskip.schema.arrow_values import arrow_array
 __all__ = ["Known", "known_files"]
 
 _BATCH_ROWS = 1 << 16
-_COLUMNS = ("path", "size", "deletion_vector", "base_row_id", "default_row_commit_version")
+_COLUMNS = ("path", "size", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class Known:
 
     path: str
     size: int | None
+    partition_values: Mapping[str, str | None] | None
     vector: DeletionVectorDescriptor | None
     base_row_id: int | None
     default_row_commit_version: int | None
@@ -78,6 +79,7 @@ def known_files(
             Known,
             found["path"].to_pylist(),
             found["size"].to_pylist(),
+            (dict(values or ()) for values in found["partition_values"].to_pylist()),
             descriptors,
             found["base_row_id"].to_pylist(),
             found["default_row_commit_version"].to_pylist(),

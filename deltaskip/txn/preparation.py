@@ -90,11 +90,14 @@ def _as_logged(add: AddFile, known: Known | None) -> AddFile:
 def _completed(remove: RemoveFile, known: Known, now: int) -> RemoveFile:
     """The remove with the row ids of the path's last add, and a deletion timestamp, without which it would be expired.
 
+    Partition values are those of the deleted rows, which readers of the change data feed take from the remove.
     # PROTOCOL, Row Tracking; Action Reconciliation
     """
     return replace(
         remove,
         path=known.path,
+        size=known.size if remove.size is None else remove.size,
+        partition_values=known.partition_values if remove.partition_values is None else remove.partition_values,
         base_row_id=known.base_row_id,
         default_row_commit_version=known.default_row_commit_version,
         deletion_timestamp=now if remove.deletion_timestamp is None else remove.deletion_timestamp,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
+from deltaskip.actions import add_files
 from deltaskip.errors import CommitConflict
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import actions, append, file, gone, make_table
@@ -47,7 +49,8 @@ class Operation:
         changes = self.kind != "rewrite"
         txn.remove(*(gone(path, data_change=changes) for path in found))
         if self.kind != "delete" and found:
-            txn.add(file(name, self.low, self.high, 10 * len(found), data_change=changes))
+            rows = {add.path: json.loads(add.stats or "{}")["numRecords"] for add in add_files(txn.snapshot.adds())}
+            txn.add(file(name, self.low, self.high, sum(rows[path] for path in found), data_change=changes))
 
     def found(self, txn: Transaction) -> list[str]:
         """The files it works on."""

@@ -58,7 +58,7 @@ class Candidate:
         if text == self.base.metadata.schema_string:
             return self.base.schema
         try:
-            return parse_schema(text) if text else StructType(())
+            return parse_schema(text)
         except SchemaError as error:
             why = f"The metaData of {self.place} has a schema that cannot be read: {error}"
             raise refusal("schema.json", why) from error

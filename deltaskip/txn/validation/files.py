@@ -106,6 +106,18 @@ def _check_remove(candidate: Candidate, remove: RemoveFile, old: Known | None) -
             f"{remove.path} cannot be removed from {base.root} with a different deletion vector than at version "
             f"{base.version}: remove it with the one that a scan returns",
         )
+    if _differ(remove.partition_values, old.partition_values):
+        raise refusal(
+            "files.partition-values",
+            f"{remove.path} cannot be removed from {base.root} with other partition values than at version "
+            f"{base.version}, {old.partition_values}: remove it with those, or without",
+        )
+    if (remove.size or 0) < 0:
+        raise refusal(
+            "files.numbers",
+            f"{remove.path} cannot be removed from {base.root} after version {base.version}: its size must not be "
+            f"negative",
+        )
 
 
 def _check_add(candidate: Candidate, key: str, add: AddFile, partitioning: _Partitioning) -> None:
@@ -113,7 +125,21 @@ def _check_add(candidate: Candidate, key: str, add: AddFile, partitioning: _Part
         _refuse(candidate, add, "files.path", "it is not a URI; percent-encode it")
     if add.size < 0 or add.modification_time < 0:
         _refuse(candidate, add, "files.numbers", "its size and modification time must not be negative")
+    if add.data_change and key in candidate.intent.unchanged:
+        _refuse(candidate, add, "files.data-change", "add_again changes no data, so dataChange must be false")
     _check_partition_values(candidate, add, partitioning)
+    old = candidate.known.get(key)
+    in_place = add.data_change and old is not None and old.dv_id == dv_id(add)
+    if old is not None and not in_place and _differ(add.partition_values, old.partition_values):
+        why = f"its partition values differ from those of version {candidate.base.version}, {old.partition_values}"
+        _refuse(candidate, add, "files.partition-values", f"{why}; the rows of a file stay in their partition")
+
+
+def _differ(given: Mapping[str, str | None] | None, logged: Mapping[str, str | None] | None) -> bool:
+    """Whether partition values differ, where both are known; "" is null."""
+    if given is None or logged is None:
+        return False
+    return {name: text or None for name, text in given.items()} != {n: text or None for n, text in logged.items()}
 
 
 def _check_partition_values(candidate: Candidate, add: AddFile | AddCdcFile, partitioning: _Partitioning) -> None:

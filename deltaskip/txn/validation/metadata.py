@@ -28,6 +28,9 @@ def check_metadata(candidate: Candidate) -> None:
     base, metadata = candidate.base, candidate.metadata
     if metadata.id != base.metadata.id:
         candidate.refuse_metadata("metadata.id", f"must keep the table's id, {base.metadata.id}")
+    for name, text in metadata.configuration.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            candidate.refuse_metadata("commit.actions", f"sets the property {name!r} to {text!r}, which must be texts")
     if metadata.format.provider.lower() != "parquet":
         why = f"has the format {metadata.format.provider!r}; data files of Delta tables are Parquet"
         candidate.refuse_metadata("metadata.format", why)

@@ -57,6 +57,10 @@ def check_row_ids(candidate: Candidate) -> None:
         elif num_records(parsed_stats(add.stats)) != 0:
             given[key] = add
         version = add.default_row_commit_version
+        before = None if old is None else old.default_row_commit_version
+        if version is not None and before is not None and version != before:
+            why = f"its defaultRowCommitVersion is {version}, but the file has {before}; leave it out"
+            _refuse(candidate, add, "row-ids.assigned", why)
         if version is not None and not 0 <= version <= candidate.base.version + 1:
             why = f"its defaultRowCommitVersion is {version}, which is no version of the table; leave it out"
             _refuse(candidate, add, "row-ids.assigned", why)

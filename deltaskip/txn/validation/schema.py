@@ -244,6 +244,8 @@ def _expressions(state: _State) -> Iterator[tuple[str, str]]:
                 yield rule, f"has a default of the column {field.name} that cannot be parsed: correct {DEFAULT_KEY}"
             elif columns_in(text):
                 yield rule, f"has a default of the column {field.name} that uses other columns"
+    if "" in state.properties.constraints:
+        yield rule, "has a constraint without a name"
     for name in _twice(tuple(state.properties.constraints)):
         yield rule, f"has the constraint {name} twice, if letter case does not count"
 

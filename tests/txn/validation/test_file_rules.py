@@ -90,6 +90,19 @@ CASES = {
         does(file("b", partition_values={"part": None})), "files.partition-values", "NOT NULL", partition_by=["part"],
         schema=StructType((column("id"), column("part", INTEGER, False))),
     ),
+    "partition values of an active file": Case(
+        does(file("a", partition_values={"part": "2"}, data_change=False)), "files.partition-values", "differ",
+        partition_by=["part"], files=[file("a", partition_values={"part": "1"})],
+    ),
+    "partition values of an active file, null": Case(
+        does(file("a", partition_values={"part": ""}, data_change=False)),
+        partition_by=["part"], files=[file("a", partition_values={"part": None})],
+    ),
+    "partition values of a remove": Case(
+        does(removes=[gone("a", partition_values={"part": "2"})]), "files.partition-values", "other partition values",
+        partition_by=["part"], files=[file("a", partition_values={"part": "1"})],
+    ),
+    "negative size of a remove": Case(does(removes=[gone("a", size=-1)]), "files.numbers", files=[file("a")]),
     # Removes
     "remove": Case(does(removes=[gone("a")]), files=A),
     "remove of nothing": Case(does(removes=[gone("b")]), "files.inactive", files=A),
@@ -187,6 +200,9 @@ CASES = {
     ),
     "compaction of a file without rows": Case(does(removes=[OPTIMIZED]), files=[file("a", rows=0)]),
     "compaction from nothing": Case(does(file("b", data_change=False)), "files.data-change", "not an active", files=A),
+    "new statistics that change data": Case(
+        lambda txn: txn.add_again(file("a", 3, 4)), "files.data-change", "add_again", files=A
+    ),
     "new statistics": Case(does(file("a", 3, 4, data_change=False)), files=A),
     # Append-only tables
     "remove from an append-only table": Case(
@@ -272,3 +288,31 @@ def test_a_winner_that_spells_a_path_otherwise_conflicts(tmp_path: Path) -> None
     other.commit()
     with pytest.raises(ds.CommitConflict, match="removed a, "):
         mine.commit()
+
+
+@pytest.mark.parametrize("act", [
+    lambda txn: txn.add(AddFile(1, {}, 1, 1, True)),
+    lambda txn: txn.remove(RemoveFile(None, True)),
+    lambda txn: (txn.remove(gone("a")), txn.add(file("a", deletion_vector={"storageType": "u"}))),
+    lambda txn: txn.add_again(file("a", deletion_vector="u")),
+    lambda txn: txn.add(file("a", deletion_vector="u")),
+    lambda txn: txn.add_cdc(AddCdcFile(b"x", {}, 1)),
+])  # fmt: skip
+def test_members_of_the_wrong_type_are_refused_by_name(tmp_path: Path, act: Any) -> None:
+    table = make_table(tmp_path / "t", actions=[{"add": file("a").to_json()}], **DV)
+    txn = table.transaction()
+    with pytest.raises(InvalidCommit) as raised:
+        act(txn)
+        txn.commit()
+    assert raised.value.rule == "commit.actions"
+    assert table.refresh().version == 0
+
+
+def test_a_remove_gets_the_partition_values_of_its_file(tmp_path: Path) -> None:
+    old = [{"add": file("a", partition_values={"part": "1"}, size=7).to_json()}]
+    table = make_table(tmp_path / "t", partition_by=["part"], actions=old)
+    txn = table.transaction()
+    txn.remove(gone("a", size=None))
+    txn.commit()
+    [remove] = actions(tmp_path / "t", 1, "remove")
+    assert (remove["partitionValues"], remove["size"]) == ({"part": "1"}, 7)

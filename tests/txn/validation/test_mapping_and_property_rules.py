@@ -154,6 +154,7 @@ PROPERTIES = {
         changed(properties={"delta.dataSkippingStatsColumns": "id,`na"}), "properties.values"
     ),
     "number": Case(changed(configuration={"x": 1}), "commit.actions"),
+    "null": Case(changed(properties={"x": None}), "commit.actions"),
     "enablement version": Case(
         changed(properties={"delta.inCommitTimestampEnablementVersion": "0"}), "properties.guarded",
         features=["inCommitTimestamp"], properties={"delta.enableInCommitTimestamps": "true"},

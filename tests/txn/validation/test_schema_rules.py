@@ -62,6 +62,8 @@ SHAPES = {
     "new column": Case(changed(more(column("more")))),
     "no columns": Case(changed(StructType(()))),
     "not JSON": Case(changed(schema_string="{"), "schema.json"),
+    "empty text": Case(changed(schema_string=""), "schema.json"),
+    "no schema": Case(changed(schema_string=None)),
     "no type": Case(changed(schema_string="[]"), "schema.json"),
     "a type that is no struct": Case(changed(schema_string='"long"'), "schema.json"),
     "a decimal too wide": Case(
@@ -209,6 +211,10 @@ SHAPES = {
     ),
     "check of nothing": Case(
         changed(properties={"delta.constraints.c": "idd > 0"}), "schema.expressions", "idd",
+        features=["checkConstraints"],
+    ),
+    "check without a name": Case(
+        changed(properties={"delta.constraints.": "id > 0"}), "schema.expressions", "without a name",
         features=["checkConstraints"],
     ),
     "one check twice": Case(

@@ -249,6 +249,7 @@ ROW_IDS = {
         lambda txn: (ids(10)(txn), ids(15, "c")(txn)), "row-ids.assigned", "another file of the commit"
     ),
     "of two files, apart": Case(lambda txn: (ids(20)(txn), ids(10, "c")(txn))),
+    "its own, of another version": Case(ids(0, "a", version=1), "row-ids.assigned", "defaultRowCommitVersion"),
     "of a later version": Case(ids(10, version=5), "row-ids.assigned", "defaultRowCommitVersion"),
     "of a negative version": Case(ids(10, version=-1), "row-ids.assigned"),
     "new": Case(ids(None)),
