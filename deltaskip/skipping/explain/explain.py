@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,14 @@ import pyarrow.compute as pc
 from deltaskip.actions import decode_paths
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
+from deltaskip.schema.arrow_values import FALSE
 from deltaskip.skipping.batches import Batch, candidates
 from deltaskip.skipping.explain.matrix import Bins
 from deltaskip.skipping.explain.reasons import (
     LeafFacts,
     can_skip,
-    contributes,
+    conclusions_by_field,
+    generated_columns,
     is_conclusion,
     reason_of,
     statistic_name,
@@ -44,13 +46,14 @@ def explain(snapshot: Snapshot, program: Program, lane_of: Callable[[Program, Ba
     leaves: list[Leaf] = []
     tree = _tree(program.root, leaves)
     tally = _Tally(leaves, tree)
+    generated = generated_columns(snapshot)
     for batch in candidates(snapshot, Program(Keep())):
         batch.prepare(program)
         tally.add(batch, lane_of)
     reports = tuple(
         LeafReport(
             predicate=leaf.text,
-            used=used(leaf, snapshot),
+            used=used(leaf, generated),
             dropped=tally.dropped[i],
             needed_for=tally.needed[i],
             without_statistics=tally.without[i],
@@ -121,13 +124,7 @@ class _Tally:
 
     def _add_needed(self, lanes: list[_Bits], kept: _Bits, files: int) -> None:
         needed = [0] * len(lanes)
-        _count_needed(self._tree, lanes, ~kept, files, needed)
-        for i, conclusions in self._conclusions.items():
-            # Without the leaf, the conditions that follow from it are gone, too.
-            without = list(lanes)
-            for j in (i, *conclusions):
-                without[j] = np.full_like(kept, 255)
-            needed[i] = _count(_truth(self._tree, without, files) & ~kept, files)
+        _count_needed(self._tree, lanes, ~kept, files, needed, self._conclusions)
         self.needed = [total + more for total, more in zip(self.needed, needed, strict=True)]
 
     def _add_missing(self, batch: Batch, live: npt.NDArray[np.bool_]) -> None:
@@ -178,18 +175,19 @@ def _tree(term: Term, leaves: list[Leaf]) -> Tree:
             return True
 
 
-def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, list[int]]:
+def _conclusions(tree: Tree, leaves: list[Leaf]) -> dict[int, tuple[int, ...]]:
     """For each leaf, the conditions that follow from it and its siblings, if there are any."""
     if not isinstance(tree, Branch):
         return {}
-    found: dict[int, list[int]] = {}
+    found: dict[int, tuple[int, ...]] = {}
     for child in tree.children:
         found.update(_conclusions(child, leaves))
     beside = [child for child in tree.children if isinstance(child, int) and not isinstance(child, bool)]
-    concluded = [i for i in beside if is_conclusion(leaves[i])]
+    concluded = {i for i in beside if is_conclusion(leaves[i])}
+    following = conclusions_by_field({i: leaves[i] for i in concluded})
     for i in beside:
-        mine = [j for j in concluded if j != i and contributes(leaves[i], leaves[j])]
-        if mine and i not in concluded:
+        mine = following.of(leaves[i]) if i not in concluded else ()
+        if mine:
             found[i] = mine
     return found
 
@@ -209,8 +207,15 @@ def _truth(tree: Tree, lanes: list[_Bits], files: int) -> _Bits:
             return combined
 
 
-def _count_needed(tree: Tree, lanes: list[_Bits], critical: _Bits, files: int, needed: list[int]) -> None:
-    """Add to each leaf the number of files that would be kept without it.
+def _count_needed(
+    tree: Tree,
+    lanes: list[_Bits],
+    critical: _Bits,
+    files: int,
+    needed: list[int],
+    conclusions: Mapping[int, tuple[int, ...]],
+) -> None:
+    """Add to each leaf the number of files that would be kept without it, and without the conditions that it implies.
 
     critical: Files that would be kept if this part kept them; this part skips all of them. Under AND, a child is needed
     for a file if no other child skips it. Under OR, every child is: all of them skip it, and one that kept it would do.
@@ -222,7 +227,7 @@ def _count_needed(tree: Tree, lanes: list[_Bits], critical: _Bits, files: int, n
             needed[tree] += _count(critical & ~lanes[tree], files)
         case Branch("OR", children):
             for child in children:
-                _count_needed(child, lanes, critical, files, needed)
+                _count_needed(child, lanes, critical, files, needed, conclusions)
         case Branch(_, children):
             failing = [~_truth(child, lanes, files) for child in children]
             once, twice = np.zeros_like(critical), np.zeros_like(critical)
@@ -230,7 +235,36 @@ def _count_needed(tree: Tree, lanes: list[_Bits], critical: _Bits, files: int, n
                 twice |= once & fails
                 once |= fails
             for child, fails in zip(children, failing, strict=True):
-                _count_needed(child, lanes, critical & fails & ~twice, files, needed)
+                _count_needed(child, lanes, critical & fails & ~twice, files, needed, conclusions)
+            _count_implied(children, failing, critical, files, needed, conclusions)
+
+
+def _count_implied(
+    children: tuple[Tree, ...],
+    failing: list[_Bits],
+    critical: _Bits,
+    files: int,
+    needed: list[int],
+    conclusions: Mapping[int, tuple[int, ...]],
+) -> None:
+    """Set the counts of the leaves of an AND that imply other conditions: those are gone without the leaf, too."""
+    fails_of = {child: fails for child, fails in zip(children, failing, strict=True) if type(child) is int}
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for i in fails_of:
+        if i in conclusions:
+            groups.setdefault(conclusions[i], []).append(i)
+    if not groups:
+        return
+    total = np.zeros(files, np.int32)
+    for fails in failing:
+        total += np.unpackbits(fails, count=files)
+    decisive = np.unpackbits(critical, count=files)
+    for implied, members in groups.items():
+        others = total.copy()
+        for j in implied:
+            others -= np.unpackbits(fails_of[j], count=files)
+        for i in members:
+            needed[i] = int(((others == np.unpackbits(fails_of[i], count=files)) & decisive).sum())
 
 
 def _count(bits: _Bits, files: int) -> int:
@@ -264,6 +298,6 @@ def _missing(stat: StatLeaf, batch: Batch, live: npt.NDArray[np.bool_]) -> npt.N
     missing = values.is_null()
     if stat.field is not None and stat.side is not None:
         all_null = pc.equal(statistics.null_count(stat.field), statistics.num_records())
-        missing = pc.and_not(missing, pc.fill_null(all_null, False))
+        missing = pc.and_not(missing, pc.fill_null(all_null, FALSE))
     rows: npt.NDArray[np.bool_] = missing.to_numpy(zero_copy_only=False) & live
     return rows

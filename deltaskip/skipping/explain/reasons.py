@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from deltaskip.collations.identifier import CollationId
@@ -29,12 +29,13 @@ from deltaskip.skipping.program import (
 from deltaskip.skipping.proofs.generated import derived_columns
 from deltaskip.skipping.proofs.proof import enumerated, joined
 from deltaskip.skipping.proofs.unproved import still_skipped
-from deltaskip.stats.layout import StatLeaf
+from deltaskip.stats.layout import StatField, StatLeaf
 
 __all__ = [
     "LeafFacts",
     "can_skip",
-    "contributes",
+    "conclusions_by_field",
+    "generated_columns",
     "is_conclusion",
     "reason_of",
     "statistic_name",
@@ -67,10 +68,9 @@ def statistic_name(leaf: StatLeaf) -> str:
     return f"{leaf.side or leaf.group}({leaf.field.label}){under}"
 
 
-def used(leaf: Leaf, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the names of the statistics and partition columns that the leaf reads."""
+def used(leaf: Leaf, generated: Collection[str]) -> tuple[str, ...]:
+    """Return the names of the statistics and partition columns that the leaf reads; see `generated_columns`."""
     names = dict.fromkeys(statistic_name(stat) for stat in Program(leaf).stat_leaves)
-    generated = _generated_columns(snapshot)
     for term in terms_of(leaf.term):
         match term:
             case PartitionTerm(_, columns):
@@ -82,6 +82,14 @@ def used(leaf: Leaf, snapshot: Snapshot) -> tuple[str, ...]:
             case ConstantTerm():
                 names["single values"] = None
     return tuple(names)
+
+
+def generated_columns(snapshot: Snapshot) -> frozenset[str]:
+    """Return the names of the partition columns that are computed from other columns."""
+    derived = derived_columns(
+        snapshot.schema, snapshot.mapping_mode, snapshot.partition_columns, snapshot.properties
+    )
+    return frozenset(".".join(one.column.logical) for one in derived)
 
 
 def together(term: Term) -> Leaf:
@@ -98,14 +106,32 @@ def is_conclusion(leaf: Leaf) -> bool:
     return leaf.text.startswith(_TOGETHER)
 
 
-def contributes(leaf: Leaf, conclusion: Leaf) -> bool:
-    """Return whether `conclusion`, a sibling of `leaf` from `together`, may follow from it: they share a column.
+@dataclass(frozen=True, slots=True)
+class Conclusions:
+    """Conclusions among siblings, by the columns that they are about; of partition columns, `anywhere`."""
 
-    A conclusion about a partition column may follow from any of the leaves, through the column's source.
-    """
-    mine, its = Program(leaf), Program(conclusion)
-    fields = {stat.field for stat in mine.stat_leaves} - {None}
-    return bool(its.partition_columns) or any(stat.field in fields for stat in its.stat_leaves)
+    by_field: Mapping[StatField, tuple[int, ...]]
+    anywhere: tuple[int, ...]
+
+    def of(self, leaf: Leaf) -> tuple[int, ...]:
+        """Return the conclusions that may follow from `leaf`, a sibling: they share a column.
+
+        A conclusion about a partition column may follow from any of the leaves, through the column's source.
+        """
+        found = set(self.anywhere)
+        for stat in Program(leaf).stat_leaves:
+            if stat.field is not None:
+                found.update(self.by_field.get(stat.field, ()))
+        return tuple(sorted(found))
+
+
+def conclusions_by_field(conclusions: Mapping[int, Leaf]) -> Conclusions:
+    """Return the leaves from `together`, by their places in the tree, for look-ups by column."""
+    by_field: dict[StatField, tuple[int, ...]] = {}
+    for i, leaf in conclusions.items():
+        for column in {stat.field for stat in Program(leaf).stat_leaves if stat.field is not None}:
+            by_field[column] = (*by_field.get(column, ()), i)
+    return Conclusions(by_field, tuple(i for i, leaf in conclusions.items() if Program(leaf).partition_columns))
 
 
 def without_nan_guard(term: Term) -> Term | None:
@@ -234,11 +260,3 @@ def _unguarded(term: Term) -> Term:
             return replace(term, nan_matches=False)
         case _:
             return term
-
-
-def _generated_columns(snapshot: Snapshot) -> frozenset[str]:
-    """Partition columns that are computed from other columns."""
-    derived = derived_columns(
-        snapshot.schema, snapshot.mapping_mode, snapshot.partition_columns, snapshot.properties
-    )
-    return frozenset(".".join(one.column.logical) for one in derived)

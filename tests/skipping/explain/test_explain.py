@@ -29,6 +29,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from deltaskip.skipping.explain import explain as explain_module
 from deltaskip.skipping.explain import png as png_module
 from deltaskip.skipping.explain.drawing import drawing
 from deltaskip.skipping.explain.matrix import Bins, Matrix
@@ -363,3 +364,27 @@ def test_one_kept_file_among_thousands_is_seen_and_one_skipped_is_not_full(tmp_p
     assert len(set(colours)) == 4
     assert is_grey(np.array(colours[0]))
     assert not any(is_grey(np.array(colour)) for colour in colours[1:])
+
+
+@pytest.mark.parametrize("where", ["a != {k}", "(a != {k} OR b != {k})", "a IN ({k}, 7, 8)"])
+def test_the_work_of_explain_grows_with_the_parts_of_the_predicate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    table = grid(tmp_path)
+    visited: list[int] = []
+    truth, unpack = explain_module._truth, np.unpackbits
+
+    def counted_truth(*args: Any) -> Any:
+        visited[-1] += 1
+        return truth(*args)
+
+    def counted_unpack(*args: Any, **kwargs: Any) -> Any:
+        visited[-1] += 1
+        return unpack(*args, **kwargs)
+
+    monkeypatch.setattr(explain_module, "_truth", counted_truth)
+    monkeypatch.setattr(explain_module.np, "unpackbits", counted_unpack)
+    for parts in (20, 80):
+        visited.append(0)
+        table.scan(where=" AND ".join(where.format(k=k) for k in range(100, 100 + parts))).explain()
+    assert visited[1] < 5 * visited[0]
