@@ -95,10 +95,11 @@ class HadoopStorage:
         """Read the file. Raises StorageError for a file of more than `max_bytes`."""
         with naming(path), self._opened(path) as stream:
             data = bytes(stream.readNBytes(_SMALL_BYTES + 1))
-            if len(data) <= _SMALL_BYTES:
-                return data
-            if max_bytes is not None and self.size(path) > max_bytes:
+            whole = len(data) <= _SMALL_BYTES
+            if max_bytes is not None and (len(data) if whole else self.size(path)) > max_bytes:
                 raise too_large(path, max_bytes)
+            if whole:
+                return data
             stream.seek(0)
             copy = self._class("org.apache.hadoop.io.IOUtils").copyBytes
             return self._handed_over(path, lambda output: copy(stream, output, _BUFFER_BYTES, False))

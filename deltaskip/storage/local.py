@@ -99,10 +99,14 @@ class LocalStorage:
         data = np.empty(starts[-1] + 1, np.uint8).data
         for file, start, end in zip(files, starts, starts[1:], strict=False):
             try:
-                with _opened(file.path) as source:
+                handle = _handle(file.path)
+                try:
                     # One byte more than the listed size, to detect a file that has grown.
-                    if source.readinto(data[start : end + 1]) != end - start:
-                        return joined([self.read(each.path) for each in files])
+                    size = os.readv(handle, [data[start : end + 1]])
+                finally:
+                    os.close(handle)
+                if size != end - start:
+                    return joined([self.read(each.path) for each in files])
             except DeltaSkipError:
                 raise
             except OSError as error:
@@ -160,15 +164,16 @@ def _name(info: FileInfo) -> str:
 
 def _opened(path: str) -> io.FileIO:
     """Open a regular file without buffering; NotAFile for anything else, without waiting for it."""
+    return io.FileIO(_handle(path))
+
+
+def _handle(path: str) -> int:
     handle = os.open(path, _OPEN)
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise not_a_file(path, _kind_of(status))
-        return io.FileIO(handle)
-    except BaseException:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
         os.close(handle)
-        raise
+        raise not_a_file(path, _kind_of(status))
+    return handle
 
 
 def _kind_of(status: os.stat_result) -> str:
