@@ -18,6 +18,7 @@ from deltaskip.collations.registry import AvailableCollations, available_collati
 from deltaskip.errors import (
     ChecksumWarning,
     CollationUnavailable,
+    CollationWarning,
     CommitConflict,
     CorruptDeletionVector,
     CorruptLog,
@@ -75,6 +76,7 @@ __all__ = [
     "Collation",
     "CollationId",
     "CollationUnavailable",
+    "CollationWarning",
     "ColumnCoverage",
     "ColumnExpr",
     "ColumnPlan",

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.registry import find
 from deltaskip.collations.versions import SPARK_VERSION, installed_spark_version, source_of
-from deltaskip.engine import engine
+from deltaskip.engine import collation_version, engine
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
 from deltaskip.skipping.scan import Scan
 from deltaskip.table.table import DeltaTable
@@ -132,15 +132,16 @@ def run(keep: Path | None, report: Report) -> Outcome:
     return outcome
 
 
-def make_table(root: Path, write: Callable[[Path], None], version: str = SPARK_VERSION) -> None:
+def make_table(root: Path, write: Callable[[Path], None], version: str | None = None) -> None:
     """Create the demo's table: write data files with `write`, then version 0 of the log from their footers.
 
-    version: of the collation for which the bounds of the names are computed.
+    version: of the collation for which the bounds of the names are computed; None for that of the running or installed
+    Spark.
     """
     write(root)
     log = root / "_delta_log"
     log.mkdir()
-    lines = [json.dumps(action, ensure_ascii=False) for action in _first_commit(root, version)]
+    lines = [json.dumps(action, ensure_ascii=False) for action in _first_commit(root, version or collation_version())]
     (log / f"{0:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 __all__ = [
     "ChecksumWarning",
     "CollationUnavailable",
+    "CollationWarning",
     "CommitConflict",
     "CorruptDeletionVector",
     "CorruptLog",
@@ -179,6 +180,10 @@ class ChecksumWarning(UserWarning):
 
 class StatisticsWarning(UserWarning):
     """Statistics of a file are malformed; they were ignored and the file was kept."""
+
+
+class CollationWarning(UserWarning):
+    """A DataFrame compares strings by their bytes, because Spark does not have the collation of their column."""
 
 
 class MaintenanceWarning(UserWarning):

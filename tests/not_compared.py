@@ -45,8 +45,8 @@ def _absent() -> Iterator[str]:
     others = [version for version in SPARKS if spark is None or not spark.startswith(f"{version}.")]
     here = "none is" if spark is None else f"only {spark} is"
     yield (
-        f"Spark {', '.join(others)} ({here} installed): in an environment of its own, pip install -e '.[test]' and "
-        f"'pyspark=={others[0]}.*', then VENV=that-environment/bin/python -m pytest -m spark"
+        f"Spark {', '.join(others)} ({here} installed): in an environment of its own, pip install -e '.[spark]' "
+        f"'pyspark=={others[0]}.*', then python -m tests.spark.matrix; bash .ci/run does so for each"
     )
     packages = {"obstore": "object stores", "moto": "S3", "deltalake": "delta-rs", "duckdb": "DuckDB"}
     for package, what in packages.items():

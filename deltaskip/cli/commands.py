@@ -482,8 +482,21 @@ def _without_pandas(wanted: bool) -> Iterator[None]:
         sys.meta_path.remove(_NoPandas)
 
 
-def _show_warning(message: Warning | str, *_where: object, **_more: object) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning] = UserWarning,
+    filename: str = "",
+    *_where: object,
+    **_more: object,
+) -> None:
+    # What other packages tell their developers is nothing that a user of the command can act on.
+    if issubclass(category, _FOR_DEVELOPERS) and not filename.startswith(_PACKAGE_FOLDER):
+        return
     click.echo(f"deltaskip: warning: {_one_line(str(message))}", err=True)
+
+
+_FOR_DEVELOPERS = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, ResourceWarning)
+_PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def _abandon_stdout() -> None:

@@ -13,7 +13,17 @@ from itertools import product
 
 from deltaskip.errors import InvalidCollation
 
-__all__ = ["BINARY", "LCASE", "ROOT", "CollationName", "icu_locale", "parse_name", "spark_name", "spark_names"]
+__all__ = [
+    "BINARY",
+    "LCASE",
+    "ROOT",
+    "CollationName",
+    "icu_locale",
+    "parse_name",
+    "spark_equal",
+    "spark_name",
+    "spark_names",
+]
 
 BINARY = "UTF8_BINARY"
 LCASE = "UTF8_LCASE"
@@ -53,6 +63,15 @@ _ALPHA2 = {
     "TWN": "TW",
     "USA": "US",
 }
+
+_BY_TAG = {
+    "-".join("und" if part == ROOT else _ALPHA2.get(part, part) for part in locale.split("_")): locale
+    for locale in _LOCALES
+}
+# Languages whose script, and with it the order, depends on the region.
+_SCRIPTED = frozenset(("bs", "ff", "kk", "pa", "sr", "zh"))
+# Attributes of ICU as Spark's specifiers.
+_SPECIFIERS = {"": "", "ks-level3": "", "ks-level2": "_CI", "ks-level1": "_CI_AI", "kc-true-ks-level1": "_AI"}
 
 _TAG = re.compile(
     r"(?P<language>root|und|[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
@@ -135,6 +154,26 @@ def spark_name(name: str) -> CollationName:
     if known is None:
         raise _invalid(name)
     return known
+
+
+def spark_equal(name: str) -> str | None:
+    """Spark's name for the collation of exactly the same order in every version of ICU; None if there is none.
+
+    `en_US` is Spark's `en_USA`. `de_DE` is `de`: ICU has no data for the region, so it uses those of the language.
+    Raises InvalidCollation if the name is neither Spark's nor an ICU locale.
+    """
+    parsed = parse_name(name)
+    if parsed.spark:
+        return parsed.normalized
+    tag, _, attributes = parsed.locale.partition("-u-")
+    specifiers = _SPECIFIERS.get(attributes)
+    if specifiers is None:
+        return None
+    language, *rest = tag.split("-")
+    locale = _BY_TAG.get(tag)
+    if locale is None and len(rest) == 1 and len(rest[0]) < len("Latn") and language not in _SCRIPTED:
+        locale = _BY_TAG.get(language)
+    return None if locale is None else locale + specifiers
 
 
 def spark_names() -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from deltaskip.collations.spark_order import spark_order, spark_order_versions
 from deltaskip.collations.versions import SPARK_VERSION, source_of
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
 
-__all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "collation", "find"]
+__all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "collation", "find", "is_known"]
 
 _PROVIDERS = ("icu", "spark")
 
@@ -103,6 +103,16 @@ def find(identifier: str | CollationId) -> Collation | None:
         return collation(identifier)
     except DeltaSkipError:
         return None
+
+
+def is_known(identifier: str) -> bool:
+    """Whether the text identifies a collation that some version of its library can evaluate. Raises nothing."""
+    try:
+        known = CollationId.parse(identifier).without_version.canonical
+        name = parse_name(known.name)
+    except InvalidCollation:
+        return False
+    return known.provider == name.provider and (name.spark or find(known) is not None)
 
 
 def _made(wanted: CollationId, provider: str, version: str) -> Collation:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation, PredicateError
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, FieldRef, In, IsNull, Literal, Node, children_of
+from deltaskip.schema.types import STRING
 
 __all__ = ["compared_collations", "comparison_collation", "is_binary"]
 
@@ -39,10 +40,14 @@ def compared_collations(predicate: Node) -> tuple[str, ...]:
         match pending.pop():
             case Collate(child, collation):
                 found[collation] = None
-                pending.append(child)
+                # An explicit collation takes precedence over that of the column.
+                if not isinstance(child, FieldRef):
+                    pending.append(child)
             case FieldRef(collation=str() as collation):
                 found[collation] = None
-            case IsNull(FieldRef()):
+            case IsNull(FieldRef()) | Call("length", (FieldRef(),)):
+                continue
+            case In(FieldRef(type=type_, collation=None)) if type_ != STRING:
                 continue
             case In(child, values):
                 # A list can be long, and most are of literals only.

@@ -32,9 +32,10 @@ _warned: set[tuple[str, str]] = set()
 
 def active_collation_version() -> str | None:
     """The version of this process's active session, classic or Connect; None if there is none, or it reports none."""
-    classes = [getattr(sys.modules.get(_CONNECT), "SparkSession", None), SparkSession]
-    for each in filter(None, classes):
-        session = each.getActiveSession()
+    for each in (getattr(sys.modules.get(_CONNECT), "SparkSession", None), SparkSession):
+        # Spark 3.5 does not tell the active session of Connect.
+        active = getattr(each, "getActiveSession", None)
+        session = None if active is None else active()
         if session is not None:
             version = session_collation_version(session)
             return None if version == UNKNOWN else version

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from deltaskip import arguments
 from deltaskip.engine import Engine, PlannedScan
 from deltaskip.expr import Node
 from deltaskip.log import Snapshot
 from deltaskip.spark.collation_versions import UNKNOWN, active_collation_version, session_collation_version
+from deltaskip.spark.failures import spark_errors_named
 from deltaskip.spark.from_column import column_to_node
 from deltaskip.spark.local import local_session, session_ansi, session_function
 from deltaskip.spark.plans import files_read
 from deltaskip.spark.read import scan_to_dataframe
+from deltaskip.spark.sessions import checked
 from deltaskip.stats.file_facts import StatisticsRequest
 
 __all__ = ["ENGINE", "SparkEngine"]
@@ -35,11 +35,13 @@ class SparkEngine(Engine):
 
     def scan_to_dataframe(self, session: SparkSession, scan: PlannedScan) -> DataFrame:
         """See deltaskip.spark.read.scan_to_dataframe."""
-        return scan_to_dataframe(_checked(session), scan)
+        spark = checked(session)
+        with spark_errors_named(spark, _name(scan.snapshot), "read"):
+            return scan_to_dataframe(spark, scan)
 
     def collation_version(self, session: SparkSession) -> str | None:
         """See deltaskip.spark.collation_versions.session_collation_version."""
-        version = session_collation_version(_checked(session))
+        version = session_collation_version(checked(session))
         return None if version == UNKNOWN else version
 
     def active_collation_version(self) -> str | None:
@@ -76,19 +78,17 @@ class SparkEngine(Engine):
         # Reading a table does not need what a job does.
         from deltaskip.spark.recompute.job import recompute_statistics
 
-        return recompute_statistics(_checked(session), snapshot, files, request, merge=merge, job_files=job_files)
+        spark = checked(session)
+        with spark_errors_named(spark, _name(snapshot), "recompute statistics of"):
+            yield from recompute_statistics(spark, snapshot, files, request, merge=merge, job_files=job_files)
 
     def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
         """See deltaskip.spark.local.local_session."""
         return local_session(scratch)
 
 
-def _checked(session: object) -> SparkSession:
-    """The session, if it is a classic or a Connect one."""
-    # The class of Connect sessions is imported only where it is installed, and both have this method.
-    if not callable(getattr(session, "createDataFrame", None)):
-        arguments.instance("spark", session, SparkSession, "a SparkSession")
-    return cast(SparkSession, session)
+def _name(snapshot: Snapshot) -> str:
+    return f"{snapshot.table_root} (version {snapshot.version})"
 
 
 ENGINE = SparkEngine()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -13,6 +14,8 @@ from deltaskip.spark.locations import is_local
 from deltaskip.spark.settings import session_settings
 
 __all__ = ["missing_files_named", "tuned_listing"]
+
+_NOT_FOUND = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.?(?: SQLSTATE|\n|$)")
 
 THRESHOLD = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 PARALLELISM = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
@@ -37,11 +40,12 @@ def missing_files_named(table_root: str) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
-        condition = getattr(error, "getCondition", error.getErrorClass)
-        if condition() != "PATH_NOT_FOUND":
+        # The client of Spark Connect 3.5 has the condition and the path in its text only.
+        found = _NOT_FOUND.search(str(error))
+        if found is None:
             raise
-        path = (error.getMessageParameters() or {}).get("path", str(error))
+        path = (error.getMessageParameters() or {}).get("path", found[1])
         raise DataFileMissing(
             f"The log of {table_root} lists the data file {path}, which does not exist; it may have been vacuumed: "
             "open a newer version or restore the file."
-        ) from error
+        ) from None

@@ -27,14 +27,13 @@ _CONF = {
 def local_session(scratch: Path) -> Iterator[SparkSession]:
     """The active session of this process if there is one, otherwise a local one that is stopped after the block.
 
-    A new session keeps its files in the folder `scratch`, including spark.log with the output of its JVM. Python
-    workers use this interpreter. Raises RuntimeError if the JVM does not start.
+    A new session keeps its files in the folder `scratch`, including spark.log with the output of its JVM. Raises
+    RuntimeError if the JVM does not start.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         yield active
         return
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     threads = min(4, os.cpu_count() or 1)
     builder = SparkSession.builder.master(f"local[{threads}]").appName("deltaskip")
     for key, value in _CONF.items():

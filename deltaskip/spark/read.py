@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from deltaskip.engine import PlannedScan
+from deltaskip.engine import PlannedScan, is_column
 from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
@@ -19,12 +20,15 @@ from deltaskip.schema.resolve import resolve
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructType
 from deltaskip.spark.collation_versions import session_collation_version, warn_if_unused
+from deltaskip.spark.collations import check_compared, warn_of_unknown
+from deltaskip.spark.failures import predicate_errors_named
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import quoted, with_declared_lengths
 from deltaskip.spark.scans import DeletionVectorReader, Source, live_rows
+from deltaskip.spark.schemes import hadoop_uris
 from deltaskip.spark.to_column import to_column
-from deltaskip.spark.types import data_schema, has_collations
+from deltaskip.spark.types import data_schema
 
 __all__ = ["scan_to_dataframe", "to_dataframe"]
 
@@ -40,6 +44,8 @@ def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
     """
     zone = spark.conf.get("spark.sql.session.timeZone")
     snapshot = scan.snapshot
+    check_compared(snapshot, scan.predicate, spark.version)
+    warn_of_unknown(snapshot, spark.version)
     collations = compared_collations(scan.predicate)
     version = session_collation_version(spark) if collations else scan.collation_version
     scan = scan.replanned(zone, version)
@@ -58,6 +64,7 @@ def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
         read_deletion_vectors=deleted,
         where=scan.where,
         columns=scan.columns,
+        storage_options=getattr(snapshot.storage, "options", None),
     )
     return frame if scan.limit is None else frame.limit(scan.limit)
 
@@ -73,6 +80,7 @@ def to_dataframe(
     read_deletion_vectors: DeletionVectorReader,
     where: object = None,
     columns: Sequence[str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return a DataFrame of the rows of `files` that are not deleted and match `where`, in the table's columns.
 
@@ -90,6 +98,7 @@ def to_dataframe(
         read_deletion_vectors: Returns the deleted row numbers for each deletion vector.
         where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
         columns: Top-level columns in the order wanted; None for all, in the order of the schema.
+        storage_options: Options of the table's object store, for the account of an Azure container.
 
     Raises:
         DataFileMissing: A file is not in storage.
@@ -100,7 +109,7 @@ def to_dataframe(
         Exception: What read_deletion_vectors raises. If files disappear or are damaged later, Spark raises an error
             when the DataFrame runs.
     """
-    _check_readable(spark, table_root, schema, where)
+    _check_readable(spark, table_root, schema)
     if mapping_mode == "id":
         spark.conf.set(FIELD_ID_READ, "true")
     source = Source(
@@ -109,27 +118,23 @@ def to_dataframe(
         schema,
         mapping_mode,
         partition_table(files, schema, partition_columns),
-        [spark_path(uri) for uri in files["uri"].to_pylist()],
+        [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), storage_options)],
         data_schema(schema, mapping_mode, partition_columns),
     )
     _check_paths(source)
     frame = live_rows(source, files["deletion_vector"].combine_chunks(), read_deletion_vectors)
     frame = with_declared_lengths(frame, schema)
     if where is not None:
-        frame = frame.where(_condition(where))
+        with predicate_errors_named(table_root):
+            frame = frame.where(_condition(where))
     return frame if columns is None else frame.select(*_selected(schema, columns))
 
 
-def _check_readable(spark: SparkSession, table_root: str, schema: StructType, where: object) -> None:
+def _check_readable(spark: SparkSession, table_root: str, schema: StructType) -> None:
     if not schema.fields:
         raise SchemaError(f"The table {table_root} has no columns, so there is nothing to read; add columns first.")
     if not spark.version.startswith("3."):
         return
-    if where is not None and has_collations(schema):
-        raise UnsupportedFeature(
-            f"The table {table_root} has collated columns, which Spark {spark.version} compares by bytes; "
-            "filter it with Spark 4.0 or newer."
-        )
     widened = [f.name for f in schema.fields if TYPE_CHANGES_KEY in f.metadata]
     if widened:
         raise UnsupportedFeature(
@@ -145,13 +150,13 @@ def _check_paths(source: Source) -> None:
     check_not_hidden(source.paths, source.table_root)
 
 
-def _condition(where: object) -> str | Column:
+def _condition(where: Any) -> str | Column:
     match where:
         case str():
             return where
         case ColumnExpr() | Node():
             return to_column(to_node(where))
-        case Column():
+        case _ if is_column(where):
             return where
         case _:
             raise InvalidArgumentType.of("where", "SQL text, an expression or a Column", where)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +14,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.actions.paths import escape_globs
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import StructType
+from deltaskip.spark.client import broadcast_rows, metadata_column, union
 from deltaskip.spark.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.literals import decoded
@@ -74,7 +74,7 @@ def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: De
         frames = [_scan(source, shape) for shape in scans]
         if deleted is not None:
             frames.append(_with_file_values(source, cut, deleted))
-        frame = reduce(DataFrame.union, frames)
+        frame = union(frames)
         # Connect checks the paths only when something is requested.
         _ = frame.schema
     return frame
@@ -103,7 +103,7 @@ def _with_file_values(source: Source, rows: Sequence[int], deleted: DeletedRows 
     keys = pa.array([metadata_path(source.paths[row]) for row in rows], pa.string())
     values = {f"__deltaskip_{i}": v.take(pa.array(rows)) for i, v in enumerate(source.partitions.values)}
     words = {_WORDS: deleted.words} if deleted is not None and deleted.words is not None else {}
-    side = source.spark.createDataFrame(pa.table({_KEY: keys, **values, **words}))
+    side = broadcast_rows(source.spark, pa.table({_KEY: keys, **values, **words}))
     joined = frame.join(F.broadcast(side), F.col(_PATH) == F.col(_KEY), "left")
     lost = F.raise_error(F.concat(F.lit("deltaskip has no log entry for the data file "), F.col(_PATH)))
     if words:
@@ -124,7 +124,7 @@ def _with_file_values(source: Source, rows: Sequence[int], deleted: DeletedRows 
 
 def _deleted_numbers(source: Source, keys: pa.Array, deleted: DeletedRows) -> DataFrame:
     indices = pa.array([i for i, count in enumerate(deleted.counts) for _ in range(count)], pa.int64())
-    return source.spark.createDataFrame(pa.table({_KEY + "2": keys.take(indices), _DELETED: deleted.numbers}))
+    return broadcast_rows(source.spark, pa.table({_KEY + "2": keys.take(indices), _DELETED: deleted.numbers}))
 
 
 def _files(
@@ -154,12 +154,12 @@ def _files(
     together = [escape_globs(path) for path in paths if path not in alone]
     frames = [reader.parquet(*together)] if together else []
     frames += [reader.option("__globPaths__", "false").parquet(path) for path in alone]
-    return reduce(DataFrame.union, frames if extra is None else map(extra, frames))
+    return union(frames if extra is None else map(extra, frames))
 
 
 def _with_location(frame: DataFrame) -> DataFrame:
     """The scan `frame` with the file path of each row and its row number in the file."""
-    metadata = frame.metadataColumn("_metadata")
+    metadata = metadata_column(frame)
     return frame.select("*", metadata["file_path"].alias(_PATH), metadata["row_index"].alias(_ROW))
 
 

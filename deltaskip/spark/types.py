@@ -6,14 +6,11 @@ NOT NULL column with nulls in a file returns wrong rows instead of an error.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 
 from pyspark.sql import types as spark_types
 
-from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.names import spark_name
-from deltaskip.errors import InvalidCollation, SchemaError, UnsupportedFeature
+from deltaskip.errors import SchemaError, UnsupportedFeature
 from deltaskip.schema.mapping import MappingMode, field_id, physical_schema
 from deltaskip.schema.types import (
     BINARY,
@@ -38,12 +35,12 @@ from deltaskip.schema.types import (
     StructType,
     declared_collation,
 )
+from deltaskip.spark.collations import is_binary, spark_collation
 
-__all__ = ["data_schema", "has_collations", "logical_type", "spark_schema", "spark_type"]
+__all__ = ["data_schema", "logical_type", "spark_schema", "spark_type"]
 
 # Spark's Parquet reader reads the id of a field from its metadata.
 FIELD_ID_KEY = "parquet.field.id"
-SPARKS_PROVIDERS = ("icu", "spark")
 
 _PRIMITIVES: dict[DataType, type] = {
     LONG: spark_types.LongType,
@@ -59,7 +56,6 @@ _PRIMITIVES: dict[DataType, type] = {
     TIMESTAMP_NTZ: spark_types.TimestampNTZType,
     VOID: spark_types.NullType,
 }
-_KNOWS_COLLATIONS = "collation" in inspect.signature(spark_types.StringType.__init__).parameters
 
 
 def spark_schema(struct: StructType) -> spark_types.StructType:
@@ -87,11 +83,6 @@ def data_schema(struct: StructType, mode: MappingMode, partition_columns: Sequen
     partitions = frozenset(partition_columns)
     fields = [s for s, field in zip(stored.fields, struct.fields, strict=True) if field.name not in partitions]
     return spark_types.StructType([_data_field(f, mode) for f in fields if f.type != VOID])
-
-
-def has_collations(struct: StructType) -> bool:
-    """Whether some string of `struct`, at any depth, declares a collation other than byte order."""
-    return any(_collated(field, field.type, field.name) for field in struct.fields)
 
 
 def _data_field(field: StructField, mode: MappingMode) -> spark_types.StructField:
@@ -137,26 +128,12 @@ def _field_type(field: StructField, mode: MappingMode, stored: bool = False) -> 
 
 
 def _string_type(field: StructField, path: str) -> spark_types.DataType:
+    """The string type with its collation; a collation that Spark does not have is read as binary order."""
     identifier = declared_collation(field, path)
-    if identifier is None or not _KNOWS_COLLATIONS or _is_binary(identifier):
+    if identifier is None or is_binary(identifier):
         return spark_types.StringType()
-    try:
-        collation = CollationId.parse(identifier)
-        if collation.canonical.provider not in SPARKS_PROVIDERS:
-            raise InvalidCollation(f"Spark has no collation provider {collation.provider}.")
-        return spark_types.StringType(spark_name(collation.name).normalized)
-    except InvalidCollation as error:
-        raise UnsupportedFeature(
-            f"Column {path!r} has the collation {identifier!r}, which Spark does not support; list the files with "
-            "scan.paths(), or change the collation to one that Spark's collations() lists."
-        ) from error
-
-
-def _is_binary(identifier: str) -> bool:
-    try:
-        return CollationId.parse(identifier).is_binary
-    except InvalidCollation:
-        return False
+    name = spark_collation(identifier)
+    return spark_types.StringType() if name is None else spark_types.StringType(name)
 
 
 def _variant_type(field: StructField) -> spark_types.DataType:
@@ -164,18 +141,3 @@ def _variant_type(field: StructField) -> spark_types.DataType:
         return spark_types.VariantType()
     except AttributeError as error:
         raise UnsupportedFeature(f"Column {field.name!r} is a variant, which needs Spark 4.0 or newer.") from error
-
-
-def _collated(field: StructField, data_type: DataType, path: str) -> bool:
-    match data_type:
-        case StructType():
-            return has_collations(data_type)
-        case ArrayType(element):
-            return _collated(field, element, f"{path}.element")
-        case MapType(key, value):
-            return _collated(field, key, f"{path}.key") or _collated(field, value, f"{path}.value")
-        case _ if data_type == STRING:
-            identifier = declared_collation(field, path)
-            return identifier is not None and not _is_binary(identifier)
-        case _:
-            return False

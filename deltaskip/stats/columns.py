@@ -136,7 +136,7 @@ def declared_collations(
 
 def _versions(declared: str, write_versions: Mapping[str, Sequence[str]] | None) -> Iterator[CollationId]:
     try:
-        collation = CollationId.parse(declared).without_version
+        collation = CollationId.parse(declared).without_version.canonical
     except InvalidCollation:
         return
     if write_versions is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from deltaskip import arguments
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
 from deltaskip.deprecations import warn_renamed
-from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.json import parse_schema
@@ -33,6 +34,8 @@ __all__ = ["COMPUTED_SCHEMA", "Collations", "compute", "statistics_request"]
 
 Collations = Mapping[str, Sequence[str]]
 """Column name → versioned identifiers, such as {"name": ["icu.UNICODE_CI.77.1"]}."""
+
+_FRAMES_TO_THE_CALLER = 6
 
 COMPUTED_SCHEMA = pa.schema(
     [
@@ -223,13 +226,23 @@ def _check_last(path: str, deleted: pa.Int64Array | None, rows: int) -> None:
 
 
 def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]) -> dict[str, list[str]]:
-    return {
-        display_name(column.logical): [
-            str(CollationId.parse(column.collation).without_version.with_version(version)) for version in versions
-        ]
-        for column in columns
-        if column.collation is not None and versions
-    }
+    """The identifiers of these versions for each collated column; a column of an unknown collation gets none."""
+    found = {}
+    for column in columns:
+        if column.collation is None or not versions:
+            continue
+        name = display_name(column.logical)
+        if registry.is_known(column.collation):
+            collation = CollationId.parse(column.collation).without_version.canonical
+            found[name] = [str(collation.with_version(version)) for version in versions]
+        else:
+            warnings.warn(
+                f"Column {name} has the collation {column.collation!r}, which deltaskip does not know: statistics "
+                "under it are not computed, the other statistics of the column are.",
+                StatisticsWarning,
+                stacklevel=_FRAMES_TO_THE_CALLER,
+            )
+    return found
 
 
 def _by_column(columns: Sequence[StatColumn], wanted: Collations) -> tuple[tuple[str, ...], ...]:

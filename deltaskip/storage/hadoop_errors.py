@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import gettempdir
+from typing import Any
 
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.interface import file_exists, not_a_directory, not_found
@@ -12,6 +13,8 @@ __all__ = ["EndOfFile", "naming"]
 
 _NOT_FOUND = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 _TAKEN = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.FileAlreadyExistsException")
+# Exceptions that only wrap their cause: the client of HDFS raises the first for an unknown host.
+_WRAPPERS = ("java.lang.IllegalArgumentException", "java.lang.RuntimeException")
 _REFUSED = ("org.apache.hadoop.security.AccessControlException", "java.nio.file.AccessDeniedException")
 
 
@@ -34,14 +37,23 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
             f"another directory."
         ) from error
     except Exception as error:
-        if type(error).__module__.partition(".")[0] != "py4j":
+        if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
             raise
-        java = getattr(error, "java_exception", None)
+        java = _java_exception(error)
         if java is None:
             raise _gone(path, act, error) from error
         with naming(path, act):
+            cause = java.getCause() if java.getClass().getName() in _WRAPPERS else None
+            java = java if cause is None else cause
             kind, message = java.getClass().getName(), java.getMessage()
         raise _named(kind, message, path, act) from error
+
+
+def _java_exception(error: Exception) -> Any:
+    """The exception in the JVM. PySpark converts some of py4j's errors to its own, and keeps the origin."""
+    origin = getattr(error, "_origin", error)
+    # A JavaObject has every attribute.
+    return getattr(origin, "java_exception", None) if isinstance(origin, Exception) else origin
 
 
 def _gone(path: str, act: str, error: Exception) -> StorageError:

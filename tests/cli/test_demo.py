@@ -7,12 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 from deltaskip import demo
-from deltaskip.errors import DeltaSkipError
+from deltaskip.errors import DeltaSkipError, StatisticsWarning
 from tests.cli.conftest import Run
 
 
@@ -106,3 +107,16 @@ def test_with_spark_the_table_is_written_and_read_by_spark() -> None:
     assert outcome["engine"].startswith("Spark ")
     assert outcome["note"] is None
     assert (outcome["kept_files"], outcome["total_files"], outcome["matching_rows"]) == (7, 200, 7)
+
+
+def test_warnings_that_other_packages_give_their_developers_are_not_shown(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warns(*_arguments: object, **_named: object) -> None:
+        warnings.warn_explicit("pandas will change", FutureWarning, "/site-packages/pandas/core.py", 1)
+        warnings.warn_explicit("a socket", ResourceWarning, "/site-packages/pyspark/x.py", 1)
+        warnings.warn("a statistic is odd", StatisticsWarning, stacklevel=1)
+        raise DeltaSkipError("Enough.")
+
+    monkeypatch.setattr(demo, "run", warns)
+    assert run("demo").err == "deltaskip: warning: a statistic is odd\ndeltaskip: Enough.\n"

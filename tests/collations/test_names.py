@@ -6,8 +6,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deltaskip.collations.names import CollationName, icu_locale, parse_name, spark_name, spark_names
+from deltaskip.collations.libraries import icu_libraries
+from deltaskip.collations.names import (
+    CollationName,
+    icu_locale,
+    parse_name,
+    spark_equal,
+    spark_name,
+    spark_names,
+)
 from deltaskip.errors import InvalidCollation
+from deltaskip.kernels.icu_keys import sort_key
+from deltaskip.kernels.icu_library import IcuCollator
 from tests.collations.spark_vectors import vectors
 
 SPECIFIERS = st.sampled_from(["CI", "CS", "AI", "AS", "RTRIM", "ci", "Rtrim", "TRIM", "X", ""])
@@ -150,3 +160,58 @@ def test_locales_of_the_specification_are_none_of_spark_s_but_open_icu(name, loc
 def test_what_cannot_be_mapped_for_certain_is_no_name_at_all(name):
     with pytest.raises(InvalidCollation, match="is neither a collation of Spark nor an ICU locale"):
         parse_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("en_US", "en_USA"),
+        ("EN-us", "en_USA"),
+        ("de_DE", "de"),
+        ("de_AT", "de_AUT"),
+        ("fr_CA", "fr_CAN"),
+        ("root", "UNICODE"),
+        ("und-u-ks-level2", "UNICODE_CI"),
+        ("de-u-kc-true-ks-level1", "de_AI"),
+        ("zh_Hans_CN", "zh_Hans_CHN"),
+        ("unicode_ci", "UNICODE_CI"),
+        ("de@collation=phonebook", None),
+        ("de-u-kn", None),
+        ("en_US_POSIX", None),
+        ("zh_TW", None),
+        ("sr_ME", None),
+        ("kk_CN", None),
+        ("xx_YY", None),
+    ],
+)
+def test_icu_locales_have_an_equal_in_spark_only_where_the_order_is_the_same(name, expected):
+    assert spark_equal(name) == expected
+
+
+REGIONS = (
+    *("AF", "AT", "BE", "BR", "CA", "CH", "CN", "DE", "EG", "ES", "FI", "FR", "GB", "HK", "IN", "IR", "JP", "ME", "MX"),
+    *("NL", "NO", "PK", "PT", "RS", "RU", "SE", "SG", "TH", "TR", "TW", "UA", "US", "419", "001"),
+)
+
+
+@pytest.mark.parametrize("version", sorted(icu_libraries()))
+def test_the_equal_in_spark_has_the_same_sort_keys(version):
+    library = icu_libraries()[version]
+    texts = [row["text"] for row in vectors("strings.jsonl") if row["text"] is not None][::2]
+    locales = sorted({spark_name(name).locale for name in spark_names() if spark_name(name).provider == "icu"})
+    keys = {}
+
+    def keys_of(tag):
+        if tag not in keys:
+            collator = IcuCollator(library, tag, ranked=False)
+            keys[tag] = [sort_key(collator, text.encode(errors="surrogatepass")) for text in texts]
+        return keys[tag]
+
+    checked = 0
+    for locale in locales:
+        for region in REGIONS if "_" not in locale and locale != "UNICODE" else ():
+            equal = spark_equal(f"{locale}_{region}")
+            if equal is not None:
+                assert keys_of(f"{locale}-{region}") == keys_of(icu_locale(equal)), (locale, region)
+                checked += 1
+    assert checked > 3000

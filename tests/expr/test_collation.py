@@ -3,9 +3,9 @@
 import pytest
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr.collation import comparison_collation, is_binary
-from deltaskip.expr.nodes import Collate, FieldRef, Literal
-from deltaskip.schema.types import STRING
+from deltaskip.expr.collation import compared_collations, comparison_collation, is_binary
+from deltaskip.expr.nodes import And, Call, Collate, Compare, FieldRef, In, IsNull, Literal, Not, StartsWith
+from deltaskip.schema.types import LONG, STRING
 
 
 def column(collation: str | None) -> FieldRef:
@@ -57,3 +57,27 @@ def test_two_collations_of_columns_do_not_meet(a, b):
     with pytest.raises(PredicateError, match=f"A comparison mixes the collations .*{a}"):
         comparison_collation(column(a), column(b))
     assert comparison_collation(column(a), Collate(column(b), "UNICODE_CI")) == "UNICODE_CI"
+
+
+X = Literal("x", STRING)
+CI = column("icu.UNICODE_CI")
+COMPARED = [
+    (Compare("=", CI, X), ["icu.UNICODE_CI"]),
+    (Compare("=", X, Collate(CI, "de")), ["de"]),
+    (Compare("=", Collate(CI, "UTF8_BINARY"), X), []),
+    (Compare("=", Collate(column(None), "icu.de"), X), ["icu.de"]),
+    (And((Not(StartsWith(CI, X)), Compare("<", column("icu.de"), X))), ["icu.UNICODE_CI", "icu.de"]),
+    (In(CI, (X, X)), ["icu.UNICODE_CI"]),
+    (In(column(None), (X, Collate(X, "de"))), ["de"]),
+    (In(FieldRef(("n",), ("n",), LONG), (Literal(1, LONG),)), []),
+    (Compare("=", Call("upper", (CI,)), X), ["icu.UNICODE_CI"]),
+    (IsNull(CI), []),
+    (Not(IsNull(CI)), []),
+    (Compare(">", Call("length", (CI,)), Literal(1, LONG)), []),
+    (Compare("=", column("spark.utf8_binary"), X), []),
+]
+
+
+@pytest.mark.parametrize(("predicate", "expected"), COMPARED, ids=[str(i) for i in range(len(COMPARED))])
+def test_a_predicate_compares_under_the_collations_of_its_operands(predicate, expected):
+    assert sorted(compared_collations(predicate)) == sorted(expected)

@@ -11,13 +11,15 @@ import pytest
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.lowercase import lowercase_map, lowercase_versions, make_valid
 from deltaskip.collations.names import spark_name, spark_names
+from deltaskip.collations.registry import find
 from deltaskip.collations.spark_order import SparkOrder, spark_order
-from deltaskip.errors import InvalidCollation, UnsupportedFeature
+from deltaskip.errors import InvalidCollation
 from deltaskip.schema.types import STRING, ArrayType, MapType, StructField, StructType
 
 pytest.importorskip("pyspark")
 
-from deltaskip.spark.types import has_collations, logical_type
+from deltaskip.spark.collations import spark_collation, unknown_collations
+from deltaskip.spark.types import logical_type
 
 NAMES = ["UTF8_BINARY", "UTF8_BINARY_RTRIM", "UTF8_LCASE", "UTF8_LCASE_RTRIM"]
 HEADS = [
@@ -131,13 +133,35 @@ def test_keys_and_comparisons_of_broken_bytes_are_spark_s(
 def test_columns_carry_the_collation_that_spark_calls_so(factory: Any, identifier: str, shown: str) -> None:
     field = StructField("a", STRING, True, {"__COLLATIONS": {"a": identifier}})
     assert logical_type(field).simpleString() == shown
-    assert has_collations(StructType((field,))) == (shown != "string")
+    assert unknown_collations(StructType((field,))) == {}
 
 
-@pytest.mark.parametrize("identifier", ["foo.UNICODE", "foo.UTF8_BINARY", "icu.en_US", "icu.", "UNICODE", "icu.NOPE"])
-def test_a_collation_that_spark_does_not_know_is_an_error_that_names_the_column(factory: Any, identifier: str) -> None:
+UNKNOWN = ["foo.UNICODE", "foo.UTF8_BINARY", "icu.", "icu.NOPE", "icu.de@collation=phonebook", "icu.zh_TW"]
+
+
+@pytest.mark.parametrize("identifier", UNKNOWN)
+def test_a_string_whose_collation_spark_does_not_have_is_read_by_bytes(identifier: str) -> None:
     declared = {"__COLLATIONS": {"m.x.value.element": identifier}}
     field = StructField("m.x", MapType(STRING, ArrayType(STRING)), True, declared)
-    assert has_collations(StructType((field,)))
-    with pytest.raises(UnsupportedFeature, match=r"'m\.x\.value\.element' has the collation .*collations\(\) lists"):
-        logical_type(field)
+    assert logical_type(field).simpleString() == "map<string,array<string>>"
+    inside = StructType((StructField("s", StructType((field,))),))
+    assert unknown_collations(inside) == {"s.`m.x`.value.element": identifier}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("identifier", ["ICU.en_US", "ICU.de_DE", "icu.root", "icu.fr-CA", "icu.de-u-ks-level2"])
+def test_the_order_of_an_icu_locale_is_that_of_its_equal_in_spark(factory: Any, identifier: str) -> None:
+    name = spark_collation(identifier)
+    assert name is not None
+    version = value_of(factory.fetchCollation(name), "version")
+    order = find(f"{identifier}.{version}")
+    if order is None:
+        pytest.skip(f"there is no ICU {version} here")
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    assert session is not None
+    text = session._jvm.org.apache.spark.unsafe.types.UTF8String.fromString
+    number = factory.collationNameToId(name)
+    for each in ("", "a", "B", "é", "E", "côte", "coté", "ä", "ae", "straße", "STRASSE", "Œuvre", "あ", "中", "ch"):
+        assert bytes(factory.getCollationKeyBytes(text(each), number)).rstrip(b"\0") == order.key(each).rstrip(b"\0")

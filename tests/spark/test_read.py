@@ -358,15 +358,6 @@ def test_collated_strings_compare_by_their_collation(spark: Any, tmp_path: Path)
     assert values_of(frame) == [("Müller",)]
 
 
-def test_old_spark_refuses_to_filter_collated_columns(tmp_path: Path) -> None:
-    class Old:
-        version = "3.5.9"
-
-    schema = StructType((StructField("c", STRING, True, {"__COLLATIONS": {"c": "icu.UNICODE_CI"}}),))
-    with pytest.raises(UnsupportedFeature, match=r"Spark 4\.0"):
-        MadeTable(tmp_path, schema).frame(Old(), where="c = 'x'")
-
-
 WIDER = [
     (pa.int8(), LONG, 1),
     (pa.int16(), INTEGER, 1),

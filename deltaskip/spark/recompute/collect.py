@@ -37,5 +37,5 @@ def _raise_own(error: Exception) -> NoReturn:
     if own is not None:
         kind = getattr(errors, own[1], StorageError)
         if issubclass(kind, DeltaSkipError):
-            raise kind(own[2].strip()) from error
+            raise kind(own[2].strip()) from None
     raise error

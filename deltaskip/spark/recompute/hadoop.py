@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -20,10 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 from deltaskip.actions.paths import escape_globs
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot
+from deltaskip.spark.client import union, without_pandas_warning
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.locations import check_not_hidden, needs_own_scan, spark_path
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.tasks import DataFile, contents_runner
+from deltaskip.spark.sessions import running_interpreter
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
 
@@ -148,7 +149,9 @@ def _from_bytes(spark: SparkSession, table_root: str, files: Sequence[_File], re
     paths = list(by_path)
     runner = contents_runner({path: (each.number, each.deleted) for path, each in by_path.items()}, request)
     with _one_file_a_batch(spark), tuned_listing(spark, paths), missing_files_named(table_root):
-        return collected(_contents(spark, paths).mapInArrow(runner, RESULT_DDL))
+        with running_interpreter(spark), without_pandas_warning():
+            results = _contents(spark, paths).mapInArrow(runner, RESULT_DDL)
+        return collected(results)
 
 
 @contextmanager
@@ -172,4 +175,4 @@ def _contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     together = [escape_globs(path) for path in paths if path not in alone]
     frames = [reader.load(together)] if together else []
     frames += [reader.option("__globPaths__", "false").load(path) for path in alone]
-    return reduce(DataFrame.union, frames).select("path", "content")
+    return union(frames).select("path", "content")

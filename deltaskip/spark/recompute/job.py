@@ -14,10 +14,12 @@ from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import arrow_array, empty_table
+from deltaskip.spark.client import without_pandas_warning
 from deltaskip.spark.recompute.balance import TASK_BYTES, balanced_tasks
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.hadoop import rows_by_way_of_spark
 from deltaskip.spark.recompute.tasks import DataFile, pack, task_runner
+from deltaskip.spark.sessions import running_interpreter
 from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import StatisticsRequest, stats_json
 from deltaskip.stats.merge import merged_stats
@@ -72,7 +74,9 @@ def recompute_statistics(
             runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
             # The tasks are part of the function, which Spark broadcasts if it is large: rows of a DataFrame would need
             # a shuffle, and a job before it, to get into one partition each.
-            rows = collected(spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL))
+            with running_interpreter(spark), without_pandas_warning():
+                results = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL)
+            rows = collected(results)
         yield _result(chosen, data_files, rows, request, merge)
 
 

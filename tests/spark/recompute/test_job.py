@@ -216,6 +216,26 @@ def test_spark_connect_gives_the_same(spark: Any, table: ds.DeltaTable) -> None:
     assert {line[0]: line[1] for line in lines if len(line) == 2} == without_spark(table)
 
 
+def test_workers_of_a_local_session_run_this_interpreter_without_an_activated_environment(
+    spark: Any, table: ds.DeltaTable, tmp_path: Path
+) -> None:
+    wrong = tmp_path / "bin" / "python3"
+    wrong.parent.mkdir()
+    wrong.write_text("#!/bin/sh\necho 'the python3 of PATH' >&2\nexit 1\n", encoding="utf-8")
+    wrong.chmod(0o755)
+    code = SESSION.replace("{kind}", 'master("local[*]")')
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
+    printed = subprocess.run(
+        [sys.executable, "-c", code, str(table.snapshot.root)],
+        capture_output=True,
+        text=True,
+        env={**environment, "PATH": f"{wrong.parent}:{environment['PATH']}"},
+        check=True,
+    ).stdout
+    lines = [line.split("\t") for line in printed.splitlines()]
+    assert {line[0]: line[1] for line in lines if len(line) == 2} == without_spark(table)
+
+
 def test_executors_without_the_package_are_told_so(spark: Any, table: ds.DeltaTable, tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.mkdir()

@@ -111,3 +111,30 @@ def test_only_files_that_match_and_lack_something_are_read(table: ds.DeltaTable)
     assert paths(where="id = 15") == ["b"]
     assert paths(columns=["id"], only_missing=True) == []
     assert paths(only_missing=True) == ["a", "b"]
+
+
+def plan_of(folder: Path, features: list[str], collations: dict[str, str]) -> tuple[str, ...]:
+    """The identifiers that a plan computes without a choice by the caller."""
+    fields = [StructField(n, STRING, True, {"__COLLATIONS": {n: c}}) for n, c in collations.items()]
+    table = make_table(folder, {}, features, schema=StructType((StructField("id", LONG), *fields)))
+    return recompute_request(table.snapshot, spark_version="77.1").identifiers
+
+
+def test_the_version_of_the_session_is_added_where_the_table_has_the_feature(tmp_path: Path) -> None:
+    collations = {"a": "ICU.unicode_ci", "b": "acme.X", "c": "icu.", "d": "spark.UNICODE"}
+    features = ["collations", "domainMetadata"]
+    assert plan_of(tmp_path / "t", features, collations) == ("icu.UNICODE_CI.77.1", "icu.UNICODE.77.1")
+    assert plan_of(tmp_path / "u", [], collations) == ()
+
+
+def test_columns_of_unknown_collations_are_left_out_with_a_warning(asked: Asked, tmp_path: Path) -> None:
+    declared = {"a": "icu.UNICODE_CI", "b": "acme.X", "c": "not one", "d": "ICU.de_DE"}
+    fields = [StructField(n, STRING, True, {"__COLLATIONS": {n: c}}) for n, c in declared.items()]
+    table = make_table(tmp_path / "t", {}, ["collations", "domainMetadata"], schema=StructType(tuple(fields)))
+    with pytest.warns(ds.StatisticsWarning) as found:
+        table.recompute_stats(None, collation_versions=["77.1"])
+    (request,) = asked.requests
+    assert request.collations == (("icu.UNICODE_CI.77.1",), (), (), ("icu.de_DE.77.1",))
+    assert sorted(str(each.message).split(" has ")[0] for each in found) == ["Column b", "Column c"]
+    with pytest.raises(ds.CollationUnavailable, match="acme"):
+        table.recompute_stats(None, collations={"b": ["acme.X.1"]})

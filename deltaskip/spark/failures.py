@@ -1,0 +1,149 @@
+"""Errors of Spark, py4j and Hadoop as errors of this package that name the table, the reason and the cure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from deltaskip.errors import (
+    DeltaSkipError,
+    PredicateError,
+    SparkUnavailable,
+    StorageError,
+    UnsupportedFeature,
+)
+
+__all__ = ["predicate_errors_named", "spark_errors_named"]
+
+_LIBRARIES = ("pyspark", "py4j", "grpc")
+_NO_FILE_SYSTEM = re.compile(
+    r'No FileSystem for scheme "?(?P<scheme>[\w+.\-]+)|'
+    r"Class org\.apache\.hadoop\.fs\.(?P<module>s3a|azurebfs|gcs)\.[\w.$]+ not found|"
+    r"Class com\.google\.cloud\.hadoop\.fs\.(?P<google>gcs)\.\w+ not found"
+)
+_SCHEMES = {"azurebfs": "abfss", "gcs": "gs"}
+_UNREACHABLE = re.compile(
+    r"java\.net\.(?:UnknownHost|Connect|NoRouteToHost|SocketTimeout)Exception: ?(?P<reason>[^\n]*)"
+)
+_GONE = re.compile(
+    r"stopped SparkContext|SparkContext was shut down|SESSION_CLOSED|SESSION_CHANGED|SESSION_NOT_FOUND|"
+    r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Answer from Java side is empty|"
+    r"error while (?:sending|receiving)|Connection refused"
+)
+_WORKER = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version|No module named 'deltaskip")
+# The file systems that Spark needs a package for: the package, and the settings of its credentials.
+_PACKAGES = {
+    "s3a": ("org.apache.hadoop:hadoop-aws:{hadoop}", "spark.hadoop.fs.s3a.access.key and .secret.key"),
+    "gs": (
+        "com.google.cloud.bigdataoss:gcs-connector:hadoop3-2.2.25",
+        "spark.hadoop.google.cloud.auth.service.account.json.keyfile",
+    ),
+    "abfs": (
+        "org.apache.hadoop:hadoop-azure:{hadoop}",
+        "spark.hadoop.fs.azure.account.key.ACCOUNT.dfs.core.windows.net",
+    ),
+    "abfss": (
+        "org.apache.hadoop:hadoop-azure:{hadoop}",
+        "spark.hadoop.fs.azure.account.key.ACCOUNT.dfs.core.windows.net",
+    ),
+}
+
+
+@contextmanager
+def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[None]:
+    """Within the block, convert errors of Spark to a DeltaSkipError.
+
+    table: such as `/data/sales (version 3)`. act: what was tried with it, such as "read".
+    """
+    try:
+        yield
+    except DeltaSkipError:
+        raise
+    except Exception as error:
+        if not _is_spark_s(error):
+            raise
+        # Spark's own message holds the stack trace of the JVM, which would hide this one.
+        raise _named(spark, table, act, error) from None
+
+
+@contextmanager
+def predicate_errors_named(table: str) -> Iterator[None]:
+    """Within the block, convert Spark's refusal of a predicate to PredicateError."""
+    try:
+        yield
+    except DeltaSkipError:
+        raise
+    except Exception as error:
+        if not _is_spark_s(error) or type(error).__name__ not in ("AnalysisException", "ParseException"):
+            raise
+        raise PredicateError(f"Spark refuses the predicate for {table}: {_reason(error)}") from None
+
+
+def _is_spark_s(error: Exception) -> bool:
+    return isinstance(error, ConnectionError) or type(error).__module__.partition(".")[0] in _LIBRARIES
+
+
+def _named(spark: SparkSession, table: str, act: str, error: Exception) -> DeltaSkipError:
+    text = f"{error}\n{getattr(error, 'desc', '')}"
+    found = _NO_FILE_SYSTEM.search(text)
+    if found is not None:
+        named = next(filter(None, found.groups()))
+        return StorageError(_without_file_system(spark, table, act, _SCHEMES.get(named, named)))
+    found = _UNREACHABLE.search(text)
+    if found is not None:
+        return StorageError(
+            f"Spark cannot {act} {table}: {found['reason'].strip() or 'the host does not respond'}; check the host and "
+            "port of the location, and the network."
+        )
+    if _WORKER.search(text):
+        return SparkUnavailable(
+            f"Spark cannot {act} {table}: its Python workers run another Python than this one, or lack deltaskip. Set "
+            "PYSPARK_PYTHON (before the session starts) to an interpreter of this version that has deltaskip."
+        )
+    if isinstance(error, ConnectionError) or _GONE.search(text) or type(error).__name__ == "Py4JNetworkError":
+        return SparkUnavailable(
+            f"Spark cannot {act} {table}: its session was stopped or does not respond ({_reason(error)}); create a new "
+            "session."
+        )
+    if type(error).__name__ in ("AnalysisException", "ParseException", "UnsupportedOperationException"):
+        return UnsupportedFeature(f"Spark {_version(spark)} cannot {act} {table}: {_reason(error)}")
+    return StorageError(f"Spark cannot {act} {table}: {_reason(error)}")
+
+
+def _without_file_system(spark: SparkSession, table: str, act: str, scheme: str) -> str:
+    known = _PACKAGES.get(scheme)
+    if known is None:
+        cure = f"Start the session with the jar of one, and name its class in spark.hadoop.fs.{scheme}.impl."
+    else:
+        package = known[0].format(hadoop=_hadoop_version(spark) or "VERSION_OF_HADOOP")
+        cure = (
+            f"Start the session with spark.jars.packages={package} and the credentials in {known[1]}; storage_options "
+            "are not handed to Spark."
+        )
+    return f"Spark cannot {act} {table}: its session has no Hadoop file system for {scheme}://. {cure}"
+
+
+def _hadoop_version(spark: Any) -> str | None:
+    try:
+        return str(spark._jvm.org.apache.hadoop.util.VersionInfo.getVersion())
+    except Exception:  # a Connect client has no JVM, and raises errors of several libraries
+        return None
+
+
+def _version(spark: Any) -> str:
+    try:
+        return str(spark.version)
+    except Exception:  # the session may be gone
+        return ""
+
+
+def _reason(error: Exception) -> str:
+    """The first line of Spark's message, as the end of a sentence."""
+    java = getattr(error, "java_exception", None)
+    text = str(getattr(error, "desc", None) or (java.toString() if java is not None else error))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".:; ") + "."

@@ -1,0 +1,91 @@
+"""Conversion of a classic Column of Spark 3.5, which is a tree of Catalyst's expressions, to predicate nodes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from deltaskip.expr import Node, to_node
+from deltaskip.expr import nodes as n
+from deltaskip.schema.json import parse_type
+from deltaskip.schema.types import STRING, DecimalType
+from deltaskip.spark.column_parts import cast, constant, extract, function, opaque, option, sequence
+
+__all__ = ["expression_to_node"]
+
+_PACKAGES = ("org.apache.spark.sql.catalyst.expressions.", "org.apache.spark.sql.catalyst.analysis.")
+
+# Expressions whose children are the arguments of the function, in order.
+_FUNCTIONS = {
+    "EqualTo": "=", "EqualNullSafe": "<=>", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=", "And": "and", "Or": "or", "Not": "not", "IsNull": "isnull", "IsNotNull": "isnotnull",
+    "StartsWith": "startswith", "Contains": "contains", "EndsWith": "endswith",
+    "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%", "Pmod": "pmod", "Abs": "abs",
+    "Floor": "floor", "Ceil": "ceil", "Round": "round", "UnaryMinus": "negative", "Coalesce": "coalesce",
+    "Upper": "upper", "Lower": "lower", "Length": "length", "Substring": "substring", "If": "if",
+    "Year": "year", "Quarter": "quarter", "Month": "month", "DayOfMonth": "day", "WeekOfYear": "weekofyear",
+    "Hour": "hour", "Minute": "minute", "DateAdd": "date_add", "DateSub": "date_sub", "DateDiff": "datediff",
+    "CurrentDate": "current_date", "CurrentTimestamp": "current_timestamp", "LocalTimestamp": "localtimestamp",
+    "TruncDate": "trunc", "TruncTimestamp": "date_trunc", "DateFormatClass": "date_format",
+}
+
+
+def expression_to_node(tree: Any) -> Node:
+    """The node for an expression. Unknown expressions become Opaque, with the columns that could be determined."""
+    package, _, kind = tree.getClass().getName().rpartition(".")
+    if f"{package}." not in _PACKAGES:
+        return _unknown(tree)
+    match kind:
+        case "UnresolvedAttribute":
+            return n.Column(tuple(sequence(tree.nameParts())))
+        case "Literal":
+            return _literal(tree)
+        case "Alias":
+            return expression_to_node(tree.child())
+        case "Cast":
+            mode = tree.evalMode().toString().rstrip("$")
+            # Any other mode is that of the session.
+            return cast(expression_to_node(tree.child()), tree.dataType().json(), "try" if mode == "TRY" else None)
+        case "UnresolvedExtractValue":
+            return extract(expression_to_node(tree.child()), expression_to_node(tree.extraction()))
+        case "CaseWhen":
+            pairs = sequence(tree.branches())
+            branches = tuple((expression_to_node(pair._1()), expression_to_node(pair._2())) for pair in pairs)
+            otherwise = option(tree.elseValue())
+            return n.Case(branches, None if otherwise is None else expression_to_node(otherwise))
+        case "In":
+            values = map(expression_to_node, sequence(tree.list()))
+            return n.In(expression_to_node(tree.value()), tuple(values))
+        case "Like" | "ILike":
+            escape = n.Literal(str(tree.escapeChar()), STRING)
+            operands = expression_to_node(tree.left()), expression_to_node(tree.right())
+            return function(kind, (*operands, escape))
+        case "UnresolvedFunction":
+            args = tuple(map(expression_to_node, sequence(tree.arguments())))
+            name = ".".join(sequence(tree.nameParts()))
+            plain = not tree.isDistinct() and not tree.filter().isDefined()
+            return function(name, args) if plain else opaque(name, args)
+        case _ if kind in _FUNCTIONS:
+            return function(_FUNCTIONS[kind], _children(tree))
+        case _:
+            return _unknown(tree)
+
+
+def _literal(tree: Any) -> Node:
+    """Literals have Catalyst's own values: days, microseconds, UTF8String, Decimal."""
+    value, data_type = tree.value(), parse_type(tree.dataType().json())
+    if value is None:
+        return constant(None, data_type)
+    if data_type == STRING:
+        return constant(value.toString(), data_type)
+    if isinstance(data_type, DecimalType):
+        return to_node(Decimal(value.toString()))
+    return opaque("a literal", ()) if hasattr(value, "getClass") else constant(value, data_type)
+
+
+def _children(tree: Any) -> tuple[Node, ...]:
+    return tuple(map(expression_to_node, sequence(tree.children())))
+
+
+def _unknown(tree: Any) -> Node:
+    return opaque(tree.getClass().getSimpleName(), _children(tree))
