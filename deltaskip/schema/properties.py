@@ -300,7 +300,10 @@ _UNUSED: Mapping[str, _Kind[Any]] = {
 
 
 def is_delta_property(name: str) -> bool:
-    """Whether Delta defines a property with this exact name; delta-spark refuses others that begin with `delta.`."""
+    """Whether Delta, or this package, defines a property with this exact name.
+
+    delta-spark refuses others that begin with `delta.`.
+    """
     return name in _DEFINITIONS or name in _UNUSED
 
 

@@ -46,7 +46,7 @@ def check_properties(candidate: Candidate) -> None:
 
 
 def _check_value(candidate: Candidate, name: str, text: str) -> None:
-    if not name.lower().startswith(_PREFIX) or name.startswith(CONSTRAINT_PREFIX):
+    if name.startswith(CONSTRAINT_PREFIX) or not (name.lower().startswith(_PREFIX) or is_delta_property(name)):
         return
     if name in _IN_PROTOCOL or name.startswith(_FEATURE_PREFIX):
         why = f"sets the property {name}, which is no table property: set the protocol action instead"

@@ -55,11 +55,13 @@ _Path = tuple[str, ...]
 class StatisticsRules:
     """What the statistics of a commit's files must be like, by physical paths of columns.
 
-    types: of every leaf. not_null: leaves that can be null in no row. clustering: the clustering columns.
+    types: of every leaf. orders: how to compare the bounds of each leaf that has an order. not_null: leaves that can be
+    null in no row. clustering: the clustering columns.
     """
 
     candidate: Candidate
     types: Mapping[_Path, DataType]
+    orders: tuple[tuple[_Path, Callable[[Any], Any]], ...]
     not_null: tuple[_Path, ...]
     clustering: tuple[_Path, ...]
     collations: frozenset[CollationId]
@@ -68,14 +70,15 @@ class StatisticsRules:
     def of(cls, candidate: Candidate) -> StatisticsRules:
         """The rules of the table as it is after the commit."""
         if not candidate.intent.adds:
-            return cls(candidate, {}, (), (), frozenset())
+            return cls(candidate, {}, (), (), (), frozenset())
         schema = physical_schema(candidate.schema, candidate.mode)
         by_name = dict(zip(candidate.schema.names, schema.names, strict=True))
         partitions = {(by_name[name],) for name in candidate.metadata.partition_columns if name in by_name}
         leaves = [leaf for leaf in _leaves(schema, (), True) if leaf[0] not in partitions]
         types = {path: type_ for path, type_, _ in leaves}
         required = tuple(path for path, type_, never_null in leaves if never_null and _has_null_count(type_))
-        return cls(candidate, types, required, _clustering(candidate), listed_collations(candidate))
+        orders = tuple((path, order) for path, type_ in types.items() if (order := _order(type_)) is not None)
+        return cls(candidate, types, orders, required, _clustering(candidate), listed_collations(candidate))
 
 
 def parsed_stats(text: str | None) -> dict[str, Any] | None:
@@ -128,7 +131,7 @@ class _Check:
         if not isinstance(stats.get("tightBounds"), bool | None):
             self.refuse("statistics.json", "tightBounds of its statistics is not true or false")
         for path, count in _values(stats.get("nullCount")):
-            if count is None:
+            if count is None or (type(count) is int and 0 <= count <= (rows or 0)):
                 continue
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 why = f"the null count of {'.'.join(path)} is {count!r}, not a count of rows"
@@ -138,12 +141,9 @@ class _Check:
 
     def bounds(self, stats: Mapping[str, Any], low: str, high: str) -> None:
         lows, highs = stats.get(low), stats.get(high)
-        for path, type_ in self.rules.types.items():
+        for path, order in self.rules.orders:
             values = _at(lows, path), _at(highs, path)
             if values == (None, None):
-                continue
-            order = _ORDERS.get(type_) or (_decimal if isinstance(type_, DecimalType) else None)
-            if order is None:
                 continue
             keys: list[Any] = []
             for value in values:
@@ -193,7 +193,7 @@ class _Check:
             nulls = _at(stats.get("nullCount"), path)
             lacks = nulls is None or (nulls != rows and None in (_at(stats.get(group), path) for group in _GROUPS[1:]))
             type_ = self.rules.types.get(path)
-            if rows is None or (lacks and (type_ in _ORDERS or isinstance(type_, DecimalType))):
+            if rows is None or (lacks and type_ is not None and _order(type_) is not None):
                 why = f"a file of a clustered table needs statistics of the clustering column {'.'.join(path)}"
                 self.refuse("statistics.clustering", f"{why}; deltaskip.stats.compute computes them")
 
@@ -224,6 +224,11 @@ def _leaves(struct: StructType, above: _Path, never_null: bool) -> Iterator[tupl
             yield path, field.type, required
 
 
+def _order(type_: DataType) -> Callable[[Any], Any] | None:
+    """A function that makes bounds of the type comparable, and raises for what is none; None without an order."""
+    return _decimal if isinstance(type_, DecimalType) else _ORDERS.get(type_)
+
+
 def _has_null_count(type_: DataType) -> bool:
     """Whether every writer of statistics counts nulls of the type."""
     return isinstance(type_, PrimitiveType | DecimalType) and type_ not in (VARIANT, VOID)
@@ -243,15 +248,16 @@ def _at(tree: Any, path: _Path) -> Any:
 
 
 def _values(tree: Any, above: _Path = ()) -> Iterator[tuple[_Path, Any]]:
-    if isinstance(tree, dict):
-        for name, value in tree.items():
+    """The leaves of an object, and their paths."""
+    for name, value in tree.items() if isinstance(tree, dict) else ():
+        if isinstance(value, dict):
             yield from _values(value, (*above, name))
-    elif above:
-        yield above, tree
+        else:
+            yield (*above, name), value
 
 
 def _number(value: Any) -> float | int:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is not int and type(value) is not float:
         raise ValueError(value)
     return value
 

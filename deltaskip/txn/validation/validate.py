@@ -21,6 +21,7 @@ from deltaskip.txn.validation.schema_changes import check_changes
 
 __all__ = ["validate"]
 
+_MAX_INT64 = (1 << 63) - 1
 _Action = AddFile | RemoveFile | AddCdcFile | Metadata | Protocol | Txn | DomainMetadata
 
 
@@ -76,6 +77,8 @@ def _check_types(candidate: Candidate) -> None:
     )  # fmt: skip
     for actions in groups:
         for action in actions:
+            if isinstance(action, AddFile) and _is_plain(action):
+                continue
             read: Callable[[Mapping[str, Any]], object] = type(action).from_json
             try:
                 read(action.to_json())
@@ -83,3 +86,20 @@ def _check_types(candidate: Candidate) -> None:
                 path = getattr(action, "path", None)
                 what = type(action).__name__ + ("" if path is None else f" of {path}")
                 raise refusal("commit.actions", f"The {what} in {candidate.place} is malformed: {error}") from error
+
+
+def _is_plain(add: AddFile) -> bool:
+    """Whether the add has members of the usual types; if not, from_json decides. A commit may have very many adds."""
+    texts = (add.path, *add.partition_values) if type(add.partition_values) is dict else (None,)
+    values = add.partition_values.values() if type(add.partition_values) is dict else ()
+    return (
+        bool(add.path)
+        and all(type(text) is str for text in texts)
+        and all(value is None or type(value) is str for value in values)
+        and type(add.size) is type(add.modification_time) is int
+        and max(add.size, add.modification_time) <= _MAX_INT64
+        and type(add.data_change) is bool
+        and (add.stats is None or type(add.stats) is str)
+        and (add.tags, add.deletion_vector, add.clustering_provider) == (None, None, None)
+        and (add.base_row_id, add.default_row_commit_version) == (None, None)
+    )
