@@ -58,6 +58,7 @@ class HadoopStorage:
         gateway: py4j's gateway to a JVM with Hadoop.
         configuration: The org.apache.hadoop.conf.Configuration in that JVM.
         base: `scheme://authority`. Without authority, that of the configuration's default file system is used.
+        location: What is opened, for errors.
 
     Raises:
         StorageError: The configuration does not support the file system.
@@ -66,12 +67,12 @@ class HadoopStorage:
     __slots__ = ("_classes", "_configuration", "_context", "_files", "_gateway", "base")
     remote = True
 
-    def __init__(self, gateway: Any, configuration: Any, base: str) -> None:
+    def __init__(self, gateway: Any, configuration: Any, base: str, location: str | None = None) -> None:
         self._gateway = gateway
         self._configuration = configuration
         self._context: Any = None
         self._classes: dict[str, Any] = {}
-        with naming(base, "open"):
+        with naming(location or base, "open"):
             self._files = self._class("org.apache.hadoop.fs.FileSystem").get(self._uri(base), configuration)
             self.base = f"{base}{self._files.getUri().getAuthority() or ''}" if base.endswith("://") else base
 
@@ -349,17 +350,17 @@ def session_storage(location: str) -> HadoopStorage | None:
         return None
     base, _ = split_authority(location)
     scheme = base.partition(":")[0]
-    with naming(base, "open"):
+    with naming(location, "open"):
         configuration = java_context.hadoopConfiguration()
         file_system = context._jvm.org.apache.hadoop.fs.FileSystem
         try:
-            with naming(base, "open"):
+            with naming(location, "open"):
                 file_system.getFileSystemClass(scheme, configuration)
         except StorageError as error:
             if "No FileSystem for scheme" in str(error):
                 return None
             raise
-    return HadoopStorage(context._gateway, configuration, base)
+    return HadoopStorage(context._gateway, configuration, base, location)
 
 
 @contextmanager

@@ -13,9 +13,16 @@ __all__ = ["EndOfFile", "naming"]
 
 _NOT_FOUND = ("java.io.FileNotFoundException", "java.nio.file.NoSuchFileException")
 _TAKEN = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.FileAlreadyExistsException")
-# Exceptions that only wrap their cause: the client of HDFS raises the first for an unknown host.
-_WRAPPERS = ("java.lang.IllegalArgumentException", "java.lang.RuntimeException")
 _REFUSED = ("org.apache.hadoop.security.AccessControlException", "java.nio.file.AccessDeniedException")
+# Exceptions that only wrap their cause: the client of HDFS raises the second for an unknown host.
+_WRAPPERS = (
+    "java.io.UncheckedIOException",
+    "java.lang.IllegalArgumentException",
+    "java.lang.RuntimeException",
+    "java.lang.reflect.InvocationTargetException",
+    "java.util.concurrent.ExecutionException",
+)
+_MOST_CAUSES = 5
 
 
 class EndOfFile(StorageError):
@@ -43,9 +50,7 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
         if java is None:
             raise _gone(path, act, error) from error
         with naming(path, act):
-            cause = java.getCause() if java.getClass().getName() in _WRAPPERS else None
-            java = java if cause is None else cause
-            kind, message = java.getClass().getName(), java.getMessage()
+            kind, message = _cause(java)
         raise _named(kind, message, path, act) from error
 
 
@@ -54,6 +59,16 @@ def _java_exception(error: Exception) -> Any:
     origin = getattr(error, "_origin", error)
     # A JavaObject has every attribute.
     return getattr(origin, "java_exception", None) if isinstance(origin, Exception) else origin
+
+
+def _cause(java: Any) -> tuple[str, str | None]:
+    """Class and message of a Java exception; of the one inside if it only wraps another."""
+    for _ in range(_MOST_CAUSES):
+        kind, cause = java.getClass().getName(), java.getCause()
+        if kind not in _WRAPPERS or cause is None:
+            break
+        java = cause
+    return kind, java.getMessage()
 
 
 def _gone(path: str, act: str, error: Exception) -> StorageError:
@@ -80,7 +95,12 @@ def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
                 f"No permission to {act} {path} ({reason}): ask its owner for access, or run Spark as a user with "
                 f"access."
             )
-        case "java.net.ConnectException" | "java.net.UnknownHostException" | "java.net.NoRouteToHostException":
+        case "java.net.UnknownHostException":
+            return StorageError(
+                f"Cannot {act} {path}: there is no host {reason!r}; check the location, or the name services in the "
+                f"Hadoop configuration of the Spark session."
+            )
+        case "java.net.ConnectException" | "java.net.NoRouteToHostException":
             return StorageError(
                 f"Cannot {act} {path}: {reason}; check that its name node runs, and the host and port of the location."
             )

@@ -44,7 +44,7 @@ def test_the_session_serves_any_scheme_that_its_configuration_knows(spark: Any) 
 
 
 def test_a_location_without_host_is_told(spark: Any) -> None:
-    with pytest.raises(StorageError, match=r"Cannot open hdfs://: .*no host"):
+    with pytest.raises(StorageError, match=r"Cannot open hdfs:///data/t: .*no host"):
         open_storage("hdfs:///data/t")
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from deltaskip.errors import StorageError
+from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage import ArrowStorage, HadoopStorage, Storage, open_storage
+from deltaskip.storage.hadoop_errors import naming
 from deltaskip.storage.hadoop_status import file_infos
 from deltaskip.storage.kill_points import observe_kill_points
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster
@@ -243,3 +244,56 @@ for racer in range(8):
     children.append(child)
 sys.exit(any(os.waitpid(child, 0)[1] for child in children))
 """
+
+
+class _Java:
+    """An exception of Java as py4j shows it."""
+
+    def __init__(self, kind: str, message: str | None = None, cause: _Java | None = None) -> None:
+        self.kind, self.message, self.cause = kind, message, cause
+
+    def getClass(self) -> _Java:
+        """Return the class, whose name is this object's."""
+        return self
+
+    def getName(self) -> str:
+        """Return the name of the class."""
+        return self.kind
+
+    def getMessage(self) -> str | None:
+        """Return the message."""
+        return self.message
+
+    def getCause(self) -> _Java | None:
+        """Return the exception inside."""
+        return self.cause
+
+
+def _raised(module: str, attribute: str, java: _Java) -> Exception:
+    error: Exception = type("Py4JJavaError", (Exception,), {"__module__": module})("text\n\tat java.lang.X")
+    setattr(error, attribute, java)
+    return error
+
+
+UNKNOWN = _Java("java.net.UnknownHostException", "nohost")
+JAVA = [
+    (UNKNOWN, "there is no host 'nohost'; check the location"),
+    (_Java("java.lang.IllegalArgumentException", "java.net.UnknownHostException: nohost", UNKNOWN), "no host 'nohost'"),
+    (_Java("java.lang.RuntimeException", None, _Java("java.io.FileNotFoundException")), "No such file"),
+    (_Java("java.net.ConnectException", "refused\nFor more details"), "refused; check that its name node runs"),
+    (_Java("org.apache.hadoop.security.AccessControlException", "denied: x"), "No permission"),
+    (_Java("java.lang.IllegalArgumentException", "Wrong FS\nmore"), "IllegalArgumentException: Wrong FS."),
+    (_Java("java.lang.IllegalArgumentException"), "IllegalArgumentException"),
+]
+
+
+@pytest.mark.parametrize(("java", "said"), JAVA, ids=[said for _, said in JAVA])
+@pytest.mark.parametrize(
+    ("module", "attribute"), [("py4j.protocol", "java_exception"), ("pyspark.errors.exceptions.captured", "_origin")]
+)
+def test_every_exception_of_java_is_a_sentence(java: _Java, said: str, module: str, attribute: str) -> None:
+    with pytest.raises(DeltaSkipError) as raised, naming("hdfs://nohost/t", "open"):
+        raise _raised(module, attribute, java)
+    text = str(raised.value)
+    assert said in text and "hdfs://nohost/t" in text
+    assert "\n" not in text and "\tat" not in text
