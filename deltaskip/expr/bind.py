@@ -51,6 +51,7 @@ from deltaskip.expr.nodes import (
     is_too_large,
     transform,
 )
+from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode
@@ -63,12 +64,14 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     VOID,
+    ArrayType,
     DataType,
     DecimalType,
+    MapType,
     StructType,
 )
 
-__all__ = ["bind", "bind_expression"]
+__all__ = ["TypeMismatch", "bind", "bind_expression"]
 
 # A column that Spark adds to every file scan. It is not in the schema.
 _METADATA_COLUMN = "_metadata"
@@ -84,6 +87,8 @@ def bind(
     partition_columns: Collection[str] = (),
     mode: MappingMode = "none",
     time_zone: str = "UTC",
+    *,
+    ansi: bool = True,
 ) -> Node:
     """Return a predicate with columns resolved to FieldRefs, types as in Spark, and constants folded.
 
@@ -96,12 +101,15 @@ def bind(
         partition_columns: Logical names of the partition columns.
         mode: The table's column mapping mode.
         time_zone: The session's time zone.
+        ansi: Whether types are coerced in ANSI mode. If not, what ANSI mode refuses and other modes may accept stays
+            untyped.
 
     Raises:
+        TypeMismatch: ANSI mode refuses the types, and other modes may accept them.
         PredicateError: A column is unknown or ambiguous, types are incompatible, the expression is not boolean, or the
             time zone does not exist.
     """
-    bound = bind_expression(node, schema, partition_columns, mode, time_zone)
+    bound = bind_expression(node, schema, partition_columns, mode, time_zone, ansi=ansi)
     return _fold(_as_boolean(bound, "A predicate"), time_zone)
 
 
@@ -111,6 +119,8 @@ def bind_expression(
     partition_columns: Collection[str] = (),
     mode: MappingMode = "none",
     time_zone: str = "UTC",
+    *,
+    ansi: bool = True,
 ) -> Node:
     """Bind an expression of any type, such as a generation expression. See `bind`."""
     if not isinstance(time_zone, str):
@@ -121,8 +131,12 @@ def bind_expression(
         raise PredicateError(str(error)) from error
     if is_too_large(node):
         return Opaque("an expression nested too deeply, or too large", columns_of(node))
-    scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode)
+    scope = _Scope(schema, frozenset(fold_name(name) for name in partition_columns), mode, ansi)
     return _fold(_typed(node, scope), time_zone)
+
+
+class TypeMismatch(PredicateError):
+    """Types that ANSI mode does not accept together; without it, Spark may cast them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +146,7 @@ class _Scope:
     schema: StructType
     partition_columns: frozenset[str]
     mode: MappingMode
+    ansi: bool = True
 
 
 def _typed(node: Node, scope: _Scope) -> Node:
@@ -141,6 +156,16 @@ def _typed(node: Node, scope: _Scope) -> Node:
     if isinstance(node, Column):
         return _resolved(node, scope)
     node = transform(node, lambda child: _typed(child, scope))
+    try:
+        return _coerced(node, scope)
+    except TypeMismatch:
+        if scope.ansi:
+            raise
+        return Opaque(to_sql(node), columns_of(node))
+
+
+def _coerced(node: Node, scope: _Scope) -> Node:
+    """`node`, whose operands are bound, with its operands coerced."""
     match node:
         case Compare(op, left, right):
             return _comparison(op, left, right)
@@ -161,6 +186,8 @@ def _typed(node: Node, scope: _Scope) -> Node:
         case Cast():
             return _cast(node)
         case Collate(child, collation):
+            if type_of(child) not in (None, STRING, VOID):
+                raise PredicateError(f"COLLATE {collation} needs a STRING, not {sql_name(type_of(child))}.")
             return Collate(_as_text(child), collation)
         case Case(branches, otherwise):
             return _case(branches, otherwise)
@@ -215,17 +242,41 @@ def _comparison(op: str, left: Node, right: Node) -> Node:
     left_type, right_type = type_of(left), type_of(right)
     if left_type is None or right_type is None:
         return Compare(op, left, right)
+    _check_comparable(left_type, op, right_type)
+    if _is_beyond(left, right_type) or _is_beyond(right, left_type):
+        return Opaque(to_sql(Compare(op, left, right)), columns_of(Compare(op, left, right)))
     met = wider_type(left_type, right_type)
     if met is None:
         if not (_is_atomic(left_type) and _is_atomic(right_type)):
             return Compare(op, left, right)
-        raise PredicateError(
+        raise TypeMismatch(
             f"{sql_name(left_type)} {op} {sql_name(right_type)} is not a valid comparison in Spark SQL "
             f"(DATATYPE_MISMATCH): cast one side."
         )
     if met == STRING:
         comparison_collation(left, right)
     return Compare(op, cast_to(left, met), cast_to(right, met))
+
+
+def _check_comparable(left: DataType, op: str, right: DataType) -> None:
+    """Raise for types that Spark compares in no mode: maps, and arrays, structs and intervals with other types."""
+    for one, other in ((left, right), (right, left)):
+        nested = isinstance(one, ArrayType | StructType | MapType) or one in INTERVALS
+        if isinstance(one, MapType) or (nested and (_is_atomic(other) and not (one in INTERVALS and other == STRING))):
+            raise PredicateError(
+                f"{sql_name(left)} {op} {sql_name(right)} is not a valid comparison in Spark SQL (DATATYPE_MISMATCH)."
+            )
+
+
+def _is_beyond(node: Node, type_: DataType | None) -> bool:
+    """Whether the node is the text of an integer outside of `type_`. Without ANSI mode it is NULL of that type."""
+    bits = INTEGRAL_BITS.get(type_, 64) if type_ is not None else 64
+    if bits == 64 or not (isinstance(node, Literal) and isinstance(node.value, str)):
+        return False
+    digits = node.value.strip()
+    if not digits.lstrip("+-").isdecimal() or len(digits) > 20:
+        return False
+    return not -(1 << (bits - 1)) <= int(digits) < 1 << (bits - 1)
 
 
 def _integer_beside_decimal(op: str, left: Node, right: Node) -> Node | None:
@@ -265,13 +316,16 @@ def _is_atomic(type_: DataType) -> bool:
 
 def _membership(child: Node, values: tuple[Node, ...]) -> Node:
     types = {type_of(child): None} | dict.fromkeys(type_of(value) for value in values)
+    for type_ in list(types)[1:]:
+        if type_ in INTERVALS and type_of(child) is not None:
+            _check_comparable(type_of(child) or VOID, "IN", type_)
     known = [type_ for type_ in types if type_ is not None]
     if len(known) < len(types) or not all(_is_atomic(type_) or type_ == VOID for type_ in known):
         return In(child, values)
     met = common_type(known)
     if met is None:
         names = ", ".join(sql_name(type_) for type_ in known)
-        raise PredicateError(f"IN does not accept the types {names} together (DATATYPE_MISMATCH): cast the values.")
+        raise TypeMismatch(f"IN does not accept the types {names} together (DATATYPE_MISMATCH): cast the values.")
     if met == STRING:
         comparison_collation(child, *(value for value in values if not isinstance(value, Literal)))
     return In(cast_to(child, met), tuple([_widened(value, met) for value in values]))
@@ -291,7 +345,7 @@ def _cast(node: Cast) -> Node:
     if source is None:
         return node
     if _is_atomic(source) and not castable(source, node.type):
-        raise PredicateError(
+        raise TypeMismatch(
             f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
         )
     if source != node.type:
@@ -347,7 +401,7 @@ def _as_boolean(node: Node, what: str) -> Node:
     type_ = type_of(node)
     if type_ is None or type_ == BOOLEAN:
         return node
-    if type_ == VOID or (type_ == STRING and what != "A predicate"):
+    if type_ in (VOID, STRING) and what != "A predicate":
         return cast_to(node, BOOLEAN)
     raise PredicateError(f"{what} must be BOOLEAN, not {sql_name(type_)}: compare it with a value.")
 

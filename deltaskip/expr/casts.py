@@ -150,7 +150,7 @@ def _parse_floating(text: str, target: DataType) -> float | None:
         return special
     if not _FLOATING.fullmatch(trimmed.rstrip("fFdD") if trimmed[-1:] in "fFdD" else trimmed):
         # Hexadecimal floating point and the suffixes f and d are syntax of Java.
-        if re.search(r"[xXdDfF]", trimmed):
+        if re.match(r"[+-]?\.?[0-9]", trimmed) and re.search(r"[xXdDfF]", trimmed):
             raise Undecided(f"{shown(text)} as a number is left to Spark.")
         return None
     if trimmed[-1] in "fFdD":

@@ -1,7 +1,9 @@
 """What is probably or certainly wrong with a bound predicate: constants without a value, comparisons with NULL.
 
-Spark evaluates constants row by row where its optimizer could not, and raises in ANSI mode. A constant is refused here
-if Spark evaluates it for every row that the rest of the predicate lets through: not in branches of CASE and COALESCE.
+Spark's optimizer evaluates constants before it reads a row, and in ANSI mode raises the errors of those that stand
+outside of the branches of conditional expressions, even in `false AND id = 'abc'`.
+
+# Spark 4.1, ConstantFolding.tryFold
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from deltaskip.expr.nodes import (
     Case,
     Cast,
     Collate,
+    Column,
     Compare,
     FieldRef,
     In,
@@ -37,7 +40,7 @@ from deltaskip.expr.spark_functions import FUNCTION_NAMES
 from deltaskip.expr.type_names import sql_name
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-__all__ = ["failing_constant", "never_true", "place_of", "unknown_functions"]
+__all__ = ["cast_strings", "failing_constant", "never_true", "place_of", "unknown_functions"]
 
 _WHY = ", because a comparison with NULL is NULL"
 _EXAMPLES: dict[DataType, str] = {
@@ -47,12 +50,12 @@ _EXAMPLES: dict[DataType, str] = {
 }
 
 
-def failing_constant(predicate: Node, time_zone: str) -> tuple[Node, str] | None:
-    """Return the first constant of a normalized predicate that Spark fails to evaluate in ANSI mode, and why.
+def failing_constant(bound: Node, time_zone: str) -> tuple[Node, str] | None:
+    """Return the first constant of a bound predicate that Spark fails to evaluate in ANSI mode, and why.
 
     None if there is none, or Spark may evaluate it to a value that is not known here.
     """
-    for leaf in _leaves(predicate):
+    for leaf in _leaves(bound):
         for part in _always_evaluated(leaf):
             try:
                 evaluate(part, {}, time_zone)
@@ -82,6 +85,25 @@ def never_true(bound: Node) -> Iterator[str]:
             yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
 
 
+def cast_strings(parsed: Node, bound: Node) -> Iterator[str]:
+    """Yield a sentence for each comparison of a string column with a literal of another type, without a cast."""
+    plain: set[tuple[str, ...]] = set()
+    for part in _walk(parsed):
+        match part:
+            case Compare(_, Column(parts), Literal(value)) | Compare(_, Literal(value), Column(parts)):
+                plain |= set() if value is None or isinstance(value, str) else {tuple(map(str.lower, parts))}
+    for part in _walk(bound) if plain else ():
+        match part:
+            case Compare(_, Cast(FieldRef(logical, _, of) as column, target), Literal() as literal) | Compare(
+                _, Literal() as literal, Cast(FieldRef(logical, _, of) as column, target)
+            ) if of == STRING and tuple(map(str.lower, logical)) in plain:
+                name, value = to_sql(column), to_sql(literal)
+                yield (
+                    f"{name} is a STRING, and Spark casts each of its values to {sql_name(target)} to compare it with "
+                    f"{value}, which skips no file and fails for other texts: compare it with a string."
+                )
+
+
 def unknown_functions(parsed: Node) -> Iterator[tuple[str, str]]:
     """Yield the name of each function that Spark does not have, and a sentence about it."""
     for part in _walk(parsed):
@@ -108,11 +130,14 @@ def place_of(constant: Node, where: object) -> str:
 
 
 def _leaves(node: Node) -> Iterator[Node]:
-    if isinstance(node, And | Or):
-        for child in node.children:
+    match node:
+        case And(children) | Or(children):
+            for child in children:
+                yield from _leaves(child)
+        case Not(child):
             yield from _leaves(child)
-    else:
-        yield node
+        case _:
+            yield node
 
 
 def _always_evaluated(node: Node) -> Iterator[Node]:
@@ -120,16 +145,15 @@ def _always_evaluated(node: Node) -> Iterator[Node]:
     match node:
         case Literal() | FieldRef() | Opaque() | Case() | Call("coalesce") | Cast(safe=True):
             return
-        case And(children) | Or(children):
-            # The first operand decides whether the others are evaluated.
-            yield from _always_evaluated(children[0])
-            return
         case In(child, values):
             pending = [child, *(value for value in values if not isinstance(value, Literal))]
             constant = isinstance(child, Literal) and len(pending) == 1
         case _:
             pending = list(children_of(node))
             constant = all(isinstance(child, Literal) for child in pending)
+    if isinstance(node, Like) and isinstance(node.pattern, Literal):
+        # A malformed pattern fails for any text.
+        yield Like(Literal("", STRING), node.pattern, node.escape)
     if constant and pending and _has_value(node):
         yield node
     for child in pending:

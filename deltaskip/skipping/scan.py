@@ -18,9 +18,10 @@ from deltaskip.engine import collation_version as running_collation_version
 from deltaskip.engine import engine, is_column, session_ansi, session_function
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node, with_parameters
+from deltaskip.expr.bind import TypeMismatch
 from deltaskip.expr.clock import Clock, reads_clock
 from deltaskip.expr.collation import compared_collations
-from deltaskip.expr.diagnosis import failing_constant, never_true, place_of, unknown_functions
+from deltaskip.expr.diagnosis import cast_strings, failing_constant, never_true, place_of, unknown_functions
 from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.html import html_table
@@ -113,7 +114,6 @@ class Scan:
         if collation_version is not None:
             arguments.collation_version("collation_version", collation_version)
         self._plan(time_zone, collation_version)
-        self._refuse_failing_constants()
         if arguments.flag("strict", strict):
             self._check_skips()
 
@@ -394,23 +394,33 @@ class Scan:
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         try:
             partitions = [field.name for field in snapshot.partition_fields]
-            bound = bind(self._parsed, snapshot.schema, partitions, snapshot.mapping_mode, zone)
+            scope = (snapshot.schema, partitions, snapshot.mapping_mode, zone)
+            try:
+                bound = bind(self._parsed, *scope, ansi=self.ansi is not False)
+            except TypeMismatch:
+                if self._is_ansi():
+                    raise
+                bound = bind(self._parsed, *scope, ansi=False)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
         if not self._diagnosed:
             self._diagnosed = True
             unknown = [said for name, said in unknown_functions(self._parsed) if not session_function(name)]
-            for slip in (*never_true(bound), *unknown):
+            for slip in (*never_true(bound), *cast_strings(self._parsed, bound), *unknown):
                 warnings.warn(f"{slip} {self._at_version()}", PredicateWarning, stacklevel=5)
+            self._refuse_failing_constants(bound)
         return normalize(bound)
 
-    def _refuse_failing_constants(self) -> None:
-        """Raise PredicateError for a constant that Spark fails to evaluate in ANSI mode."""
-        failing = failing_constant(self._predicate, self.time_zone or "UTC")
-        if failing is None or self.ansi is False:
-            return
+    def _is_ansi(self) -> bool:
+        """Whether the predicate is evaluated in ANSI mode, which the active session decides unless it was given."""
         if self.ansi is None and session_ansi() is False:
             self.ansi = False
+        return self.ansi is not False
+
+    def _refuse_failing_constants(self, bound: Node) -> None:
+        """Raise PredicateError for a constant that Spark fails to evaluate in ANSI mode."""
+        failing = None if self.ansi is False else failing_constant(bound, self.time_zone or "UTC")
+        if failing is None or not self._is_ansi():
             return
         constant, reason = failing
         raise PredicateError(

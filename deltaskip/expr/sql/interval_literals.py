@@ -9,6 +9,7 @@ from deltaskip.expr.intervals import interval_between, interval_in, interval_of
 from deltaskip.expr.nodes import Literal
 from deltaskip.expr.sql.dialect import Token, TokenType
 from deltaskip.expr.sql.lexer import Source
+from deltaskip.expr.sql.literals import predicate_error
 
 __all__ = ["with_intervals"]
 
@@ -23,7 +24,7 @@ def with_intervals(source: Source, tokens: list[Token]) -> list[Token]:
     found: list[Token] = []
     at = 0
     while at < len(tokens):
-        read = _interval(tokens, at + 1) if tokens[at].token_type == TokenType.INTERVAL else None
+        read = _interval(source, tokens, at + 1) if tokens[at].token_type == TokenType.INTERVAL else None
         if read is None:
             found.append(tokens[at])
             at += 1
@@ -34,8 +35,11 @@ def with_intervals(source: Source, tokens: list[Token]) -> list[Token]:
     return found
 
 
-def _interval(tokens: list[Token], at: int) -> tuple[Literal, int] | None:
-    """The literal whose first value is at `at`, and the index of its last token."""
+def _interval(source: Source, tokens: list[Token], at: int) -> tuple[Literal, int] | None:
+    """The literal whose first value is at `at`, and the index of its last token; None for other expressions.
+
+    Raises PredicateError for a literal that Spark refuses.
+    """
     parts: list[tuple[str, str]] = []
     last = at
     while (value := _value(tokens, last)) is not None:
@@ -45,17 +49,23 @@ def _interval(tokens: list[Token], at: int) -> tuple[Literal, int] | None:
             break
         if not parts and _word(tokens, end + 2).upper() == "TO":
             between = interval_between(text, unit, _word(tokens, end + 3))
-            return None if between is None else (between, end + 3)
+            return _read(source, tokens, at, between, end + 3)
         parts.append((text, unit))
         last = end + 2
     if parts:
-        found = interval_of(parts)
-        return None if found is None else (found, last - 1)
+        return _read(source, tokens, at, interval_of(parts), last - 1)
     first = tokens[at] if at < len(tokens) else None
     if first is None or first.token_type != TokenType.STRING:
         return None
-    found = interval_in(first.text)
-    return None if found is None else (found, at)
+    return _read(source, tokens, at, interval_in(first.text), at)
+
+
+def _read(source: Source, tokens: list[Token], at: int, found: Literal | None, last: int) -> tuple[Literal, int]:
+    if found is None:
+        piece = source.piece(tokens[at - 1], tokens[min(last, len(tokens) - 1)])
+        forms = "INTERVAL 7 DAYS or INTERVAL '1 02:03:04' DAY TO SECOND"
+        raise predicate_error(source.text, tokens[at].start, f"{piece} is not an interval, such as {forms}")
+    return found, last
 
 
 def _value(tokens: list[Token], at: int) -> tuple[str, int] | None:

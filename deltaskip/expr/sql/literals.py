@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
@@ -55,6 +56,7 @@ TYPED_LITERALS = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ
 _NUMBER = re.compile(
     r"([0-9]+(?=[LSY])|(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][+-]?[0-9]+)?)(BD|[LSYFD])?", re.IGNORECASE | re.ASCII
 )
+_GREATEST_FLOAT = 3.4028234663852886e38
 _INTEGRAL: dict[str, tuple[DataType, int]] = {"L": (LONG, 63), "S": (SHORT, 15), "Y": (BYTE, 7)}
 
 
@@ -145,7 +147,10 @@ def _floating(text: str, type_: DataType) -> Literal:
     if value in (float("inf"), float("-inf")):
         raise ValueError(f"{_number(text)} is too large for a double")
     if type_ == FLOAT:
-        return Literal(nearest_float(decimal_of(text)), FLOAT)
+        narrow = nearest_float(decimal_of(text))
+        if math.isinf(narrow) or abs(value) > _GREATEST_FLOAT:
+            raise ValueError(f"{_number(text)} is too large for a float")
+        return Literal(narrow, FLOAT)
     return Literal(value, DOUBLE)
 
 

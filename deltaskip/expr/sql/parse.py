@@ -6,21 +6,19 @@ own Spark dialect, which decides between Opaque and an error.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.expr.nodes import Node, Opaque, is_too_large
 from deltaskip.expr.sql.dialect import ParseError, Token, TokenType, columns_in, is_valid_sql, parse_tokens
 from deltaskip.expr.sql.from_sqlglot import OutOfRange, to_node
 from deltaskip.expr.sql.lexer import Source, Unreadable
 from deltaskip.expr.sql.literals import predicate_error
+from deltaskip.expr.sql.slips import refuse_slips
 from deltaskip.expr.sql.tokens import GROUP, enclosing_call, fold, read_tokens
 
 __all__ = ["parse_sql"]
 
 # sqlglot uses about twenty calls for a parenthesis, so groups nested this deep are parsed separately.
 _GROUPS_AT_ONCE = 8
-_AFTER_IS = frozenset(("NOT", "NULL", "TRUE", "FALSE", "UNKNOWN", "DISTINCT"))
 
 
 def parse_sql(text: str) -> Node:
@@ -42,23 +40,13 @@ def parse_sql(text: str) -> Node:
         tokens = read_tokens(source)
         if not tokens:
             raise predicate_error(text, 0, "it is empty")
-        _refuse_slips(text, tokens)
+        refuse_slips(text, tokens)
         node = _parse(source, _without_deep_groups(source, tokens))
     except Unreadable:
         return Opaque(text)
     except RecursionError:
         return Opaque(text, columns_in(text))
     return Opaque(text, columns_in(text)) if is_too_large(node) else node
-
-
-def _refuse_slips(text: str, tokens: list[Token]) -> None:
-    """Raise for mistakes that sqlglot reads as something else: `> >` as a shift, `x IS 5` as a comparison."""
-    for token, after in pairwise(tokens):
-        doubled = token.token_type == after.token_type and token.token_type in (TokenType.GT, TokenType.LT)
-        if doubled and token.end + 1 < after.start:
-            raise predicate_error(text, after.start, "an operand is missing")
-        if token.token_type == TokenType.IS and after.text.upper() not in _AFTER_IS:
-            raise predicate_error(text, after.start, "IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
 
 
 def _parse(source: Source, tokens: list[Token]) -> Node:

@@ -29,7 +29,7 @@ from deltaskip.schema.types import (
     TIMESTAMP_NTZ,
 )
 
-__all__ = ["GROUP", "enclosing_call", "fold", "read_tokens"]
+__all__ = ["BEFORE_GROUP", "GROUP", "enclosing_call", "fold", "read_tokens"]
 
 # Name of the function that replaces a parenthesis around an expression. sqlglot adds parentheses of its own, which must
 # be distinguished from those in the text.
@@ -38,7 +38,7 @@ GROUP = ""
 _QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"))
 _AFTER_CALL = frozenset(("OVER", "FILTER", "WITHIN", "IGNORE", "RESPECT"))
 # After these a parenthesis groups an expression.
-_BEFORE_GROUP = frozenset(
+BEFORE_GROUP = frozenset(
     (
         *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.BETWEEN, TokenType.CASE, TokenType.WHEN),
         *(TokenType.THEN, TokenType.ELSE, TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.COMMA, TokenType.EQ),
@@ -72,6 +72,8 @@ _TOKEN_OF_TYPE = {
     STRING: TokenType.TEXT,
     BINARY: TokenType.BINARY,
 }
+# Types that casts are folded for.
+_OTHER_TYPES = frozenset(("interval", "time", "char", "character", "varchar", "array", "map", "struct", "geometry"))
 _TYPE_KINDS = {
     **dict.fromkeys(DECIMAL_NAMES, TokenType.DECIMAL),
     **{name: _TOKEN_OF_TYPE[type_] for name, type_ in TYPE_NAMES.items() if type_ in _TOKEN_OF_TYPE},
@@ -120,7 +122,7 @@ def _marked(source: Source, tokens: list[Token]) -> list[Token]:
             if _begins_query(tokens, at) and last > at + 1:
                 at = _append_query(source, tokens, at, last, found)
                 continue
-            grouping = not found or found[-1].token_type in _BEFORE_GROUP
+            grouping = not found or found[-1].token_type in BEFORE_GROUP
             arrow = last + 1 < len(tokens) and tokens[last + 1].token_type == TokenType.ARROW
             if kind == TokenType.L_PAREN and grouping and not arrow:
                 found.append(new_token(TokenType.VAR, GROUP, token, token))
@@ -130,7 +132,7 @@ def _marked(source: Source, tokens: list[Token]) -> list[Token]:
         elif kind in (TokenType.ALIAS, TokenType.DCOLON):
             at = _append_type(source, tokens, at, found, opened)
             continue
-        elif kind == TokenType.COLON and found and found[-1].token_type not in _BEFORE_GROUP:
+        elif kind == TokenType.COLON and found and found[-1].token_type not in BEFORE_GROUP:
             at = _append_path(source, tokens, at, closing, found)
             continue
         elif kind in CLOSING and opened:
@@ -163,8 +165,8 @@ def _retagged(source: Source, tokens: list[Token], at: int, found: list[Token]) 
         named = (
             named
             or before is None
-            or (ahead in _BEFORE_GROUP and before != TokenType.NOT)
-            or (before == TokenType.NOT and (len(found) < 2 or ahead in _BEFORE_GROUP))
+            or (ahead in BEFORE_GROUP and before != TokenType.NOT)
+            or (before == TokenType.NOT and (len(found) < 2 or ahead in BEFORE_GROUP))
         )
     return new_token(TokenType.VAR, source.piece(token, token), token, token) if named else token
 
@@ -178,6 +180,7 @@ def _append_type(source: Source, tokens: list[Token], at: int, found: list[Token
         if last is None or after in (*NAMES, TokenType.L_BRACKET, TokenType.COLLATE):
             raise Unreadable
     elif last is None or after != TokenType.R_PAREN:
+        _check_type_name(source, tokens, at + 1, opened, found)
         if not opened or found[opened[-1] - 1].token_type != TokenType.VAR:
             raise Unreadable
         first = opened.pop() - 1
@@ -190,6 +193,16 @@ def _append_type(source: Source, tokens: list[Token], at: int, found: list[Token
     kind = _TYPE_KINDS[name.text.lower()]
     found += token, new_token(kind, name.text.upper(), name, name), *tokens[at + 2 : last + 1]
     return last + 1
+
+
+def _check_type_name(source: Source, tokens: list[Token], at: int, opened: list[int], found: list[Token]) -> None:
+    """Raise for a name after AS in CAST that no type of Spark has."""
+    if at + 1 >= len(tokens) or not opened or opened[-1] < 1 or tokens[at + 1].token_type != TokenType.R_PAREN:
+        return
+    cast, name = found[opened[-1] - 1], tokens[at]
+    known = name.text.lower() in (*TYPE_NAMES, *_OTHER_TYPES, *DECIMAL_NAMES)
+    if cast.text.upper() in ("CAST", "TRY_CAST") and name.token_type == TokenType.VAR and not known:
+        raise predicate_error(source.text, name.start, f"{name.text} is not a type of Spark SQL")
 
 
 def _type_end(source: Source, tokens: list[Token], at: int) -> int | None:
