@@ -17,9 +17,18 @@ import pyarrow as pa
 from deltaskip.actions.partition_values import PartitionValueError, Value, serialize_partition_value
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
 from deltaskip.schema.calendar import format_timestamp, local_of, zone_of
+from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import TIMESTAMP, DataType, StructField
 
-__all__ = ["HIVE_NULL", "encode_path", "hive_folder", "partition_folder", "partition_texts", "random_folder"]
+__all__ = [
+    "HIVE_NULL",
+    "encode_path",
+    "hive_folder",
+    "partition_folder",
+    "partition_texts",
+    "random_folder",
+    "random_prefix",
+]
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """The value in a folder's name that stands for null."""
@@ -84,6 +93,16 @@ def random_folder(length: int) -> str:
     # PROTOCOL, Column Mapping: physical names and random prefixes keep paths free of logical names.
     """
     return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(length))
+
+
+def random_prefix(properties: TableProperties, mapping_mode: MappingMode) -> int | None:
+    """Return the length of the random folders of a table's new files; None if it has folders of partitions.
+
+    As delta-spark decides it: tables with column mapping have random folders, and those that ask for them.
+    """
+    if mapping_mode == "none" and not properties.randomize_file_prefixes:
+        return None
+    return properties.random_prefix_length
 
 
 def encode_path(path: str) -> str:

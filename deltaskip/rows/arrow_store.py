@@ -24,6 +24,7 @@ from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type, from_arrow, from
 from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone
 from deltaskip.schema.ddl import type_text
+from deltaskip.schema.floats import java_text
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import (
     BINARY,
@@ -269,6 +270,8 @@ def _cast(value: object, source: DataType, target: DataType, path: _PATH, where:
 
 
 def _text(value: object, source: DataType, zone: Zone) -> str:
+    if isinstance(value, float):
+        return java_text(value, source == FLOAT)
     try:
         return str(cast_value(value, source, STRING, zone))
     except EvaluationError:

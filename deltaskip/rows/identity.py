@@ -6,17 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import IDENTITY_PREFIX, LONG, StructField, StructType
+from deltaskip.txn.validation.schema import IDENTITY_MARK, identity_numbers
 
-__all__ = ["HIGH_WATER_MARK_KEY", "Identity", "IdentityBlock", "identity_of", "keep_marks", "with_mark"]
-
-HIGH_WATER_MARK_KEY = f"{IDENTITY_PREFIX}highWaterMark"
+__all__ = ["Identity", "IdentityBlock", "identity_of", "keep_marks", "with_mark"]
 
 _LOW, _HIGH = -(2**63), 2**63 - 1
 
@@ -139,26 +137,15 @@ class Identity:
 
 def identity_of(field: StructField) -> Identity | None:
     """Return how an identity column numbers rows; None for another column. Raises SchemaError if it is malformed."""
-    members: Mapping[str, Any] = {
-        key.removeprefix(IDENTITY_PREFIX): value
-        for key, value in field.metadata.items()
-        if key.startswith(IDENTITY_PREFIX)
-    }
-    if not members:
+    try:
+        numbers = identity_numbers(field)
+    except SchemaError as error:
+        raise SchemaError(f"The schema in the log is damaged: {error}.") from error
+    if numbers is None:
         return None
-    start, step, mark = (members.get(name) for name in ("start", "step", "highWaterMark"))
-    explicit = members.get("allowExplicitInsert", False)
     if field.type != LONG:
-        raise SchemaError(f"The identity column {field.name!r} is not of type BIGINT.")
-    if not (_is_long(start) and _is_long(step) and step) or not (mark is None or _is_long(mark)):
-        raise SchemaError(
-            f"The metadata {IDENTITY_PREFIX}start, step and highWaterMark of the column {field.name!r} must be "
-            f"integers, and the step not 0: {dict(members)}."
-        )
-    if not isinstance(explicit, bool):
-        raise SchemaError(f"{IDENTITY_PREFIX}allowExplicitInsert of the column {field.name!r} is {explicit!r}.")
-    assert isinstance(start, int) and isinstance(step, int)
-    return Identity(field.name, start, step, mark, explicit)
+        raise SchemaError(f"The identity column {field.name} is not of type BIGINT.")
+    return Identity(field.name, *numbers, field.metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"])
 
 
 def with_mark(schema: StructType, identity: Identity) -> StructType:
@@ -183,11 +170,7 @@ def keep_marks(before: StructType, after: StructType) -> StructType:
 
 
 def _marked(field: StructField, identity: Identity) -> StructField:
-    if identity.mark is None or field.metadata.get(HIGH_WATER_MARK_KEY) == identity.mark:
+    if identity.mark is None or field.metadata.get(IDENTITY_MARK) == identity.mark:
         return field
-    metadata = {**field.metadata, HIGH_WATER_MARK_KEY: identity.mark}
+    metadata = {**field.metadata, IDENTITY_MARK: identity.mark}
     return StructField(field.name, field.type, field.nullable, metadata)
-
-
-def _is_long(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and _LOW <= value <= _HIGH

@@ -37,12 +37,10 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["all_nullable", "merged_schema", "new_fields", "replaced_schema", "widens"]
+__all__ = ["all_nullable", "merged_schema", "replaced_schema", "widens"]
 
 # What a new column keeps of the metadata that a DataFrame's column has.
 _KEPT_KEYS = (COMMENT_KEY, COLLATIONS_KEY, CHAR_VARCHAR_KEY)
-# Characters that column names may not have without column mapping. # Spark, ParquetSchemaConverter.checkFieldName
-_RESERVED = " ,;{}()\n\t="
 _INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER, LONG)
 
 
@@ -79,29 +77,20 @@ def merged_schema(
         fixed: Top-level columns whose type must not change, because a constraint or a generated column uses them.
 
     Raises:
-        SchemaError: A column is a struct, array or map on one side only, or a new name is not allowed.
+        SchemaError: A column is a struct, array or map on one side only, or a name occurs twice.
     """
     iceberg = properties.iceberg_compat_v1 or properties.iceberg_compat_v2 or properties.iceberg_compat_v3
     merge = _Merge(table, properties.type_widening, iceberg, frozenset(map(fold_name, fixed)))
-    merged = _merged_struct(table_schema, incoming, (), merge)
-    _check_names(new_fields(table_schema, merged), properties, table)
-    return merged
+    return _merged_struct(table_schema, incoming, (), merge)
 
 
-def replaced_schema(incoming: StructType, properties: TableProperties, table: str) -> StructType:
+def replaced_schema(incoming: StructType, table: str) -> StructType:
     """Return the schema of a table whose rows and columns are replaced by those of `incoming`; all are nullable.
 
-    Raises SchemaError for names that are not allowed or occur twice.
+    Raises SchemaError for names that occur twice.
     """
-    _refuse_duplicates(incoming, (), table)
-    schema = StructType(tuple(map(_new_field, incoming.fields)))
-    _check_names(new_fields(StructType(), schema), properties, table)
-    return schema
-
-
-def new_fields(before: StructType, after: StructType) -> list[tuple[tuple[str, ...], StructField]]:
-    """Return the path and field of everything in `after` that `before` does not have, outermost fields only."""
-    return list(_new_in_struct(before, after, ()))
+    _refuse_duplicates_in(incoming, (), table)
+    return StructType(tuple(map(_new_field, incoming.fields)))
 
 
 def widens(before: DataType, after: DataType, iceberg: bool = False) -> bool:
@@ -208,49 +197,6 @@ def _kept_metadata(given: StructField) -> Mapping[str, Any]:
     return {key: given.metadata[key] for key in _KEPT_KEYS if key in given.metadata}
 
 
-def _new_in_struct(
-    before: StructType, after: StructType, path: tuple[str, ...]
-) -> list[tuple[tuple[str, ...], StructField]]:
-    found: list[tuple[tuple[str, ...], StructField]] = []
-    known = {fold_name(field.name): field for field in before.fields}
-    for field in after.fields:
-        old = known.get(fold_name(field.name))
-        inner = (*path, field.name)
-        if old is None:
-            found.append((inner, field))
-        else:
-            found += _new_in_type(old.type, field.type, inner)
-    return found
-
-
-def _new_in_type(
-    before: DataType, after: DataType, path: tuple[str, ...]
-) -> list[tuple[tuple[str, ...], StructField]]:
-    match before, after:
-        case StructType(), StructType():
-            return _new_in_struct(before, after, path)
-        case ArrayType(old), ArrayType(new):
-            return _new_in_type(old, new, (*path, "element"))
-        case MapType(old_key, old), MapType(new_key, new):
-            return _new_in_type(old_key, new_key, (*path, "key")) + _new_in_type(old, new, (*path, "value"))
-        case _:
-            return []
-
-
-def _check_names(added: list[tuple[tuple[str, ...], StructField]], properties: TableProperties, table: str) -> None:
-    if properties.mapping_mode != "none":
-        return
-    for path, field in added:
-        nested = StructType((field,))
-        for inner, each in [((*path[:-1],), nested), *_structs(field.type, path)]:
-            for name in each.names:
-                if any(character in _RESERVED for character in name):
-                    raise SchemaError(
-                        f"The new column {display_name((*inner, name))} of {table} has one of the characters "
-                        f"{_RESERVED!r} in its name: rename it, or enable column mapping for the table first."
-                    )
-
-
 def _structs(data_type: DataType, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], StructType]]:
     """Each struct in a type, with the path to it."""
     match data_type:
@@ -263,12 +209,6 @@ def _structs(data_type: DataType, path: tuple[str, ...]) -> list[tuple[tuple[str
             return _structs(key, (*path, "key")) + _structs(value, (*path, "value"))
         case _:
             return []
-
-
-def _refuse_duplicates(struct: StructType, path: tuple[str, ...], table: str) -> None:
-    by_name(struct, path, table)
-    for field in struct.fields:
-        _refuse_duplicates_in(field.type, (*path, field.name), table)
 
 
 def _refuse_duplicates_in(data_type: DataType, path: tuple[str, ...], table: str) -> None:

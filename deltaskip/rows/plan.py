@@ -10,7 +10,7 @@ from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import bind_expression, columns_of, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.rows.identity import Identity, identity_of
-from deltaskip.rows.merge import merged_schema, new_fields, replaced_schema
+from deltaskip.rows.merge import merged_schema, replaced_schema
 from deltaskip.rows.rules import Rule, generation_rule, rules_of, where_rule
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text
@@ -27,6 +27,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from deltaskip.txn.validation.schema import schema_problems
 
 __all__ = ["Origin", "PlannedColumn", "RowPlan", "SchemaMode", "plan_rows"]
 
@@ -120,11 +121,10 @@ def plan_rows(
     aside = frozenset(carried)
     rows = StructType(tuple(field for field in incoming.fields if field.name not in aside))
     after, configuration = _schema_after(schema, properties, rows, schema_mode, mapping_mode, table)
+    if after != schema:
+        _check_change(schema, after, partition_columns, properties, mapping_mode, table)
     given = by_name(rows, (), table)
     partitions = frozenset(map(fold_name, partition_columns))
-    unknown = partitions - {fold_name(field.name) for field in after.fields}
-    if unknown:
-        raise SchemaError(f"{table} cannot be partitioned by {min(unknown)}, which is no column of it.")
     columns, rules = [], []
     for field in after.fields:
         source = given.pop(fold_name(field.name), None)
@@ -141,6 +141,7 @@ def plan_rows(
             f"{table} has no column {display_name([name])}: remove it from the rows, or add it with "
             f"schema_mode='merge'. The columns are {', '.join(map(_shown, after.names))}."
         )
+    _check_columns(columns, partitions, table)
     names = {fold_name(column.field.name): column.field.name for column in columns}
     return RowPlan(
         table,
@@ -152,6 +153,13 @@ def plan_rows(
         (*rules_of(after, properties), *rules, *([where_rule(where)] if where is not None else [])),
         tuple(field.name for field in incoming.fields if field.name in aside),
     )
+
+
+def _check_columns(columns: Sequence[PlannedColumn], partitions: frozenset[str], table: str) -> None:
+    """Raise SchemaError if files would have no columns."""
+    if all(fold_name(column.field.name) in partitions for column in columns):
+        what = "all its columns are partition columns" if columns else "all its columns are of type void"
+        raise SchemaError(f"Rows cannot be written to {table}: {what}, so files would have no columns.")
 
 
 def _schema_after(
@@ -168,11 +176,10 @@ def _schema_after(
         case "merge":
             after = merged_schema(schema, rows, properties, table, _used_by_expressions(schema, properties))
         case "replace":
-            after = _with_old_mapping(schema, replaced_schema(rows, properties, table))
-            _check_constraints(after, properties, table)
+            after = _with_old_mapping(schema, replaced_schema(rows, table))
         case _:
             raise InvalidArgument(f"schema_mode must be 'keep', 'merge' or 'replace', not {schema_mode!r}.")
-    if mapping_mode == "none" or (schema_mode == "merge" and not new_fields(schema, after)):
+    if mapping_mode == "none" or after == schema:
         return after, {}
     before = properties.max_column_id or 0
     after, highest = map_new_columns(after, before)
@@ -260,16 +267,21 @@ def _used_by_expressions(schema: StructType, properties: TableProperties) -> set
     return used
 
 
-def _check_constraints(schema: StructType, properties: TableProperties, table: str) -> None:
-    """Refuse a schema without the columns that CHECK constraints use."""
-    for name, text in properties.constraints.items():
-        try:
-            bind_expression(parse_sql(text), schema)
-        except PredicateError as error:
-            raise SchemaError(
-                f"The new schema of {table} does not fit its CHECK constraint {name} ({text}): {error} Drop the "
-                f"constraint first."
-            ) from error
+def _check_change(
+    before: StructType,
+    after: StructType,
+    partition_columns: Sequence[str],
+    properties: TableProperties,
+    mapping_mode: MappingMode,
+    table: str,
+) -> None:
+    """Refuse, before files are written, a schema that the transaction would refuse."""
+    spelled = {fold_name(name): name for name in after.names}
+    partitions = tuple(spelled.get(fold_name(name), name) for name in partition_columns)
+    had = set(schema_problems(before, (), properties.well_formed(), mapping_mode))
+    for rule, why in schema_problems(after, partitions, properties, mapping_mode):
+        if (rule, why) not in had:
+            raise SchemaError(f"The rows cannot change the schema of {table}, because the new one {why}.")
 
 
 def _with_old_mapping(before: StructType, after: StructType) -> StructType:

@@ -24,6 +24,7 @@ from deltaskip.actions.partition_folders import (
     partition_folder,
     partition_texts,
     random_folder,
+    random_prefix,
 )
 from deltaskip.actions.paths import decode_path
 from deltaskip.schema import (
@@ -43,6 +44,7 @@ from deltaskip.schema import (
     arrow_type,
 )
 from deltaskip.schema.arrow_values import domain_values
+from deltaskip.schema.properties import TableProperties
 
 # As delta-spark 4.4 writes them, beside the text of the log.
 IN_NEW_YORK = 1_710_052_200_000_000  # 2024-03-10 01:30:00 in New York
@@ -136,6 +138,13 @@ def test_random_folders_have_letters_and_digits_and_differ() -> None:
     found = {random_folder(12) for _ in range(50)}
     assert len(found) == 50
     assert all(re.fullmatch("[A-Za-z0-9]{12}", folder) for folder in found)
+
+
+def test_mapped_tables_and_those_that_ask_for_it_have_random_folders() -> None:
+    asked = TableProperties({"delta.randomizeFilePrefixes": "true", "delta.randomPrefixLength": "5"})
+    assert random_prefix(TableProperties({}), "none") is None
+    assert random_prefix(TableProperties({}), "name") == random_prefix(TableProperties({}), "id") == 2
+    assert random_prefix(asked, "none") == random_prefix(asked, "name") == 5
 
 
 @given(st.text())

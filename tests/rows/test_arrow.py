@@ -157,15 +157,15 @@ def test_lengths_count_code_points_at_every_depth(schema: str, values: list[Any]
 
 def test_empty_partition_strings_are_null_before_rules_are_checked() -> None:
     # Rule 15.
-    rows = pa.table({"p": ["", "x"]})
-    assert converted("p STRING", rows, partition_columns=["p"]) == [{"p": None}, {"p": "x"}]
-    assert converted("p STRING", rows) == rows.to_pylist()
+    rows = pa.table({"p": ["", "x"], "n": [1, 2]})
+    found = [{"p": None, "n": 1}, {"p": "x", "n": 2}]
+    assert converted("p STRING, n BIGINT", rows, partition_columns=["p"]) == found
+    assert converted("p STRING, n BIGINT", rows) == rows.to_pylist()
     with pytest.raises(RowViolation):
-        converted("p STRING NOT NULL", rows, partition_columns=["p"])
-    with pytest.raises(RowViolation):
-        converted("p STRING", rows, partition_columns=["p"], configuration={"delta.constraints.c": "p <> 'y'"})
-    with pytest.raises(RowViolation):
-        converted("p STRING", rows, partition_columns=["p"], where="p = '' OR p = 'x'")
+        converted("p STRING NOT NULL, n BIGINT", rows, partition_columns=["p"])
+    for rule in ({"configuration": {"delta.constraints.c": "p <> 'y'"}}, {"where": "p = '' OR p = 'x'"}):
+        with pytest.raises(RowViolation):
+            converted("p STRING, n BIGINT", rows, partition_columns=["p"], **rule)
 
 
 def test_generated_columns_use_the_stored_values_and_the_time_zone() -> None:

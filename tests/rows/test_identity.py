@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.rows.identity import Identity, IdentityBlock, identity_of, keep_marks, with_mark
-from deltaskip.schema import LONG, STRING, StructField, StructType
+from deltaskip.schema import LONG, STRING, DataType, StructField, StructType
 from deltaskip.schema.ddl import parse_columns
 
 STEPS = st.integers(-9, 9).filter(bool)
@@ -130,8 +130,9 @@ def test_the_metadata_of_a_column_has_its_state() -> None:
         ({"start": 1, "step": 1}, STRING),
     ],
 )
-def test_malformed_metadata_is_refused(metadata: dict[str, object], data_type: object) -> None:
-    field = StructField("id", data_type, True, {f"delta.identity.{k}": v for k, v in metadata.items()})  # type: ignore[arg-type]
+def test_malformed_metadata_is_refused(metadata: dict[str, object], data_type: DataType) -> None:
+    members = {"allowExplicitInsert": True, **metadata}
+    field = StructField("id", data_type, True, {f"delta.identity.{key}": value for key, value in members.items()})
     with pytest.raises(SchemaError, match="id"):
         identity_of(field)
 

@@ -72,8 +72,33 @@ def test_empty_strings_of_partition_columns_are_null_wherever_they_come_from() -
     assert [c.empty_is_null for c in found.columns] == [True, True, True, False]
     assert found.columns[0].sql == "IF(length(`p`) = 0, NULL, `p`)"
     assert found.partition_columns == ("P", "q", "r")
-    with pytest.raises(SchemaError, match="cannot be partitioned by x"):
-        plan("a INT", "a INT", partition_columns=["X"])
+    with pytest.raises(SchemaError, match="partitions by the unknown column X"):
+        plan("a INT", "b INT", partition_columns=["X"], schema_mode="replace")
+
+
+def test_files_need_a_column() -> None:
+    # Rules 19 and 31.
+    for table in ("P INT, q STRING", StructType((StructField("v", VOID), StructField("P", INTEGER),
+                                                 StructField("q", STRING)))):
+        with pytest.raises(SchemaError, match="all its columns are partition columns"):
+            plan(table, "p INT, q STRING", partition_columns=["p", "q"])
+    with pytest.raises(SchemaError, match="all its columns are of type void"):
+        plan(StructType((StructField("v", VOID),)), StructType())
+
+
+@pytest.mark.parametrize("text", ["ARRAY<INT>", "STRUCT<a: INT>", "MAP<INT, INT>", "VARIANT"])
+def test_values_of_nested_types_cannot_partition(text: str) -> None:
+    with pytest.raises(SchemaError, match="partitions by the column p of type"):
+        plan("a INT, p INT", f"a INT, p {text}", partition_columns=["p"], schema_mode="replace")
+
+
+def test_names_of_the_change_data_feed_are_reserved() -> None:
+    # Rule 48.
+    feed = {"delta.enableChangeDataFeed": "true"}
+    for mode in ("merge", "replace"):
+        with pytest.raises(SchemaError, match="a name that the change data feed uses"):
+            plan("a INT", "a INT, _Change_Type STRING", schema_mode=mode, configuration=feed)
+        plan("a INT", "a INT, _Change_Type STRING", schema_mode=mode)
 
 
 def rules(table: str | StructType, configuration: dict[str, str] | None = None) -> list[tuple[str, str, str]]:

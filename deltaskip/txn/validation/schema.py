@@ -39,7 +39,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.txn.validation.candidate import Candidate
 
-__all__ = ["IDENTITY_MARK", "check_schema", "expressions", "identity_numbers"]
+__all__ = ["IDENTITY_MARK", "check_schema", "expressions", "identity_numbers", "schema_problems"]
 
 IDENTITY_MARK = f"{IDENTITY_PREFIX}highWaterMark"
 _IDENTITY_NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTITY_MARK)
@@ -71,6 +71,13 @@ def check_schema(candidate: Candidate) -> None:
     for rule, why in found:
         if (rule, why) not in had:
             candidate.refuse_metadata(rule, why)
+
+
+def schema_problems(
+    schema: StructType, partition_columns: Sequence[str], properties: TableProperties, mode: MappingMode
+) -> Iterator[tuple[str, str]]:
+    """Yield each rule that a schema by itself violates, and how: "has the column x twice …"."""
+    return _problems(_State(schema, tuple(partition_columns), properties, mode))
 
 
 def expressions(schema: StructType, properties: TableProperties) -> Iterator[tuple[str, str | None]]:
