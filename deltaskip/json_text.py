@@ -1,18 +1,37 @@
 """Parsing JSON that others wrote."""
 
 import json
+import re
 from typing import Any
 
 __all__ = ["parse_json"]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str | bytes, **options: Any) -> Any:
     """Return the value of the text; options: those of `json.loads`.
 
-    Raises ValueError for every text without a value: also for one that is nested too deeply, which the parser reports
-    as RecursionError.
+    A lone surrogate becomes U+FFFD, as in the kernels, because no file or Arrow array can contain it. Raises ValueError
+    for every text without a value: also for one that is nested too deeply, which the parser reports as RecursionError.
     """
     try:
-        return json.loads(text, **options)
+        value = json.loads(text, **options)
+        return _without_surrogates(value) if _may_hold_surrogates(text) else value
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def _may_hold_surrogates(text: str | bytes) -> bool:
+    if isinstance(text, bytes):
+        return b"\\u" in text
+    return _ESCAPED.search(text) is not None or (not text.isascii() and _SURROGATE.search(text) is not None)
+
+
+def _without_surrogates(value: Any) -> Any:
+    if type(value) is str:
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_without_surrogates(name): _without_surrogates(inner) for name, inner in value.items()}
+    return [_without_surrogates(inner) for inner in value] if isinstance(value, list) else value

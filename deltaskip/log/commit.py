@@ -214,7 +214,7 @@ def _reading(root: str, files: Sequence[LogFile]) -> Iterator[None]:
             f"the table again, or restore that file."
         ) from error
     except NotAFile as error:
-        raise _not_regular(root, _file_at(error.filename, files), error.kind) from error
+        raise _not_regular(root, _file_at(error.location, files), error.kind) from error
     except MemoryError as error:
         raise StorageError(
             f"The commits of {root} from version {files[0].version} to {files[-1].version} do not fit in the memory of "

@@ -41,8 +41,9 @@ class NotADirectory(DeltaSkipError, NotADirectoryError):
 
 
 class NotAFile(StorageError):
-    """The location, which is `filename`, is no regular file: `kind` is what it is, such as a directory or a FIFO."""
+    """The `location` is no regular file: `kind` is what it is, such as a directory or a FIFO."""
 
+    location = ""
     kind = "special file"
 
 
@@ -64,7 +65,7 @@ def not_a_directory(location: str) -> NotADirectory:
 def not_a_file(location: str, kind: str) -> NotAFile:
     """Return the error for a location that is not a regular file; kind: what it is."""
     error = NotAFile(f"Cannot read {location}: it is a {kind}, not a regular file.")
-    error.filename, error.kind = location, kind
+    error.location, error.kind = location, kind
     return error
 
 

@@ -1,6 +1,7 @@
 """What every storage does, on each of them."""
 
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -201,7 +202,11 @@ def test_only_regular_files_are_read(tmp_path: Path, kind: str, act: str) -> Non
     }
     with pytest.raises(DeltaSkipError, match=str(path)) as raised:
         acts.get(act, lambda: getattr(storage, act)(str(path)))()
-    assert isinstance(raised.value, FileNotFoundError if kind == "dangling link" else NotAFile)
+    if kind == "dangling link":
+        assert isinstance(raised.value, FileNotFoundError)
+    else:
+        assert isinstance(raised.value, NotAFile)
+        assert re.fullmatch(rf"Cannot read {path}: it is a .*, not a regular file\.", str(raised.value))
 
 
 def test_a_range_far_longer_than_the_file_reserves_no_memory(tmp_path: Path) -> None:
