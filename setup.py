@@ -6,6 +6,7 @@ version; benchmarks/README.md has what that costs (next to nothing). Builds in p
 them.
 
 DELTASKIP_DEBUG=1 turns bounds, overflow and None checks on in every kernel (slow; for tests and bug hunts).
+DELTASKIP_SANITIZE=1 builds them with AddressSanitizer and UndefinedBehaviorSanitizer (`python -m tests.kernels.sanitize`).
 """
 
 import os
@@ -17,6 +18,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 DEBUG = os.environ.get("DELTASKIP_DEBUG") == "1"
+SANITIZE = os.environ.get("DELTASKIP_SANITIZE") == "1"
 LIMITED_API = "bdist_wheel" in sys.argv and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 DIRECTIVES = {
@@ -32,13 +34,16 @@ DIRECTIVES = {
 }
 
 # A macro outside the limited API would otherwise compile as a call to a function that does not exist.
-COMPILE_ARGS = [*(["-O0", "-g"] if DEBUG else ["-O3", "-g0"]), "-Werror=implicit-function-declaration"]
+SANITIZERS = ["-fsanitize=address,undefined"] if SANITIZE else []
+OPTIMIZATION = ["-O1", "-g", "-fno-omit-frame-pointer"] if SANITIZE else ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
+COMPILE_ARGS = [*OPTIMIZATION, *SANITIZERS, "-Werror=implicit-function-declaration"]
 
 extensions = [
     Extension(
         path[: -len(".pyx")].replace(os.sep, "."),
         [path],
         extra_compile_args=COMPILE_ARGS,
+        extra_link_args=SANITIZERS,
         define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED_API else [],
         py_limited_api=LIMITED_API,
     )

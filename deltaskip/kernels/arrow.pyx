@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
@@ -33,6 +33,10 @@ cdef class BinaryView:
         return self.offsets32[i + 1] if self.offsets64 == NULL else self.offsets64[i + 1]
 
 
+# More items than memory has bytes: sizes of buffers are then computed without overflow.
+cdef int64_t MOST_ITEMS = <int64_t>1 << 48
+
+
 cdef ArrowArray* _import(object array, list capsules) except NULL:
     """Import the array, and append its two capsules and its format to `capsules`."""
     if not hasattr(array, "__arrow_c_array__"):
@@ -44,6 +48,8 @@ cdef ArrowArray* _import(object array, list capsules) except NULL:
         raise TypeError("Expected a plain Arrow array, not a dictionary array: decode it first.")
     if c_array.length < 0 or c_array.offset < 0:
         raise ValueError("The Arrow array has a negative length or offset.")
+    if c_array.length >= MOST_ITEMS - c_array.offset:
+        raise ValueError("The Arrow array is longer than memory can be.")
     capsules.append(schema_capsule)
     capsules.append(array_capsule)
     capsules.append(<bytes>schema.format)
@@ -101,7 +107,21 @@ cdef PrimitiveView primitive_view(object array):
     view.values = <const uint8_t*>c_array.buffers[1]
     if view.values != NULL:
         view.values += c_array.offset * width
+        # Decimals are read in halves of 8 bytes.
+        view.values = aligned(view.values, view.length * width, min(width, 8), capsules)
     return view
+
+
+cdef const uint8_t* aligned(const uint8_t* data, int64_t size, int64_t width, list owner) except? NULL:
+    """`data`, or a copy that `owner` then holds: Arrow recommends aligned buffers, and kernels need aligned items."""
+    cdef ByteBuffer copied
+    if width <= 1 or <uintptr_t>data % <uintptr_t>width == 0:
+        return data
+    copied = ByteBuffer.__new__(ByteBuffer)
+    check(copied.reserve(size + 1))
+    memcpy(copied.data, data, size)
+    owner.append(copied)
+    return copied.data
 
 
 cdef int check_decimal128(PrimitiveView view) except -1:
@@ -131,10 +151,13 @@ cdef BinaryView binary_view(object array):
     cdef ArrowArray* c_array = _import(array, capsules)
     cdef bytes fmt = capsules[2]
     cdef BinaryView view = BinaryView.__new__(BinaryView)
-    cdef int64_t i, previous
+    cdef const uint8_t* offsets
+    cdef int64_t previous
     cdef bint ordered = True
     if fmt not in (b"u", b"z", b"U", b"Z"):
         raise TypeError(f"Expected a string or binary Arrow array, not format {fmt.decode()!r}.")
+    if c_array.n_buffers != 3:
+        raise TypeError(f"A string or binary Arrow array has 3 buffers, not {c_array.n_buffers}.")
     view.owner = capsules
     view.format = fmt
     view.length = c_array.length
@@ -147,9 +170,11 @@ cdef BinaryView binary_view(object array):
     if c_array.buffers[1] == NULL:
         raise ValueError("The Arrow array has no offsets buffer.")
     if fmt == b"u" or fmt == b"z":
-        view.offsets32 = <const int32_t*>c_array.buffers[1] + c_array.offset
+        offsets = <const uint8_t*>c_array.buffers[1] + 4 * c_array.offset
+        view.offsets32 = <const int32_t*>aligned(offsets, 4 * (c_array.length + 1), 4, capsules)
     else:
-        view.offsets64 = <const int64_t*>c_array.buffers[1] + c_array.offset
+        offsets = <const uint8_t*>c_array.buffers[1] + 8 * c_array.offset
+        view.offsets64 = <const int64_t*>aligned(offsets, 8 * (c_array.length + 1), 8, capsules)
     view.data = <const uint8_t*>c_array.buffers[2]
     with nogil:
         if view.offsets64 == NULL:
