@@ -6,7 +6,7 @@ version; benchmarks/README.md has what that costs (next to nothing). Builds in p
 them.
 
 DELTASKIP_DEBUG=1 turns bounds, overflow and None checks on in every kernel (slow; for tests and bug hunts).
-DELTASKIP_SANITIZE=1 builds them with AddressSanitizer and UndefinedBehaviorSanitizer (`python -m tests.kernels.sanitize`).
+DELTASKIP_SANITIZE=1 builds them with gcc's sanitizers of addresses and undefined behavior (tests/kernels/sanitize.py).
 """
 
 import os

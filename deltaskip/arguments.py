@@ -72,10 +72,10 @@ def mapping(argument: str, value: object) -> Mapping[Any, Any]:
     return value
 
 
-def non_negative(argument: str, value: object) -> int | None:
+def non_negative(argument: str, value: object, place: str = "") -> int | None:
     """Return an integer of 0 or more, such as a version or a limit; None stays None.
 
-    Any type with `__index__` is an integer, except bool.
+    Any type with `__index__` is an integer, except bool. place: The table, as the end of the message of an error.
     """
     if value is None:
         return None
@@ -90,7 +90,7 @@ def non_negative(argument: str, value: object) -> int | None:
     if number.bit_length() > _MOST_BITS:
         raise InvalidArgument(f"{argument} must have at most {_MOST_BITS} bits, not {number.bit_length():,}.")
     if number < 0:
-        raise InvalidArgument(f"{argument} must be 0 or greater, not {number}.")
+        raise InvalidArgument(f"{argument} must be 0 or greater, not {number}{place and f' {place}'}.")
     return number
 
 

@@ -3,12 +3,14 @@
 from cpython.bytes cimport PyBytes_AsString, PyBytes_Size
 from libc.stdint cimport uint8_t
 
+from deltaskip.errors import InvalidArgument
+
 from deltaskip.kernels.arrow cimport BinaryView, check, validity_buffer
 
 
 cdef int check_icu(int code) except -1:
     if code == TOO_LONG:
-        raise ValueError("A string has 1 GiB or more, which is too long for ICU.")
+        raise InvalidArgument("A string has 1 GiB or more, which is too long for ICU.")
     if code == ICU_FAILED:
         raise MemoryError("ICU could not compare two strings.")
     return check(code)

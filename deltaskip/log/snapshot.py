@@ -139,7 +139,8 @@ class Snapshot:
     def schema(self) -> StructType:
         """The table's schema by logical names; without columns if the log has no schemaString. Raises SchemaError."""
         text = self.metadata.schema_string
-        return parse_schema(text) if text is not None else StructType(())
+        fields = () if text is None else parse_schema(text).fields
+        return StructType(fields, partition_columns=self.partition_columns)
 
     @cached_property
     def mapping_mode(self) -> MappingMode:

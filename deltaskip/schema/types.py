@@ -245,9 +245,12 @@ class StructType(DataType):
 
     Attributes:
         fields: The fields, in order.
+        partition_columns: Names of the partition columns, if it is the schema of a table: see `DeltaTable.schema`.
+            Not compared, as it is not part of the type.
     """
 
     fields: tuple[StructField, ...] = ()
+    partition_columns: tuple[str, ...] = field(default=(), kw_only=True, compare=False)
 
     def __post_init__(self) -> None:
         _require(self.fields, Iterable, "The fields of a StructType")

@@ -105,7 +105,7 @@ class Scan:
         self._diagnosed = False
         # Queries run later, or on a clock that is little behind this one.
         self._planned_at = time_ns() // 1000
-        self.limit = arguments.non_negative("limit", limit)
+        self.limit = arguments.non_negative("limit", limit, self._at_version())
         self.columns = None if columns is None else self._resolved(arguments.texts("columns", columns))
         if time_zone is not None:
             self._check_zone(arguments.text("time_zone", time_zone))

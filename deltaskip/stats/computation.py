@@ -55,7 +55,7 @@ def compute(
     collation_versions: Sequence[str] | None = None,
     mode: Mode = "auto",
     deletion_vectors: Sequence[pa.Int64Array | None] | None = None,
-    partition_columns: Sequence[str] = (),
+    partition_columns: Sequence[str] | None = None,
     mapping_mode: MappingMode = "none",
     properties: Mapping[str, str] | None = None,
     columns: Sequence[str] | None = None,
@@ -76,7 +76,8 @@ def compute(
             the values of the columns for which a footer proves too little.
         deletion_vectors: For each file the numbers of its deleted rows, strictly ascending from 0, or None. Bounds and
             null counts describe the other rows; `num_records` counts all rows.
-        partition_columns: Partition columns of the table, which have no statistics.
+        partition_columns: Partition columns of the table, which have no statistics. The default is those of the schema
+            if it is from `DeltaTable.schema`, otherwise none.
         mapping_mode: Column mapping mode of the table: "none", "name" or "id".
         properties: Properties of the table. `delta.dataSkippingStatsColumns` and
             `delta.dataSkippingNumIndexedCols` choose the columns.
@@ -115,9 +116,11 @@ def compute(
     arguments.flag("kernel_spelling", kernel_spelling)
     options = arguments.storage_settings(storage_options)
     settings = {} if properties is None else arguments.mapping("properties", properties)
+    struct = _struct(schema)
+    partitions = struct.partition_columns if partition_columns is None else partition_columns
     chosen = indexed_columns(
-        _struct(schema),
-        partition_columns=arguments.texts("partition_columns", partition_columns),
+        struct,
+        partition_columns=arguments.texts("partition_columns", partitions),
         mapping_mode=mapping_mode,
         properties=settings,
         columns=None if columns is None else arguments.texts("columns", columns),

@@ -73,7 +73,7 @@ class DeltaTable:
         float_bounds: FloatBounds | None = None,
     ) -> None:
         storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
-        version = arguments.non_negative("version", version)
+        version = arguments.non_negative("version", version, f"(table {root})")
         bounds = arguments.one_of("float_bounds", float_bounds, FLOAT_BOUNDS)
         if timestamp is not None:
             milliseconds = arguments.milliseconds(timestamp, root)
@@ -195,7 +195,7 @@ class DeltaTable:
         Args:
             limit: Maximum number of commits. The default is all.
         """
-        most = arguments.non_negative("limit", limit)
+        most = arguments.non_negative("limit", limit, f"(table {self.uri})")
         return log_history(self.snapshot.storage, self.snapshot.root, most, self.version)
 
     def stats(self, overlap: bool = True) -> TableCoverage:
@@ -329,8 +329,8 @@ class DeltaTable:
             resume = not again
         if collations is not None and not isinstance(collations, Mapping):
             warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
-        if not arguments.non_negative("batch_files", batch_files):
-            raise InvalidArgument(f"batch_files must be 1 or greater, not {batch_files}.")
+        if not arguments.non_negative("batch_files", batch_files, f"(table {self.uri})"):
+            raise InvalidArgument(f"batch_files must be 1 or greater, not {batch_files} (table {self.uri}).")
         spark_engine = engine(f"Recomputing statistics of {self.uri}")
         where = with_parameters(where, params)
         request = self._recompute_request(

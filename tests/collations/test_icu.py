@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from unicodedata import normalize
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from deltaskip.collations.icu import IcuCollation
 from deltaskip.collations.names import icu_locale
 from deltaskip.collations.registry import collation
-from deltaskip.errors import InvalidArgumentType
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.kernels.key_column import KeyColumn
 
 VALUES = ["b", None, "A", "Straße", "", "STRASSE", "é", "e\u0301", "日本", "a ", "zz", None]
@@ -189,3 +190,15 @@ def test_sharp_s_is_not_trusted_where_only_case_counts() -> None:
         assert order(name).exact_keys
         assert order(name).trusts("Straße")
         assert order(name).trusts_each(array).to_pylist() == [True] * 4
+
+
+def test_a_string_that_is_too_long_for_icu_is_named_by_an_error_of_the_package() -> None:
+    order = collation("icu.UNICODE_CI.77.1")
+    # Pages that are never touched: the length decides.
+    pages = mmap.mmap(-1, 1 << 30)
+    offsets = pa.array([0, 1 << 30], pa.int64()).buffers()[1]
+    array = pa.Array.from_buffers(pa.large_binary(), 1, [None, offsets, pa.py_buffer(pages)])
+    with pytest.raises(InvalidArgument, match="1 GiB or more"):
+        order.sort_keys(array)
+    with pytest.raises(InvalidArgument, match="1 GiB or more"):
+        order.compare(array, "a")

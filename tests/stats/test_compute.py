@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tempfile
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import deltaskip as ds
 from deltaskip.errors import DataFileMissing, InvalidArgument, InvalidArgumentType, StorageError
 from deltaskip.schema import arrow_schema, parse_schema, schema_to_json
 from deltaskip.schema.types import (
@@ -40,6 +42,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.stats import compute
 from deltaskip.stats.file_facts import Mode
+from tests.builder import TableBuilder
 from tests.stats.rowwise import parsed, statistics
 
 NESTED = StructType(
@@ -474,3 +477,19 @@ def test_a_deletion_vector_may_be_a_slice_or_all_rows(write: Callable[..., str])
     assert one(path, table.schema, deletion_vectors=[sliced])["minValues"] == {"i": 3}
     assert one(path, table.schema, deletion_vectors=[pa.array(range(20), pa.int64())])["nullCount"] == {"i": 0}
     assert one(path, table.schema, deletion_vectors=[pa.array([], pa.int64())])["nullCount"] == {"i": 0}
+
+
+def test_partition_columns_of_a_table_s_schema_have_no_statistics(tmp_path: Path) -> None:
+    schema = StructType((StructField("id", LONG), StructField("Day", DATE), StructField("p", STRING)))
+    table = ds.DeltaTable(TableBuilder(tmp_path / "t", schema, partition_by=["Day", "p"]).commit().path)
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "a.parquet")
+    # Some writers put the partition columns into the file, too.
+    pq.write_table(pa.table({"id": [1, 2], "p": ["x", "x"]}), tmp_path / "b.parquet")
+    for found in compute([tmp_path / "a.parquet", tmp_path / "b.parquet"], table.schema)["stats"].to_pylist():
+        assert json.loads(found) == {
+            "numRecords": 2, "minValues": {"id": 1}, "maxValues": {"id": 2}, "nullCount": {"id": 0}
+        }
+    [explicit] = compute([tmp_path / "b.parquet"], table.schema, partition_columns=["day"])["stats"].to_pylist()
+    assert json.loads(explicit)["nullCount"] == {"id": 0, "p": 0}
+    assert table.schema == schema and hash(table.schema) == hash(schema)
+    assert table.schema.partition_columns == ("Day", "p")

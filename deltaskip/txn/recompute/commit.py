@@ -6,7 +6,7 @@ committed. Files that other writers replaced or removed in the meantime are left
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, add_files, table_key, table_keys, unchanged
-from deltaskip.errors import CommitConflict
+from deltaskip.errors import CommitConflict, DataFileMissing
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
@@ -49,12 +49,20 @@ def commit_statistics(
     done = Recomputed()
     wanted = sorted(set(identifiers))
     others = _OtherWriters(snapshot, done)
-    for result in results:
+    for result in _computed(results, snapshot):
         _commit(others, result, wanted, parameters, columns, done)
         done.rows += pc.sum(result["num_records"]).as_py() or 0
         done.bytes += pc.sum(result["size"]).as_py() or 0
         progress(done)
     return done
+
+
+def _computed(results: Iterable[pa.Table], snapshot: Snapshot) -> Iterator[pa.Table]:
+    """The results; a data file that is missing is reported with its table, which may be elsewhere."""
+    try:
+        yield from results
+    except DataFileMissing as error:
+        raise DataFileMissing(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
 
 
 class _OtherWriters:

@@ -12,7 +12,14 @@ import pyarrow.compute as pc
 from deltaskip.actions import canonical_paths, decode_paths
 from deltaskip.arguments import flag, texts
 from deltaskip.collations.write_versions import DOMAIN, write_versions
-from deltaskip.errors import CollationUnavailable
+from deltaskip.errors import (
+    CollationUnavailable,
+    InvalidArgument,
+    InvalidArgumentType,
+    InvalidCollation,
+    PredicateError,
+    SchemaError,
+)
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.log import Snapshot
 from deltaskip.schema import display_name
@@ -35,6 +42,9 @@ __all__ = [
 ]
 
 _LOG_ROWS = 8192
+_OF_ARGUMENTS = (
+    CollationUnavailable, InvalidArgument, InvalidArgumentType, InvalidCollation, PredicateError, SchemaError
+)
 _FEATURE = "collations"
 
 
@@ -91,19 +101,19 @@ def recompute_request(
     has the feature, `spark_version`, the collation version of the session, as far as this process can evaluate them.
     Raises what stats.compute raises for columns and collations.
     """
-    columns = None if columns is None else texts("columns", columns)
-    for name, value in (("only_missing", only_missing), ("resume", resume), ("kernel_spelling", kernel_spelling)):
-        flag(name, value)
-    if collations is not None and not isinstance(collations, Mapping):
-        collations = texts("collation_versions", collations)
-    chosen = indexed_columns(
-        snapshot.schema,
-        partition_columns=snapshot.partition_columns,
-        mapping_mode=snapshot.mapping_mode,
-        properties=snapshot.properties,
-        columns=columns,
-    )
     try:
+        columns = None if columns is None else texts("columns", columns)
+        for name, value in (("only_missing", only_missing), ("resume", resume), ("kernel_spelling", kernel_spelling)):
+            flag(name, value)
+        if collations is not None and not isinstance(collations, Mapping):
+            collations = texts("collation_versions", collations)
+        chosen = indexed_columns(
+            snapshot.schema,
+            partition_columns=snapshot.partition_columns,
+            mapping_mode=snapshot.mapping_mode,
+            properties=snapshot.properties,
+            columns=columns,
+        )
         statistics = statistics_request(
             chosen,
             _default_collations(snapshot, chosen, spark_version) if collations is None else collations,
@@ -112,8 +122,8 @@ def recompute_request(
             tight_bounds=writes_tight_bounds(snapshot.protocol, snapshot.properties),
             kernel_spelling=kernel_spelling,
         )
-    except CollationUnavailable as error:
-        raise CollationUnavailable(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
+    except _OF_ARGUMENTS as error:
+        raise type(error)(f"{error} (table {snapshot.table_root}, version {snapshot.version})") from error
     return RecomputeRequest(statistics, columns is None, where, only_missing, resume)
 
 

@@ -138,3 +138,37 @@ def test_columns_of_unknown_collations_are_left_out_with_a_warning(asked: Asked,
     assert sorted(str(each.message).split(" has ")[0] for each in found) == ["Column b", "Column c"]
     with pytest.raises(ds.CollationUnavailable, match="acme"):
         table.recompute_stats(None, collations={"b": ["acme.X.1"]})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"columns": ["idd"]}, ds.PredicateError),
+        ({"columns": "id"}, ds.InvalidArgumentType),
+        ({"mode": "all"}, ds.InvalidArgument),
+        ({"collation_versions": [1]}, ds.InvalidArgumentType),
+        ({"collations": {"name": ["x"]}}, ds.DeltaSkipError),
+        ({"collations": {"idd": ["icu.UNICODE.77.1"]}}, ds.PredicateError),
+        ({"where": "nothing = 1"}, ds.PredicateError),
+        ({"resume": "yes"}, ds.InvalidArgumentType),
+    ],
+)
+def test_a_wrong_argument_is_reported_with_the_table(
+    tmp_path: Path, arguments: dict[str, Any], error: type[Exception]
+) -> None:
+    table = make_table(tmp_path / "odd table")
+    with pytest.raises(error, match=r"\(table .*odd%20table"):
+        table.recompute_plan(**arguments)
+
+
+def test_a_limit_or_batch_is_reported_with_the_table(tmp_path: Path) -> None:
+    table = make_table(tmp_path / "odd table")
+    for work in (
+        lambda: table.scan(limit=-1),
+        lambda: table.history(limit=-1),
+        lambda: table.recompute_stats(None, batch_files=0),
+        lambda: table.recompute_stats(None, batch_files=-1),
+        lambda: ds.DeltaTable(tmp_path / "odd table", version=-1),
+    ):
+        with pytest.raises(ds.InvalidArgument, match=r"\(table .*odd( |%20)table"):
+            work()
