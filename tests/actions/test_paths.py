@@ -13,6 +13,9 @@ from deltaskip.actions import (
     decode_path,
     decode_paths,
     hadoop_path,
+    relative_path,
+    table_key,
+    table_keys,
 )
 from tests import corpus
 
@@ -152,3 +155,33 @@ def test_a_uri_decodes_to_the_path_below_the_root(raw):
     uri = absolute_uri("s3://b/d", "x/" + raw)
     assert uri.isascii()
     assert unquote(urlsplit(uri).path) == hadoop_path("s3://b/d", "x/" + raw).removeprefix("s3://b")
+
+
+ROOTS = {
+    "file:///t/x": [
+        "a%20b", "./a%20b", "file:/t/x/a%20b", "file:///t/x/a%20b", "/t/x/a%20b", "file://localhost/t/x/a%20b"
+    ],
+    "/t/x y": ["a%20b", "file:/t/x%20y/a%20b", "/t/x%20y/a%20b", "file:///t/x%20y/z/../a%20b"],
+    "s3://b/t": ["a%20b", "s3://b/t/a%20b", "s3a://b/t/a%20b", "s3n://b/t/./a%20b", "/t/a%20b"],
+}
+ELSEWHERE = {
+    "file:///t/x": ["file:///t/x2/a", "file:///t/a", "s3://b/t/x/a", "../x2/a"],
+    "s3://b/t": ["s3://c/t/a", "file:///t/a", "s3://b/t2/a", "gs://b/t/a"],
+}
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_paths_in_the_table_have_one_key(root: str) -> None:
+    assert {table_key(root, raw) for raw in ROOTS[root]} == {"a b"}
+    assert table_keys(root, pa.array(ROOTS[root])).to_pylist() == ["a b"] * len(ROOTS[root])
+
+
+@pytest.mark.parametrize("root", ELSEWHERE)
+def test_paths_elsewhere_have_their_canonical_path_as_key(root: str) -> None:
+    for raw in ELSEWHERE[root]:
+        assert table_key(root, raw) == canonical_path(raw)
+        assert relative_path(root, raw) is None
+
+
+def test_a_colon_in_a_key_does_not_make_it_absolute() -> None:
+    assert table_key("file:///t", "file:///t/a:/b") == canonical_path("./a:/b") == "./a:/b"

@@ -2,10 +2,14 @@ import json
 
 import pytest
 
+from deltaskip import DeltaTable
 from deltaskip.actions import Metadata, Protocol, parse_action
 from deltaskip.errors import CorruptLog, DeltaSkipError, UnsupportedFeature
 from deltaskip.features import FEATURES, check_readable, has_feature, support_table
+from deltaskip.features.registry import check_format
 from tests import corpus
+from tests.builder import TableBuilder
+from tests.txn.tables import SCHEMA
 
 # PROTOCOL (today), feature names as written in tables.
 TODAY = [
@@ -171,3 +175,19 @@ def test_the_support_table_has_one_row_a_feature():
     assert [row.split("`")[1] for row in rows] == list(FEATURES)
     assert "| `deletionVectors` | readers and writers | yes | yes |  |" in rows
     assert all(len(row.split(" |")) == 6 for row in rows)
+
+
+@pytest.mark.parametrize("provider", ["orc", "csv", "", "parquet "])
+def test_a_format_other_than_parquet_is_refused(tmp_path, provider):
+    with pytest.raises(UnsupportedFeature, match=f"Version 3 of /t has data files of the format {provider!r}"):
+        check_format(provider, "/t", 3)
+    builder = TableBuilder(tmp_path / "t", SCHEMA)
+    builder._head[1]["metaData"]["format"]["provider"] = provider
+    builder.commit()
+    with pytest.raises(UnsupportedFeature, match="reads only Parquet"):
+        DeltaTable(tmp_path / "t")
+    check_format("Parquet", "/t", 3)
+
+
+def test_features_need_only_features_of_the_registry():
+    assert {needed for row in FEATURES.values() for needed in row.requires} <= set(FEATURES)
