@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,19 @@ def test_a_module_of_the_benchmarks_runs_at_a_small_size(command: str, tmp_path:
     module, arguments = words[2], [str(tmp_path / word) if word.endswith(".svg") else word for word in words[3:]]
     size = SMALL[module] if COMPLETE or DELTA_JARS in command else ["--help"]
     run([sys.executable, "-m", module, *arguments, *size], DELTASKIP_BENCH_DIR=str(tmp_path))
+
+
+TOOLS = sorted({kind(text) for _, text in shown_commands() if kind(text).startswith("python -m tests.")})
+
+
+@pytest.mark.parametrize("command", commands(*TOOLS))
+def test_a_tool_of_the_tests_runs(command: str) -> None:
+    words = shlex.split(command)
+    module = words[words.index("-m") + 1]
+    if f"-m {module}" in CI:
+        return
+    smaller = ["2" if before == "--seeds" else word for before, word in pairwise(words)]
+    run([sys.executable, *smaller])
 
 
 @pytest.mark.parametrize("command", commands("pytest"))
