@@ -19,16 +19,19 @@ from deltaskip.expr.coerce import (
     castable,
     common_type,
     implicit_cast,
+    is_numeric,
     literal_decimal,
     type_of,
     wider_type,
 )
 from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.intervals import DAY_TIME, INTERVALS, moved
 from deltaskip.expr.nodes import (
+    ARITHMETIC,
     MIRRORED,
     And,
     Call,
@@ -75,6 +78,8 @@ __all__ = ["TypeMismatch", "bind", "bind_expression"]
 
 # A column that Spark adds to every file scan. It is not in the schema.
 _METADATA_COLUMN = "_metadata"
+_OF_NUMBERS = ("abs", "negative", "positive", "sign")
+_OF_ARRAYS = ("coalesce", "concat", "reverse")
 # Names that are functions if the schema has no such column. # Spark 4.1, LiteralFunctionResolution
 _LITERAL_FUNCTIONS = frozenset(
     ("current_date", "current_timestamp", "current_time", "current_user", "user", "session_user")
@@ -379,7 +384,28 @@ def _call(node: Call) -> Node:
     if function is None or any(type_of(arg) is None for arg in node.args):
         return Call(node.name, node.args)
     found = function.signature(node.args)
-    return Call(node.name, node.args) if found is None else Call(node.name, found[0], found[1])
+    if found is None:
+        _check_arguments(node)
+        return Call(node.name, node.args)
+    return Call(node.name, found[0], found[1])
+
+
+def _check_arguments(node: Call) -> None:
+    """Raise for argument types that Spark refuses, of those without a signature here."""
+    types = [type_ for arg in node.args if (type_ := type_of(arg)) is not None]
+    nested = node.name not in _OF_ARRAYS and any(isinstance(type_, ArrayType | MapType | StructType) for type_ in types)
+    if node.name in ARITHMETIC:
+        plain = all(is_numeric(type_) or type_ in (BOOLEAN, BINARY, *DATETIMES) for type_ in types)
+        timed = any(map(is_numeric, types)) and any(type_ in DATETIMES for type_ in types)
+        added_days = node.name in "+-" and DATE in types
+        wrong = plain and (BOOLEAN in types or BINARY in types or (timed and not added_days))
+    elif node.name in _OF_NUMBERS:
+        wrong = types[0] in (BOOLEAN, BINARY, *DATETIMES)
+    else:
+        wrong = node.name in DATE_FIELDS and (is_numeric(types[0]) or types[0] in (BOOLEAN, BINARY))
+    if nested or wrong:
+        names = ", ".join(map(sql_name, types))
+        raise TypeMismatch(f"{to_sql(node)} is not valid in Spark SQL for {names} (DATATYPE_MISMATCH): cast them.")
 
 
 def _sum_with_interval(node: Call) -> Node | None:

@@ -104,7 +104,8 @@ def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
     if appended is None:
         return
     for scan in intent.scans:
-        may = Scan(appended, scan.where, time_zone=scan.time_zone).files(columns=["path"])["path"].to_pylist()
+        again = Scan(appended, scan.where, time_zone=scan.time_zone, ansi=scan.ansi)
+        may = again.files(columns=["path"])["path"].to_pylist()
         if may:
             raise CommitConflict(
                 f"Another writer committed version {winners.versions[0]} or later of {intent.base.root} and added "

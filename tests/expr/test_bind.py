@@ -8,6 +8,7 @@ import pytest
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr import bind, bind_expression, columns_of, evaluate, normalize, parse_sql
+from deltaskip.expr.bind import TypeMismatch
 from deltaskip.expr.coerce import castable, type_of, wider_type
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import Call, Cast, Collate, Column, Compare, FieldRef, In, Literal, Node, Opaque, walk
@@ -282,3 +283,54 @@ def test_integers_of_a_list_are_widened_at_once(text: str) -> None:
     assert isinstance(node, In)
     assert len({value.type for value in node.values if isinstance(value, Literal)}) == 1
     assert all(isinstance(value, Literal) for value in node.values)
+
+
+TYPED = StructType(
+    (
+        StructField("i", INTEGER),
+        StructField("b", BOOLEAN),
+        StructField("dt", DATE),
+        StructField("ts", TIMESTAMP),
+        StructField("d", DOUBLE),
+        StructField("s", STRING),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("year(i) = 1", "month(b) = 1", "abs(b) = 1", "-b", "abs(dt) = 1", "i + b > 1", "dt * 2 > 1", "ts + 1 > ts"),
+        *("i % dt = 1", "d / b > 1", "i = b", "dt > i", "CAST(dt AS INT) = 1", "i IN (1, DATE'2026-01-01')"),
+    ],
+)
+def test_types_that_ansi_mode_refuses_stay_untyped_without_it(text: str) -> None:
+    with pytest.raises(TypeMismatch, match=r"DATATYPE_MISMATCH|CAST_WITHOUT_SUGGESTION"):
+        bind(parse_sql(text), TYPED)
+    assert any(isinstance(part, Opaque) for part in walk(bind(parse_sql(text), TYPED, ansi=False)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("i + 'x' > 1", "i + NULL > 1", "ts - ts > INTERVAL 1 DAY", "dt + 1 > dt", "1 + dt > dt", "dt - 7 > dt"),
+        *("year(s) = 1", "year(ts) = 1", "abs(s) = 1", "coalesce(dt, ts) = ts", "dt + INTERVAL 1 DAY > ts"),
+        *("-s = 1", "abs(NULL) = 1"),
+    ],
+)
+def test_types_that_spark_casts_are_accepted(text: str) -> None:
+    bind(parse_sql(text), TYPED)
+
+
+@pytest.mark.parametrize("text", ["i > INTERVAL 1 DAY", "dt IN (INTERVAL 1 DAY)", "i COLLATE UNICODE = 1", "s"])
+def test_what_spark_refuses_in_every_mode_is_refused(text: str) -> None:
+    for ansi in (True, False):
+        with pytest.raises(PredicateError):
+            bind(parse_sql(text), TYPED, ansi=ansi)
+
+
+@pytest.mark.parametrize("op", ["=", "<", ">", "<=>", "!="])
+def test_texts_of_integers_beyond_the_type_are_left_to_spark(op: str) -> None:
+    """Without ANSI mode they are NULL of the column's type."""
+    assert isinstance(bind(parse_sql(f"i {op} '99999999999'"), TYPED), Opaque)
+    assert isinstance(bind(parse_sql(f"i {op} '5'"), TYPED), Compare)

@@ -36,7 +36,7 @@ _CLOSED = re.compile(r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|`[^`]*`|[^'"`
 # After these a string may not be a plain string literal.
 _BEFORE_STRING = (TokenType.VAR, TokenType.INTERVAL, TokenType.ESCAPE, *PREFIXES)
 _BEFORE_DOT = (*NAMES, *CLOSING, TokenType.NUMBER)
-_FOREIGN = (TokenType.SEMICOLON, TokenType.L_BRACE, TokenType.R_BRACE, TokenType.HASH, TokenType.BACKSLASH)
+_FOREIGN = (TokenType.L_BRACE, TokenType.R_BRACE, TokenType.HASH, TokenType.BACKSLASH)
 
 
 class Unreadable(Exception):
@@ -158,6 +158,8 @@ def _whole_literals(source: Source, tokens: list[Token]) -> list[Token]:
         elif kind == TokenType.IDENTIFIER:
             token.text = source.piece(token, token)[1:-1].replace("``", "`")
             found.append(token)
+        elif kind == TokenType.SEMICOLON:
+            raise predicate_error(source.text, token.start, "a predicate is one expression, without a semicolon")
         elif kind in _FOREIGN:
             raise predicate_error(source.text, token.start, "this is not a token of Spark SQL")
         else:
