@@ -134,7 +134,7 @@ _ROWS = (
     Rule("statistics.bounds", "No minimum is above its maximum.", _STATS),
     Rule(
         "statistics.not-null",
-        "Statistics of new rows show that columns that are NOT NULL contain no null.",
+        "Statistics of new rows show that columns that are NOT NULL contain no null, if they have statistics.",
         "PROTOCOL, Column Invariants",
     ),
     Rule(

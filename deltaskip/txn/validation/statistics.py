@@ -37,6 +37,7 @@ from deltaskip.schema import (
     physical_schema,
 )
 from deltaskip.schema.calendar import parse_date, read_timestamp
+from deltaskip.stats.columns import indexed_columns
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.domains import listed_collations
@@ -56,13 +57,15 @@ class StatisticsRules:
     """What the statistics of a commit's files must be like, by physical paths of columns.
 
     types: of every leaf. orders: how to compare the bounds of each leaf that has an order. not_null: leaves that can be
-    null in no row. clustering: the clustering columns.
+    null in no row; counted: those of them for which the table's properties require statistics. clustering: the
+    clustering columns.
     """
 
     candidate: Candidate
     types: Mapping[_Path, DataType]
     orders: tuple[tuple[_Path, Callable[[Any], Any]], ...]
     not_null: tuple[_Path, ...]
+    counted: frozenset[_Path]
     clustering: tuple[_Path, ...]
     collations: frozenset[CollationId]
 
@@ -70,7 +73,7 @@ class StatisticsRules:
     def of(cls, candidate: Candidate) -> StatisticsRules:
         """The rules of the table as it is after the commit."""
         if not candidate.intent.adds:
-            return cls(candidate, {}, (), (), (), frozenset())
+            return cls(candidate, {}, (), (), frozenset(), (), frozenset())
         schema = physical_schema(candidate.schema, candidate.mode)
         by_name = dict(zip(candidate.schema.names, schema.names, strict=True))
         partitions = {(by_name[name],) for name in candidate.metadata.partition_columns if name in by_name}
@@ -78,7 +81,8 @@ class StatisticsRules:
         types = {path: type_ for path, type_, _ in leaves}
         required = tuple(path for path, type_, never_null in leaves if never_null and _has_null_count(type_))
         orders = tuple((path, order) for path, type_ in types.items() if (order := _order(type_)) is not None)
-        return cls(candidate, types, orders, required, _clustering(candidate), listed_collations(candidate))
+        counted = _indexed(candidate) if required else frozenset()
+        return cls(candidate, types, orders, required, counted, _clustering(candidate), listed_collations(candidate))
 
 
 def parsed_stats(text: str | None) -> dict[str, Any] | None:
@@ -202,7 +206,7 @@ class _Check:
             return
         for path in self.rules.not_null:
             count = _at(stats.get("nullCount"), path)
-            if count is None:
+            if count is None and path in self.rules.counted:
                 why = f"{'.'.join(path)} is NOT NULL, but the statistics have no null count that shows it"
                 self.refuse("statistics.not-null", f"{why}; deltaskip.stats.compute computes it")
             if count:
@@ -222,6 +226,17 @@ def _leaves(struct: StructType, above: _Path, never_null: bool) -> Iterator[tupl
             yield from _leaves(field.type, path, required)
         else:
             yield path, field.type, required
+
+
+def _indexed(candidate: Candidate) -> frozenset[_Path]:
+    """Physical paths of the columns that have statistics by the table's properties."""
+    columns = indexed_columns(
+        candidate.schema,
+        partition_columns=candidate.metadata.partition_columns,
+        mapping_mode=candidate.mode,
+        properties=candidate.metadata.configuration,
+    )
+    return frozenset(column.physical for column in columns)
 
 
 def _order(type_: DataType) -> Callable[[Any], Any] | None:

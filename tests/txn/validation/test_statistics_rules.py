@@ -101,6 +101,13 @@ CASES = {
     "nulls of a struct that may be null": Case(adds(stats(nullCount={**GOOD, "t": {"x": 9}})), schema=NOT_NULL),
     "no null count": Case(adds(stats(nullCount={"s": {"x": 0}})), "statistics.not-null", "shows it", schema=NOT_NULL),
     "no statistics": Case(adds(None), "statistics.not-null", schema=NOT_NULL),
+    "no null count of a column without statistics": Case(
+        adds(stats()), schema=NOT_NULL, properties={"delta.dataSkippingNumIndexedCols": "0"}
+    ),
+    "nulls of a column without statistics": Case(
+        adds(stats(nullCount={"id": 1})), "statistics.not-null", schema=NOT_NULL,
+        properties={"delta.dataSkippingNumIndexedCols": "0"},
+    ),
     "no null count of no rows": Case(adds(stats(0)), schema=NOT_NULL),
     "no null count of old rows": Case(
         lambda txn: txn.add(file("a", stats=None, data_change=False)), schema=NOT_NULL, files=[file("a", stats=None)]
