@@ -282,4 +282,5 @@ class Sidecar:
 
 
 def _integer_or_none(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    is_int64 = isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+    return value if is_int64 else None

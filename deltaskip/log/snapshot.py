@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
-from deltaskip.errors import ChecksumWarning, CorruptLog
+from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
 from deltaskip.features.registry import check_format, check_readable
 from deltaskip.log.checkpoint.adds import AddGroup
 from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
@@ -139,7 +139,13 @@ class Snapshot:
     def schema(self) -> StructType:
         """The table's schema by logical names; without columns if the log has no schemaString. Raises SchemaError."""
         text = self.metadata.schema_string
-        fields = () if text is None else parse_schema(text).fields
+        try:
+            fields = () if text is None else parse_schema(text).fields
+        except SchemaError as error:
+            raise SchemaError(
+                f"The schema of version {self.version} of {self.root} is not valid: {str(error).rstrip('.')}; correct "
+                f"the table's metaData, or open an older version."
+            ) from error
         return StructType(fields, partition_columns=self.partition_columns)
 
     @cached_property

@@ -170,6 +170,69 @@ def test_a_deletion_vector_is_named(five: TableBuilder, kind: str) -> None:
         read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
 
 
+@pytest.mark.parametrize("name", ["_last_checkpoint", log_name(4, "crc")])
+def test_a_hint_without_permission_is_ignored(five: TableBuilder, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (five.log / name).write_text("{}")
+    original = os.open
+
+    def refuse(path: str, *arguments: int) -> int:
+        if str(path).endswith(name):
+            raise PermissionError(13, "Permission denied")
+        return original(path, *arguments)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert five.paths() == ALL
+
+
+HOSTILE = [
+    "",
+    "null",
+    "[]",
+    "7",
+    '"x"',
+    "NaN",
+    "{",
+    "[" * 100_000,
+    '{"a":' * 1000,
+    "\ud800",
+    "\0",
+    "\ufeff{}",
+    '{"version":NaN}',
+    '{"version":-1}',
+    '{"version":1e3}',
+    '{"version":true}',
+    '{"version":"4"}',
+    '{"version":' + "9" * 5000 + "}",
+    '{"version":9223372036854775807}',
+    '{"version":99}',
+    '{"version":2,"version":3}',
+    '{"version":{},"size":-1}',
+    '{"numFiles":-1}',
+    '{"numFiles":1e400}',
+    '{"tableSizeBytes":' + "9" * 30 + "}",
+    '{"numFiles":"5"}',
+    '{"protocol":[]}',
+    '{"metadata":{"id":1}}',
+    '{"setTransactions":{}}',
+    '{"setTransactions":[{"appId":1}]}',
+    '{"domainMetadata":[null]}',
+    '{"inCommitTimestampOpt":99999999999999999999}',
+    '{"inCommitTimestampOpt":[]}',
+    '{"protocol":{"minReaderVersion":99}}',
+]
+
+
+@pytest.mark.filterwarnings("ignore::deltaskip.ChecksumWarning")
+@pytest.mark.parametrize("name", ["_last_checkpoint", log_name(4, "crc")])
+@pytest.mark.parametrize("text", [*HOSTILE, b"\xff\xfe", b"\xed\xa0\x80"], ids=lambda text: repr(text[:20]))
+def test_hostile_hints_are_ignored(five: TableBuilder, name: str, text: str | bytes) -> None:
+    (five.log / name).write_bytes(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+    table = deltaskip.DeltaTable(five.path)
+    assert (table.version, five.paths()) == (4, ALL)
+    assert table.in_commit_timestamp is None
+    assert len(table.history()) == 5
+
+
 @pytest.fixture
 def _little_memory() -> Iterator[None]:
     """Limit the address space to 2 GiB more than there is now."""

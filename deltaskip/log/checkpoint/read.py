@@ -346,7 +346,11 @@ def _sidecar_of(commits: Commits, action: Any) -> Sidecar:
 def _inline_adds(commits: Commits) -> Replay:
     # The checkpoint is reconciled: its removes are tombstones, none of them of an add in the same checkpoint.
     adds = commits.actions.filter(pc.invert(commits.actions["is_remove"]))
-    return replay(adds)
+    try:
+        return replay(adds)
+    except ValueError as error:
+        file = commits.files[0]
+        raise _corrupt(commits.root, file.version, file.path, str(error)) from error
 
 
 def _sidecar_location(root: str, ref: CheckpointRef, sidecar: Sidecar) -> str:

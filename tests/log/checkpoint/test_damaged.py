@@ -192,7 +192,7 @@ def test_a_column_of_another_type_is_read_or_named(four: TableBuilder, path: str
             PROTOCOL,
             metadata(),
             {"txn": {"appId": "a", "version": 1}},
-            add("x", {"numRecords": 1}),
+            add("x", stats='{"numRecords":1}'),
             remove("y"),
         ]
         columns = []
@@ -288,3 +288,25 @@ def test_a_sidecar_in_its_folder_is_read_however_it_is_spelled(four: TableBuilde
     four.parquet(log_name(2, f"checkpoint.{UUID}.parquet"), actions)
     four.clean_up(3)
     assert four.paths() == ALL
+
+
+def test_a_path_of_a_json_checkpoint_that_does_not_decode_gives_way_to_the_commits(four: TableBuilder) -> None:
+    actions = [{"checkpointMetadata": {"version": 2}}, PROTOCOL, metadata(), add("f%ff")]
+    name = four.json_lines(log_name(2, f"checkpoint.{UUID}.json"), actions).name
+    assert four.paths() == ALL
+    four.clean_up(3)
+    with pytest.raises(CorruptLog, match=f"{name}.*f%ff"):
+        four.load()
+
+
+@pytest.mark.parametrize("columns", [["nope"], ["ID"], ["id", "id"]])
+def test_a_partition_column_that_the_schema_lacks_is_named_where_it_is_needed(
+    table: TableBuilder, columns: list[str]
+) -> None:
+    table.commit(PROTOCOL, metadata(partitionColumns=columns), add("f", stats='{"numRecords":1}'))
+    opened = ds.DeltaTable(table.path)
+    assert opened.scan().count() == 1
+    for act in (lambda: opened.scan().files(), lambda: opened.scan("id > 1").paths()):
+        with pytest.raises(CorruptLog, match=rf"version 0 of {table.path} .* partition column '{columns[0]}'"):
+            act()
+    assert not (table.log / "00000000000000000000.checkpoint.parquet").exists()
