@@ -14,7 +14,6 @@ from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from rich.cells import cell_len
 
 _GAP = "  "
 # What stays on one line: literals and quoted names, a number and its unit, a date and its time.
@@ -121,9 +120,9 @@ def _widths(
     headings: Sequence[str], sides: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
 ) -> list[int] | None:
     """The width of each column; None if the table does not fit."""
-    most = [max((cell_len(row[i]) for row in rows), default=0) for i in range(len(sides))]
+    most = [max((_columns(row[i]) for row in rows), default=0) for i in range(len(sides))]
     if width is None:
-        return [max(cell_len(heading), cells) for heading, cells in zip(headings, most, strict=True)]
+        return [max(_columns(heading), cells) for heading, cells in zip(headings, most, strict=True)]
     least = [
         max(_longest_word(heading), *(map(_longest_word, (row[i] for row in rows)) if side == "prose" else [cells]), 0)
         for i, (heading, side, cells) in enumerate(zip(headings, sides, most, strict=True))
@@ -132,7 +131,7 @@ def _widths(
     if spare < 0:
         return None
     for i in sorted(range(len(sides)), key=lambda i: sides[i] == "prose"):
-        wanted = max(cell_len(headings[i]), most[i]) - least[i]
+        wanted = max(_columns(headings[i]), most[i]) - least[i]
         given = max(0, min(spare, wanted))
         least[i] += given
         spare -= given
@@ -141,7 +140,7 @@ def _widths(
 
 def _print_blocks(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print each row as a block; words that are longer than a line get one of their own."""
-    width, label = terminal_width() or 0, max(map(cell_len, headings))
+    width, label = terminal_width() or 0, max(map(_columns, headings))
     for number, row in enumerate(rows):
         if number:
             print()
@@ -162,13 +161,13 @@ def _print_blocks(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """The text in lines of at most `width`, broken only at spaces; `indent` begins all lines but the first."""
-    if cell_len(text) <= width:
+    if _columns(text) <= width:
         return [text]
     start = text[: len(text) - len(text.lstrip())]
     lines = [start]
     for word in _WORD.findall(text):
         line = f"{lines[-1]} {word}" if lines[-1].strip() else lines[-1] + word
-        if cell_len(line) > width and lines[-1].strip():
+        if _columns(line) > width and lines[-1].strip():
             lines.append(indent + start + word)
         else:
             lines[-1] = line
@@ -177,11 +176,20 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 def _longest_word(text: str) -> int:
     indent = len(text) - len(text.lstrip())
-    return indent + max(map(cell_len, _WORD.findall(text)), default=0)
+    return indent + max(map(_columns, _WORD.findall(text)), default=0)
+
+
+def _columns(text: str) -> int:
+    """The width of a text in columns of a terminal, where some characters take two or none."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _padded(text: str, width: int, side: str) -> str:
-    space = " " * (width - cell_len(text))
+    space = " " * (width - _columns(text))
     return space + text if side == "right" else text + space
 
 
