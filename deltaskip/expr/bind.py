@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
@@ -30,6 +30,7 @@ from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.intervals import DAY_TIME, INTERVALS, moved
+from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import (
     ARITHMETIC,
     MIRRORED,
@@ -319,7 +320,12 @@ def _is_atomic(type_: DataType) -> bool:
     return type_ in ATOMIC or isinstance(type_, DecimalType)
 
 
-def _membership(child: Node, values: tuple[Node, ...]) -> Node:
+def _membership(child: Node, values: Sequence[Node]) -> Node:
+    if isinstance(values, LiteralList):
+        found = _long_membership(child, values)
+        if found is not None:
+            return found
+        values = tuple(values)
     types = {type_of(child): None} | dict.fromkeys(type_of(value) for value in values)
     for type_ in list(types)[1:]:
         if type_ in INTERVALS and type_of(child) is not None:
@@ -334,6 +340,19 @@ def _membership(child: Node, values: tuple[Node, ...]) -> Node:
     if met == STRING:
         comparison_collation(child, *(value for value in values if not isinstance(value, Literal)))
     return In(cast_to(child, met), tuple([_widened(value, met) for value in values]))
+
+
+def _long_membership(child: Node, values: LiteralList) -> Node | None:
+    """IN over a list that stays in one array; None if its values must be cast one by one, or cannot be."""
+    type_ = type_of(child)
+    if type_ == STRING and values.types == (STRING,):
+        comparison_collation(child)
+        return In(child, values)
+    if type_ not in INTEGRAL_BITS or STRING in values.types:
+        return None
+    # A value beyond the child's type is never equal to it, so that the child need not be cast.
+    within = values.within(type_)
+    return In(child, within) if len(within) else None
 
 
 def _widened(value: Node, met: DataType) -> Node:

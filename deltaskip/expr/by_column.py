@@ -22,6 +22,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -173,13 +174,16 @@ class _Evaluation:
 
     def membership(self, node: In) -> Any:
         type_ = type_of(node.child)
-        values = [value.value for value in node.values if isinstance(value, Literal) and type_of(value) == type_]
-        if type_ is None or len(values) < len(node.values):
-            raise UnsupportedByColumn
         child = self.value(node.child)
-        if isinstance(child, pa.Scalar):
+        if type_ is None or isinstance(child, pa.Scalar):
             raise UnsupportedByColumn
-        collation = comparison_collation(node.child, *node.values) if type_ == STRING else None
+        collation = comparison_collation(node.child, *nodes_in(node.values)) if type_ == STRING else None
+        if isinstance(node.values, LiteralList) and collation is None and child.type == node.values.array.type:
+            found = pc.is_in(child, value_set=node.values.array)
+            return pc.if_else(child.is_valid(), found, arrow_scalar(None, pa.bool_()))
+        values = [value.value for value in node.values if isinstance(value, Literal) and type_of(value) == type_]
+        if len(values) < len(node.values):
+            raise UnsupportedByColumn
         known = [value for value in values if value is not None]
         if collation is not None:
             found = self.any_equal(collation, child, known)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation, PredicateError
+from deltaskip.expr.literal_list import nodes_in
 from deltaskip.expr.nodes import Call, Case, Cast, Collate, FieldRef, In, IsNull, Literal, Node, children_of
 from deltaskip.schema.types import STRING
 
@@ -51,7 +52,7 @@ def compared_collations(predicate: Node) -> tuple[str, ...]:
                 continue
             case In(child, values):
                 # A list can be long, and most are of literals only.
-                pending += (child, *(value for value in values if type(value) is not Literal))
+                pending += (child, *(value for value in nodes_in(values) if type(value) is not Literal))
             case node:
                 pending += children_of(node)
     return tuple(collation for collation in found if not is_binary(collation))

@@ -15,6 +15,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.literal_list import has_null, nodes_in
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -72,7 +73,7 @@ def never_true(bound: Node) -> Iterator[str]:
         case And(children) | Or(children):
             for child in children:
                 yield from never_true(child)
-        case Not(In(child, values)) if len(values) > 1 and any(_is_null(value) for value in values):
+        case Not(In(child, values)) if len(values) > 1 and has_null(values):
             yield f"{to_sql(child)} NOT IN (…, NULL) is never TRUE: remove NULL from the list."
         case Not(child):
             yield from never_true(child)
@@ -81,7 +82,7 @@ def never_true(bound: Node) -> Iterator[str]:
             if not _is_null(other):
                 test = "IS NOT NULL" if op == "!=" else "IS NULL"
                 yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(other)} {test}."
-        case In(child, values) if values and all(_is_null(value) for value in values) and not _is_null(child):
+        case In(child, tuple(values)) if values and all(_is_null(value) for value in values) and not _is_null(child):
             yield f"{to_sql(bound)} is never TRUE{_WHY}: use {to_sql(child)} IS NULL."
 
 
@@ -146,7 +147,7 @@ def _always_evaluated(node: Node) -> Iterator[Node]:
         case Literal() | FieldRef() | Opaque() | Case() | Call("coalesce") | Cast(safe=True):
             return
         case In(child, values):
-            pending = [child, *(value for value in values if not isinstance(value, Literal))]
+            pending = [child, *(value for value in nodes_in(values) if not isinstance(value, Literal))]
             constant = isinstance(child, Literal) and len(pending) == 1
         case _:
             pending = list(children_of(node))

@@ -13,6 +13,7 @@ from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -188,7 +189,9 @@ class _Evaluation:
         child = self.value(node.child)
         if child is None:
             return None if node.values else False
-        collation = comparison_collation(node.child, *node.values) if isinstance(child, str) else None
+        collation = comparison_collation(node.child, *nodes_in(node.values)) if isinstance(child, str) else None
+        if isinstance(node.values, LiteralList) and collation is None:
+            return child in node.values.distinct_values
         unknown = False
         for candidate in node.values:
             value = self.value(candidate)

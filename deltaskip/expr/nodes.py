@@ -8,7 +8,7 @@ Nodes are immutable and hashable; passes are functions that `match` on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -135,10 +135,13 @@ class IsNull(Node):
 
 @dataclass(frozen=True, slots=True)
 class In(Node):
-    """`child IN (values)`: TRUE on a match, else NULL if the child or a value is NULL, else FALSE; no values: FALSE."""
+    """`child IN (values)`: TRUE on a match, else NULL if the child or a value is NULL, else FALSE; no values: FALSE.
+
+    values: A tuple, or a LiteralList, whose literals are no children (expr.literal_list).
+    """
 
     child: Node
-    values: tuple[Node, ...]
+    values: Sequence[Node]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,7 @@ def children_of(node: Node) -> tuple[Node, ...]:
         case Not(child) | IsNull(child) | Cast(child) | Collate(child):
             return (child,)
         case In(child, values):
-            return (child, *values)
+            return (child, *values) if isinstance(values, tuple) else (child,)
         case Like(child, pattern):
             return (child, pattern)
         case StartsWith(child, prefix):
@@ -245,8 +248,8 @@ def transform(node: Node, change: Callable[[Node], Node]) -> Node:
             return Not(*new)
         case IsNull():
             return IsNull(*new)
-        case In():
-            return In(new[0], new[1:])
+        case In(_, values):
+            return In(new[0], new[1:] if isinstance(values, tuple) else values)
         case Like(_, _, escape, case_insensitive):
             return Like(new[0], new[1], escape, case_insensitive)
         case StartsWith():

@@ -23,11 +23,12 @@ Nodes below a leaf (the operand of IS NULL, a CASE) are not filter positions and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import deterministic
+from deltaskip.expr.literal_list import LiteralList, has_null
 from deltaskip.expr.nodes import (
     MIRRORED,
     NEGATED,
@@ -150,7 +151,7 @@ def _null_safe(node: Compare, negated: bool) -> Node:
     return _any_of((_comparison(equal, True), IsNull(left)))
 
 
-def _in(child: Node, values: tuple[Node, ...]) -> Node:
+def _in(child: Node, values: Sequence[Node]) -> Node:
     distinct = _distinct(values)
     if _is_null(child) or not distinct:
         return FALSE
@@ -159,10 +160,10 @@ def _in(child: Node, values: tuple[Node, ...]) -> Node:
     return In(child, distinct)
 
 
-def _not_in(child: Node, values: tuple[Node, ...]) -> Node:
+def _not_in(child: Node, values: Sequence[Node]) -> Node:
     if not values:
         return TRUE
-    if _is_null(child) or any(_is_null(value) for value in values):
+    if _is_null(child) or has_null(values):
         return FALSE
     distinct = _distinct(values)
     if len(distinct) > NOT_IN_LIMIT or (len(distinct) > 1 and not deterministic(child)):
@@ -170,8 +171,10 @@ def _not_in(child: Node, values: tuple[Node, ...]) -> Node:
     return _all_of(_comparison(Compare("=", child, value), True) for value in distinct)
 
 
-def _distinct(values: tuple[Node, ...]) -> tuple[Node, ...]:
+def _distinct(values: Sequence[Node]) -> Sequence[Node]:
     """Distinct values that are not NULL, in order. Equal literals with different text (1.0, 1.00) count as one."""
+    if isinstance(values, LiteralList):
+        return values.distinct()
     found: dict[object, Node] = {}
     for value in values:
         if not _is_null(value):

@@ -9,10 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from deltaskip.errors import InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.expr.intervals import DAY_TIME
+from deltaskip.expr.literal_list import SHORTEST, LiteralList, integers, texts
 from deltaskip.expr.nodes import Cast, Literal, Node
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import format_timestamp
 from deltaskip.schema.types import (
     BINARY,
@@ -27,7 +30,7 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["is_listed", "listed", "literal_node"]
+__all__ = ["is_listed", "listed", "literal_node", "long_list"]
 
 _MOST = 10**38
 _EPOCH = datetime(1970, 1, 1)
@@ -89,6 +92,41 @@ def is_listed(value: object) -> bool:
 def listed(values: Any) -> list[object]:
     """Return the elements of a list of constants. Arrays of numpy, pandas and pyarrow give scalars."""
     return list(values.to_pylist() if hasattr(values, "to_pylist") else values)
+
+
+def long_list(values: Any) -> LiteralList | None:
+    """Return a long list of integers or strings as one array; None for any other list.
+
+    Arrays of numpy, pandas and pyarrow without NULL are converted without an object for each value.
+    """
+    if not hasattr(values, "__len__") or len(values) < SHORTEST:
+        return None
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(array, pa.Array):
+        return None if array.null_count else _of_array(array)
+    if type(array).__module__.partition(".")[0] == "pandas" and isinstance(getattr(array, "dtype", None), np.dtype):
+        array = np.asarray(array)
+    if isinstance(array, np.ndarray):
+        signed = array.ndim == 1 and array.dtype.kind == "i"
+        return integers(np.ascontiguousarray(array, np.int64)) if signed else None
+    kinds = set(map(type, array)) if isinstance(array, list | tuple | set | frozenset | range) else set()
+    try:
+        if kinds == {int}:
+            return integers(np.array(list(array), np.int64))
+        if kinds == {str}:
+            return texts(arrow_array(list(array), pa.string()))
+    except (OverflowError, UnicodeEncodeError):
+        # An integer that is a decimal in Spark, or a text that is refused where it is used.
+        return None
+    return None
+
+
+def _of_array(array: pa.Array) -> LiteralList | None:
+    if pa.types.is_signed_integer(array.type):
+        return integers(array.cast(pa.int64()))
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return texts(array.cast(pa.string()))
+    return None
 
 
 def _plain(value: object, what: str) -> object:

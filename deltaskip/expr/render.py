@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -105,7 +106,7 @@ def _operand(node: Node) -> str:
     return f"({text})" if compound else text
 
 
-def _values(values: tuple[Node, ...]) -> str:
+def _values(values: Sequence[Node]) -> str:
     shown = ", ".join(to_sql(value) for value in values[:_MOST_VALUES])
     return shown if len(values) <= _MOST_VALUES else f"{shown}, … {len(values)} values"
 

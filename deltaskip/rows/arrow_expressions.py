@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,9 +12,10 @@ from deltaskip.expr import Node, columns_of, evaluate
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.evaluate import Order
+from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import And, Cast, Compare, FieldRef, In, IsNull, Literal, Not, Or
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
+from deltaskip.schema.arrow_values import arrow_scalar, domain_values, one_chunk, typed_array
 from deltaskip.schema.types import DOUBLE, FLOAT, StructType
 
 __all__ = ["column_at", "row_values", "whole_columns"]
@@ -72,7 +73,7 @@ def whole_columns(node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> p
             return found
         case Compare(op, left, right) if op in _COMPARISONS and comparison_collation(left, right) is None:
             return _compared(op, whole_columns(left, columns, n_rows), whole_columns(right, columns, n_rows))
-        case In(child, values) if comparison_collation(child, *values) is None:
+        case In(child, values) if comparison_collation(child, *nodes_in(values)) is None:
             return _member(child, values, columns, n_rows)
         case _:
             return None
@@ -106,9 +107,14 @@ def _compared(op: str, left: Any, right: Any) -> Any:
     return _COMPARISONS[op](left, right)
 
 
-def _member(child: Node, values: tuple[Node, ...], columns: Mapping[str, pa.Array], n_rows: int) -> Any:
+def _member(child: Node, values: Sequence[Node], columns: Mapping[str, pa.Array], n_rows: int) -> Any:
     found: Any = None
     column = whole_columns(child, columns, n_rows)
+    if isinstance(values, LiteralList):
+        if column is None or not (pa.types.is_integer(column.type) or column.type == values.array.type):
+            return None
+        held = pc.is_in(column, value_set=values.array.cast(column.type))
+        return pc.if_else(pc.is_valid(column), held, arrow_scalar(None, pa.bool_()))
     for value in values:
         equal = _compared("=", column, whole_columns(value, columns, n_rows))
         if equal is None:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.expr.intervals import added
+from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import (
     And,
     Call,
@@ -201,7 +202,9 @@ def _in(reader: _Reader, tree: exp.Expression) -> Node:
     values: list[Node] = []
     for item in items:
         meant = reader.source.meaning.get(item.this) if isinstance(item, exp.Literal) and not item.is_string else None
-        if isinstance(meant, tuple):
+        if isinstance(meant, LiteralList) and len(items) == 1:
+            return In(operand, meant)
+        if isinstance(meant, tuple | LiteralList):
             values += meant
         elif isinstance(meant, Opaque):
             raise NoNode
@@ -267,7 +270,7 @@ def _literal(reader: _Reader, tree: exp.Expression) -> Node:
     if tree.is_string:
         raise NoNode
     meant = reader.source.meaning.get(tree.this)
-    if isinstance(meant, tuple):
+    if isinstance(meant, tuple | LiteralList):
         raise NoNode
     return _number(tree.this, False) if meant is None else meant
 

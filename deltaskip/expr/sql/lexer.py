@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import Literal, Node
 from deltaskip.expr.sql.dialect import SqlglotError, Token, TokenType, new_token, tokenize
-from deltaskip.expr.sql.in_lists import STUB, cut_long_lists
+from deltaskip.expr.sql.in_lists import STUB, LongList, cut_long_lists
 from deltaskip.expr.sql.literals import (
     TYPED_LITERALS,
     is_number,
@@ -48,13 +49,13 @@ class Source:
     """A predicate's text, and the nodes of the pieces that were parsed separately, by their source."""
 
     text: str
-    meaning: dict[str, Node | tuple[Literal, ...]] = field(default_factory=dict)
+    meaning: dict[str, Node | tuple[Literal, ...] | LiteralList] = field(default_factory=dict)
 
     def piece(self, first: Token, last: Token) -> str:
         """The text from the first token to the end of the last."""
         return self.text[first.start : last.end + 1]
 
-    def aside(self, node: Node | tuple[Literal, ...], first: Token, last: Token) -> Token:
+    def aside(self, node: Node | tuple[Literal, ...] | LiteralList, first: Token, last: Token) -> Token:
         """A token that represents `node`."""
         piece = self.piece(first, last)
         self.meaning[piece] = node
@@ -90,7 +91,7 @@ def _placed(source: Source) -> list[Token]:
     return tokens
 
 
-def _place_lists(source: Source, tokens: list[Token], lists: list[tuple[int, int, tuple[Literal, ...]]]) -> None:
+def _place_lists(source: Source, tokens: list[Token], lists: list[LongList]) -> None:
     pending, moved = iter(lists), 0
     start, end, values = next(pending)
     for token in tokens:

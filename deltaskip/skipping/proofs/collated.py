@@ -29,6 +29,7 @@ from deltaskip.collations.names import LCASE, parse_name
 from deltaskip.collations.registry import find
 from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError
 from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
     MIRRORED,
     NEGATED,
@@ -116,8 +117,8 @@ def in_binary_order(node: Node) -> Node | None:
                 return None if inner is None else Not(inner)
             case Compare(op, left, right) if _explicit(left, right) and comparison_collation(left, right) is None:
                 return Compare(op, _plain(left), _plain(right))
-            case In(child, values) if _explicit(child) and comparison_collation(child, *values) is None:
-                return In(_plain(child), tuple(map(_plain, values)))
+            case In(child, values) if _explicit(child) and comparison_collation(child, *nodes_in(values)) is None:
+                return In(_plain(child), tuple(map(_plain, values)) if isinstance(values, tuple) else values)
             case StartsWith(child, prefix) if _explicit(child, prefix) and comparison_collation(child, prefix) is None:
                 return StartsWith(_plain(child), _plain(prefix))
             case Like(child, pattern) if _explicit(child, pattern) and comparison_collation(child, pattern) is None:
@@ -231,10 +232,10 @@ def _proof(node: Node, reader: _Reader) -> Proof | None:
         case Not(Compare(op, left, right)) if op in NEGATED:
             return _proof(Compare(NEGATED[op], left, right), reader)
         case In(child, values):
-            found = reader.subject(child, *values)
+            found = reader.subject(child, *nodes_in(values))
             return found.listed(_values(values)) if isinstance(found, _Subject) else found
         case Not(In(child, values)):
-            found = reader.subject(child, *values)
+            found = reader.subject(child, *nodes_in(values))
             return found.none_of(_values(values)) if isinstance(found, _Subject) else found
         case StartsWith(child, prefix):
             found = reader.subject(child, prefix)
@@ -311,4 +312,6 @@ def _value(node: Node) -> Any:
 
 
 def _values(nodes: Sequence[Node]) -> list[Any]:
+    if isinstance(nodes, LiteralList):
+        return nodes.values
     return [value for value in map(_value, nodes) if value is not None]

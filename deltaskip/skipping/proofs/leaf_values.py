@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from deltaskip.expr.coerce import type_of
+from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import (
     MIRRORED,
     NEGATED,
@@ -24,6 +25,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.schema.types import BOOLEAN, STRING
 from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
+from deltaskip.skipping.proofs.preimage.point_spans import spans_of_points
 from deltaskip.skipping.proofs.preimage.preimage import preimage
 from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, domain_of, points_of, satisfying
 
@@ -73,6 +75,8 @@ def leaf_values(node: Node, time_zone: str) -> Found | None:
 
 def literals_of(values: Sequence[Node]) -> list[Any] | None:
     """The values of `values`; None where one is not a literal."""
+    if isinstance(values, LiteralList):
+        return values.values
     found = [value.value for value in values if isinstance(value, Literal)]
     return found if len(found) == len(values) else None
 
@@ -96,8 +100,11 @@ def _boolean(node: Node, wanted: bool, time_zone: str) -> Found | None:
 
 def _listed(child: Node, values: Sequence[Node], negated: bool, time_zone: str) -> Found | None:
     """IN: TRUE on a match with some value; NULL elements never match. NOT IN: TRUE where all differ."""
-    literals, type_ = literals_of(values), type_of(child)
+    type_ = type_of(child)
     domain = domain_of(type_)
+    if isinstance(values, LiteralList) and not negated and domain is not None:
+        return _preimage(child, Values(spans_of_points(values.array)), time_zone)
+    literals = literals_of(values)
     if literals is None or type_ is None or domain is None:
         return None
     results = points_of(type_, [value for value in literals if value is not None])

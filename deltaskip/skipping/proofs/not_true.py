@@ -6,6 +6,7 @@ pushes "is not TRUE" down to the leaves, so that the same rewrite decides it wit
 
 from __future__ import annotations
 
+from deltaskip.expr.literal_list import nodes_in
 from deltaskip.expr.nodes import (
     And,
     Case,
@@ -56,7 +57,7 @@ def _not_true(node: Node) -> Node:
         case Compare(op, left, right) if op != "<=>":
             return Or((Not(node), *_nulls(left, right)))
         case In(child, values) | Not(In(child, values)):
-            if not all(isinstance(value, Literal) and value.value is not None for value in values):
+            if not all(isinstance(value, Literal) and value.value is not None for value in nodes_in(values)):
                 return TRUE
             opposite = node.child if isinstance(node, Not) else Not(node)
             return Or((opposite, IsNull(child)))

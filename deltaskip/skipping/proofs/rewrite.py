@@ -183,9 +183,9 @@ class _Rewriter:
                 return self.columns.is_not_null(column), True
             case Compare(op, _, Literal(None)) | Compare(op, Literal(None), _) if op != "<=>":
                 return Proof(Drop(), "a comparison with NULL is never true"), True
-            case In(_, values) if literals_of(values) == [None] * len(values):
+            case In(_, tuple(values)) if literals_of(values) == [None] * len(values):
                 return Proof(Drop(), "an IN list of nothing but NULL is never true"), True
-            case Not(In(_, values)) if None in (literals_of(values) or ()):
+            case Not(In(_, tuple(values))) if None in (literals_of(values) or ()):
                 return Proof(Drop(), "NOT IN is never true of a list with NULL"), True
             case Opaque():
                 return Proof(Keep(), UNSUPPORTED), True

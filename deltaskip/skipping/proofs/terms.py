@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.program import (
     AllOf,
     AnyOf,
@@ -28,6 +28,7 @@ from deltaskip.skipping.program import (
     Term,
     ValuesPossible,
 )
+from deltaskip.skipping.proofs.preimage.point_spans import PointSpans
 from deltaskip.skipping.proofs.preimage.value_sets import (
     NAN,
     Domain,
@@ -110,6 +111,8 @@ def _is_searched(field: StatField, spans: Spans, domain: Domain) -> bool:
 def _bounded(field: StatField, spans: Spans, domain: Domain) -> Term:
     if len(spans) > _FEW and _is_searched(field, spans, domain):
         has_nan = field.kind is BoundKind.DOUBLE and spans[-1][1] > NAN
+        if isinstance(spans, PointSpans) and not spans.points_only:
+            return AnySpan(field, numpy_values(spans.lows), numpy_values(spans.lasts))
         if _points_only(spans):
             return AnyPoint(field, _points(field, spans), has_nan)
         outside = complement(spans, domain)
@@ -140,11 +143,15 @@ def _kernel_value(field: StatField, ordinal: Any) -> Any:
 
 
 def _points_only(spans: Spans) -> bool:
+    if isinstance(spans, PointSpans):
+        return spans.points_only
     return all(stop == following(low) for low, stop in spans)
 
 
 def _points(field: StatField, spans: Spans) -> pa.Array:
     """The points in the layout of the kernels, ascending; NaN last."""
+    if isinstance(spans, PointSpans):
+        return spans.lows
     types = {BoundKind.DOUBLE: pa.float64(), BoundKind.TEXT: pa.binary()}
     found = [low for low, _ in spans]
     if field.kind is BoundKind.DOUBLE:

@@ -1,0 +1,117 @@
+"""The values of a long IN list in one Arrow array: a sequence of literals that makes them only where they are read.
+
+Passes over predicates do not visit them (nodes.children_of), so a list of a million values costs no objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr.nodes import Literal, Node
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT, STRING, DataType
+
+__all__ = ["SHORTEST", "LiteralList", "has_null", "integers", "nodes_in", "texts"]
+
+SHORTEST = 64
+"""Shorter lists are tuples of literals."""
+
+_BITS: dict[DataType, int] = {BYTE: 8, SHORT: 16, INTEGER: 32, LONG: 64}
+
+
+class LiteralList(Sequence[Node]):
+    """Integers (int64) or strings (string), none of them null, of one type or of INTEGER and LONG."""
+
+    def __init__(self, array: pa.Array, types: tuple[DataType, ...]) -> None:
+        self.array = array
+        self.types = types
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Node]:
+        return map(self._literal, self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> Node: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Node, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Node | tuple[Node, ...]:
+        if isinstance(at, slice):
+            return tuple(map(self._literal, self.array[at].to_pylist()))
+        return self._literal(self.array[at].as_py())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LiteralList):
+            return NotImplemented
+        return self is other or (self.types == other.types and bool(self.array.equals(other.array)))
+
+    def __hash__(self) -> int:
+        return hash((self.types, len(self.array)))
+
+    def __repr__(self) -> str:
+        return f"LiteralList({len(self.array)} values of {', '.join(map(str, self.types))})"
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """The values in the value domain."""
+        found: list[Any] = self.array.to_pylist()
+        return found
+
+    @cached_property
+    def distinct_values(self) -> frozenset[Any]:
+        """The values for look-ups."""
+        return frozenset(self.values)
+
+    def distinct(self) -> LiteralList:
+        """The list with each value once, in order."""
+        once = pc.unique(self.array)
+        return self if len(once) == len(self.array) else LiteralList(once, self.types)
+
+    def as_integers(self, type_: DataType) -> LiteralList:
+        """The integers as literals of a type that holds them all."""
+        return LiteralList(self.array, (type_,))
+
+    def within(self, type_: DataType) -> LiteralList:
+        """The integers that an integral type holds, as literals of it."""
+        bits = _BITS[type_]
+        numbers = numpy_values(self.array)
+        held = (numbers >= -(1 << (bits - 1))) & (numbers <= (1 << (bits - 1)) - 1)
+        return LiteralList(self.array if held.all() else self.array.filter(arrow_array(held)), (type_,))
+
+    def _literal(self, value: Any) -> Literal:
+        if len(self.types) == 1:
+            return Literal(value, self.types[0])
+        return Literal(value, INTEGER if -(2**31) <= value < 2**31 else LONG)
+
+
+def integers(values: pa.Array | np.ndarray) -> LiteralList:
+    """The list of int64 values as Spark types their literals."""
+    array = values if isinstance(values, pa.Array) else arrow_array(values)
+    numbers = numpy_values(array)
+    small = (numbers >= -(2**31)) & (numbers < 2**31)
+    types: tuple[DataType, ...] = (INTEGER,) if small.all() else (INTEGER, LONG) if small.any() else (LONG,)
+    return LiteralList(array, types)
+
+
+def texts(values: pa.Array) -> LiteralList:
+    """The list of strings."""
+    return LiteralList(values, (STRING,))
+
+
+def nodes_in(values: Sequence[Node]) -> Sequence[Node]:
+    """The values that are nodes of their own; none of a LiteralList."""
+    return () if isinstance(values, LiteralList) else values
+
+
+def has_null(values: Sequence[Node]) -> bool:
+    """Whether a value is the literal NULL."""
+    return any(isinstance(value, Literal) and value.value is None for value in nodes_in(values))
