@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from deltaskip.schema.calendar import parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
+from deltaskip.schema.floats import nearest_float
 from deltaskip.schema.types import (
     BINARY,
     DATE,
@@ -72,8 +73,11 @@ def _value(found: Any, data_type: DataType) -> object:
             return {key: _value(each, value) for key, each in found.items()}
         case DecimalType(_, scale), int() | Decimal():
             return Decimal(found).quantize(Decimal(1).scaleb(-scale))
-        case _, int() | Decimal() if data_type in (FLOAT, DOUBLE):
+        case _, int() | Decimal() if data_type == DOUBLE:
             return float(found)
+        case _, int() | Decimal() if data_type == FLOAT:
+            # The text has the digits of 32 bits. -0.0 has its sign from the text too.
+            return math.copysign(nearest_float(found), -1.0 if str(found).startswith("-") else 1.0)
         case _, str():
             return _of_text(found, data_type)
         case _:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deltaskip.errors import SchemaError
 from deltaskip.rows.merge import merged_schema, replaced_schema, widens
 from deltaskip.rows.plan import plan_rows
+from deltaskip.rows.store import check_assignable
 from deltaskip.schema import (
     BYTE,
     DATE,
@@ -213,3 +216,42 @@ def test_replacement_without_the_columns_of_a_constraint_is_refused() -> None:
 def test_map_keys_keep_their_type_without_widening() -> None:
     assert merged("m MAP<INT, INT>", "m MAP<BIGINT, INT>").fields[0].type == MapType(INTEGER, INTEGER)
     assert merged("d DOUBLE", "d FLOAT", WIDENING).fields[0].type == DOUBLE
+
+
+ATOMS = st.sampled_from([BYTE, INTEGER, LONG, FLOAT, DOUBLE, DecimalType(6, 2), DATE])
+NAMES = st.sampled_from(["a", "A", "b", "c", "Dd", "dD"])
+
+
+def structs(types: st.SearchStrategy[DataType]) -> st.SearchStrategy[StructType]:
+    fields = st.builds(StructField, NAMES, types, st.booleans())
+    unique = st.lists(fields, min_size=1, max_size=4, unique_by=lambda field: field.name.lower())
+    return unique.map(lambda found: StructType(tuple(found)))
+
+
+TYPES: st.SearchStrategy[DataType] = st.recursive(
+    ATOMS, lambda inner: st.builds(ArrayType, inner, st.booleans()) | structs(inner), max_leaves=6
+)
+
+
+@given(structs(TYPES), structs(TYPES), st.booleans())
+def test_merging_keeps_what_is_there_takes_what_comes_and_is_done_once(
+    table: StructType, rows: StructType, widening: bool
+) -> None:
+    properties = TableProperties(WIDENING if widening else {})
+    try:
+        after = merged_schema(table, rows, properties, "t")
+    except SchemaError as error:
+        assert "cannot be merged" in str(error)
+        return
+    assert after.names[: len(table.fields)] == table.names
+    assert [f.nullable for f in after.fields[: len(table.fields)]] == [f.nullable for f in table.fields]
+    assert all(field.nullable for field in after.fields[len(table.fields) :])
+    assert {name.lower() for name in after.names} == {name.lower() for name in (*table.names, *rows.names)}
+    assert merged_schema(after, rows, properties, "t") == after
+    for field in rows.fields:
+        target = next(f for f in after.fields if f.name.lower() == field.name.lower())
+        try:
+            check_assignable(field.type, target.type, (field.name,), "t")
+        except SchemaError as error:
+            # A date is no number, and rows may lack a field that the table requires.
+            assert "cannot be stored" in str(error) or "NOT NULL" in str(error)
