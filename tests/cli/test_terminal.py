@@ -179,7 +179,13 @@ def test_an_interrupt_ends_quietly(table: Path) -> None:
         "commits.history = lambda *_: print('now', flush=True) or time.sleep(60)\nsys.exit(main())"
     )
     command = [sys.executable, "-c", code, "history", str(table)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    # A shell starts background jobs, and so perhaps this test, with interrupts ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
         assert process.stdout is not None and process.stdout.readline() == b"now\n"
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)
