@@ -120,7 +120,7 @@ def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bo
 
 def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_sensitive: bool) -> StructField:
     wanted = part if case_sensitive else fold_name(part)
-    found = [f for f in fields if (f.name if case_sensitive else fold_name(f.name)) == wanted]
+    found = _named(fields, case_sensitive).get(wanted, [])
     if len(found) == 1:
         return found[0]
     name = display_name((*above, part))
@@ -128,6 +128,22 @@ def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_s
         candidates = ", ".join(display_name((*above, f.name)) for f in found)
         raise PredicateError(f"Column {name} is ambiguous: it could be {candidates}.")
     raise PredicateError(f"There is no column {name}; {_suggestion(fields, above, part)}")
+
+
+def _named(fields: Sequence[StructField], case_sensitive: bool) -> dict[str, list[StructField]]:
+    """The fields by name or folded name. That of the struct used last is kept: predicates name many columns of one."""
+    global _used_last
+    known, sensitive, index = _used_last
+    if known is fields and sensitive == case_sensitive:
+        return index
+    index = {}
+    for field in fields:
+        index.setdefault(field.name if case_sensitive else fold_name(field.name), []).append(field)
+    _used_last = (fields, case_sensitive, index)
+    return index
+
+
+_used_last: tuple[Sequence[StructField], bool, dict[str, list[StructField]]] = ((), False, {})
 
 
 def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) -> str:

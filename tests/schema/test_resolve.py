@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,3 +153,14 @@ def test_folding_twice_changes_nothing_more(name):
 
 def test_display_names_quote_what_sql_must_quote():
     assert display_name(["a", "b c", "d`e", "_x1"]) == "a.`b c`.`d``e`._x1"
+
+
+def test_many_names_of_one_struct_are_resolved_without_reading_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    struct = StructType(tuple(StructField(f"Column{k}", LONG) for k in range(300)))
+    module = sys.modules["deltaskip.schema.resolve"]
+    folded: list[str] = []
+    fold = fold_name
+    monkeypatch.setattr(module, "fold_name", lambda name: folded.append(name) or fold(name))
+    for k in range(300):
+        assert resolve(struct, [f"COLUMN{k}"]).logical == (f"Column{k}",)
+    assert len(folded) <= 600

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from deltaskip.expr.nodes import FieldRef
@@ -30,6 +30,13 @@ class TableColumns:
 
     schema: StructType
     mode: MappingMode
+    _by_name: dict[str, StructField] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_name: dict[str, StructField] = {}
+        for declared in self.schema.fields:
+            by_name.setdefault(declared.name, declared)
+        object.__setattr__(self, "_by_name", by_name)
 
     def stat_field(self, column: FieldRef) -> StatField | None:
         """The column as statistics identify it; None for a partition column."""
@@ -82,9 +89,9 @@ class TableColumns:
 
     def _declared(self, column: FieldRef) -> StructField | None:
         """The schema's field, found by its exact names."""
-        found: StructField | None = None
-        current: Any = self.schema
-        for name in column.logical:
+        found = self._by_name.get(column.logical[0])
+        current: Any = None if found is None else found.type
+        for name in column.logical[1:]:
             fields = current.fields if isinstance(current, StructType) else ()
             found = next((f for f in fields if f.name == name), None)
             if found is None:
