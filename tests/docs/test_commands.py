@@ -118,6 +118,9 @@ def test_a_deltaskip_command_runs(
 ) -> None:
     line = command.split(" | ")[0].removeprefix(".venv/bin/")
     shutil.copytree(tables, tmp_path, dirs_exist_ok=True)
+    if "--recompute" in line and "--dry-run" not in line:
+        # The log of events alone does not suffice here.
+        line = line.replace("/data/events", "/data/customers")
     if "s3://" in line:
         _serve(tmp_path / "events", request, monkeypatch)
     monkeypatch.chdir(tmp_path)
