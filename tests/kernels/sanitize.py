@@ -36,21 +36,23 @@ def _checked(scratch: Path, arguments: Sequence[str]) -> int:
     source, reports = scratch / "source", scratch / "reports"
     _copy(source)
     _build(source)
-    shutil.rmtree(reports, ignore_errors=True)
-    reports.mkdir()
     chosen = list(arguments) or ["tests/kernels"]
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", *chosen],
-        cwd=source,
-        env={**os.environ, **_settings(source, reports)},
-        check=False,
-    )
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in sorted(reports.iterdir())]
-    found = {place: text for text in reversed(texts) for place in PLACE.findall(text)}
-    for place in sorted(found):
+    # The sanitizers write to the standard error of the process, which pytest would capture.
+    command = ["pytest", "-q", "--capture=sys", "-p", "no:cacheprovider", "-p", "no:faulthandler", *chosen]
+    with reports.open("wb") as errors:
+        run = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=source,
+            env={**os.environ, **_settings(source)},
+            stderr=errors,
+            check=False,
+        )
+    text = reports.read_text(encoding="utf-8", errors="replace")
+    found = sorted(set(PLACE.findall(text)))
+    for place in found:
         print(place)
     if found:
-        print(f"The sanitizers report {len(found)} places; the first report:\n{texts[0][:6000]}")
+        print(f"The sanitizers report {len(found)} places; the first reports:\n{text[:6000]}")
     return run.returncode or int(bool(found))
 
 
@@ -73,14 +75,14 @@ def _build(source: Path) -> None:
         raise SystemExit(f"The build with sanitizers failed:\n{built.stderr[-4000:]}")
 
 
-def _settings(source: Path, reports: Path) -> dict[str, str]:
+def _settings(source: Path) -> dict[str, str]:
     # The runtime of the sanitizer comes first in the process, and that of C++, whose exceptions it intercepts, next.
     libraries = [_library(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so")]
     return {
         "LD_PRELOAD": " ".join(libraries),
         # Python frees nothing at its end, and pyarrow keeps its pools.
-        "ASAN_OPTIONS": f"detect_leaks=0:abort_on_error=0:allocator_may_return_null=1:log_path={reports / 'address'}",
-        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={reports / 'undefined'}",
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "PYTHONPATH": str(source),
