@@ -99,7 +99,9 @@ def test_a_predicate_that_spark_refuses_is_a_predicate_error() -> None:
         raise AnalysisException("[UNRESOLVED] x.\nmore")
 
 
-@pytest.mark.parametrize("wrong", [None, "local", 5, object(), {}, ds, type(session())], ids=repr)
+@pytest.mark.parametrize(
+    "wrong", [None, "local", 5, object(), {}, ds, type(session())], ids=lambda each: type(each).__name__
+)
 def test_what_is_no_session_is_a_wrong_type(wrong: object) -> None:
     with pytest.raises(ds.InvalidArgumentType, match="spark must be a SparkSession"):
         checked(wrong)
