@@ -31,7 +31,10 @@ from deltaskip import demo
 from deltaskip.engine import engine
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
+from deltaskip.rows import plan_rows
 from deltaskip.schema.arrow import arrow_schema
+from deltaskip.schema.ddl import parse_columns
+from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -508,6 +511,34 @@ def missing_file(session: Session) -> None:
         assert "b.parquet" in str(error), error
     else:
         raise AssertionError("no error")
+
+
+@case("rows to be written are cast, computed and checked, and a violation names its row")
+def rows_to_write(session: Session) -> None:
+    from deltaskip.spark.rows import rows_to_write, violation_of
+
+    schema = parse_columns(
+        "id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 5), n TINYINT NOT NULL, s VARCHAR(3) DEFAULT 'x', "
+        "twice INT GENERATED ALWAYS AS (n * 2), tags ARRAY<STRUCT<k: SMALLINT>>"
+    )
+    properties = TableProperties({"delta.constraints.small": "n < 100"}, "/data/t")
+    plan = plan_rows(schema, properties, parse_columns("N BIGINT, tags ARRAY<STRUCT<K: INT>>"))
+
+    def stored(number: int) -> Any:
+        given = session.spark.range(1).selectExpr(f"{number}L AS N", "array(named_struct('K', 7), NULL) AS tags")
+        return rows_to_write(given.coalesce(1), plan, 1).collect()
+
+    equal([row.asDict(True) for row in stored(9)],
+          [{"id": 1, "n": 9, "s": "x", "twice": 18, "tags": [{"k": 7}, None]}])
+    for number, rule, row in ((100, "small", {"id": 1, "n": 100, "s": "x", "twice": 200, "tags": [{"k": 7}, None]}),
+                              (200, "type of n", None)):
+        try:
+            stored(number)
+        except Exception as error:
+            found = violation_of(error, plan)
+            equal(found and (found.rule, found.row), (rule, row))
+        else:
+            raise AssertionError(f"{number} was stored")
 
 
 @case("wrong sessions are refused")
