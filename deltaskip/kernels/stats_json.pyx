@@ -1,16 +1,17 @@
 """Leaves of JSON texts to Arrow columns.
 
 The wanted paths form a tree of keys. A text is parsed along that tree in one pass, and all other members are skipped.
+A key is found in a hash table, so that the time depends on the bytes of a text and not on the number of wanted keys.
 The value of a leaf stays on its node until the whole text is known to be valid, and then goes to the leaf's column.
 """
 
 from collections import namedtuple
 
 cimport cython
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
-from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid
+from deltaskip.kernels.arrow cimport BinaryView, ByteBuffer, binary_view, check, is_valid, zeros
 from deltaskip.kernels.byte_masks cimport same_bytes
 from deltaskip.kernels.json_cursor cimport (
     MAX_DEPTH, SYNTAX, Cursor, Text, read_key, scan_string, skip_brackets, skip_scalar, skip_space, skip_value,
@@ -33,6 +34,7 @@ cdef enum:
     NOBODY = -1
     NOT_JSON = -2
     OUT_OF_MEMORY = -3
+    FIRST_SLOTS = 64
     SHAPE = 48
     LONGEST_IDENTIFIER = 256
 
@@ -54,7 +56,11 @@ def extract_double(stats, paths):
     return _extract(stats, paths, DOUBLES)
 
 
-cdef list _extract(object stats, object paths, Wanted wanted):
+def count_comparisons(stats, paths):
+    return _read(stats, paths, TEXTS)[0].comparisons
+
+
+cdef tuple _read(object stats, object paths, Wanted wanted):
     cdef BinaryView texts = binary_view(stats)
     cdef KeyTree tree = KeyTree(wanted)
     cdef int code
@@ -62,6 +68,12 @@ cdef list _extract(object stats, object paths, Wanted wanted):
     with nogil:
         code = tree.read(texts)
     check(code)
+    return tree, leaves
+
+
+cdef list _extract(object stats, object paths, Wanted wanted):
+    cdef KeyTree tree
+    tree, leaves = _read(stats, paths, wanted)
     arrays = [(<LeafColumn>column).finish(wanted) for column in tree.owners]
     return [arrays[leaf] for leaf in leaves]
 
@@ -76,8 +88,6 @@ cdef struct Seen:
 cdef struct Node:
     const uint8_t* key
     int64_t key_size
-    int child           # its first child; `sibling` is the next one
-    int sibling
     int parent
     int leaf            # its column, or NOBODY
     int64_t seen        # the last row that has it
@@ -85,14 +95,30 @@ cdef struct Node:
     bint any_case       # a lower-case key of it stands for those in any letter case that are not wanted themselves
     Kind kind
     Text text
+    int shape           # which of `shapes` is that of its object, or NOBODY if no key below it is wanted
     int shape_size
-    Seen[SHAPE] shape   # the members of this object in an earlier text: texts of one column are similar
+
+
+# The first members of an object in an earlier text: texts of one column are similar.
+cdef struct Shape:
+    Seen[SHAPE] members
+
+
+cdef inline uint64_t hash_key(int parent, const uint8_t* key, int64_t size) noexcept nogil:
+    """FNV-1a over the bytes of a key, begun with the number of its parent."""
+    cdef uint64_t found = (0xCBF29CE484222325ULL ^ <uint64_t>parent) * 0x100000001B3ULL
+    cdef int64_t i
+    for i in range(size):
+        found = (found ^ key[i]) * 0x100000001B3ULL
+    return found ^ found >> 32
 
 
 @cython.final
 cdef class KeyTree:
     """The wanted paths, node 0 is the root of every text."""
     cdef ByteBuffer nodes       # Node by Node
+    cdef ByteBuffer shapes      # Shape by Shape
+    cdef ByteBuffer slots       # hash table: int32 numbers of nodes, 0 is free; at most half of it is used
     cdef ByteBuffer leaves      # int64: node of each leaf
     cdef ByteBuffer columns     # borrowed LeafColumn pointers; `owners` holds them
     cdef ByteBuffer scratch
@@ -102,9 +128,12 @@ cdef class KeyTree:
     cdef Cursor cursor
     cdef const uint8_t* readable
     cdef bint repeats           # a key of the row occurs twice
+    cdef readonly int64_t comparisons   # how often a key was compared with a wanted key
 
     def __cinit__(self, Wanted wanted):
         self.nodes = ByteBuffer()
+        self.shapes = ByteBuffer()
+        self.slots = zeros(FIRST_SLOTS * sizeof(int32_t))
         self.leaves = ByteBuffer()
         self.columns = ByteBuffer()
         self.scratch = ByteBuffer()
@@ -123,15 +152,41 @@ cdef class KeyTree:
         memset(&node, 0, sizeof(Node))
         node.key = <const uint8_t*><const char*>key
         node.key_size = len(key)
-        node.child = node.leaf = NOBODY
+        node.leaf = node.shape = NOBODY
         node.seen = node.repeated = -1
         node.parent = parent
-        node.sibling = NOBODY
-        if parent != NOBODY:
-            node.sibling = self.node(parent).child
-            self.node(parent).child = number
         check(self.nodes.append(&node, sizeof(Node)))
+        if parent != NOBODY:
+            self.add_shape(self.node(parent))
+            self.add_slot(number)
         return number
+
+    cdef int add_shape(self, Node* node) except -1:
+        cdef Shape shape
+        if node.shape == NOBODY:
+            node.shape = <int>(self.shapes.size // <int64_t>sizeof(Shape))
+            memset(&shape, 0, sizeof(Shape))
+            check(self.shapes.append(&shape, sizeof(Shape)))
+        return 0
+
+    cdef int add_slot(self, int number) except -1:
+        cdef int64_t slots = self.slots.size // <int64_t>sizeof(int32_t)
+        cdef int other
+        if 2 * <int64_t>number > slots:
+            self.slots = zeros(2 * slots * sizeof(int32_t))
+            for other in range(1, number):
+                self.fill_slot(other)
+        self.fill_slot(number)
+        return 0
+
+    cdef void fill_slot(self, int number) noexcept nogil:
+        cdef Node* node = self.node(number)
+        cdef int32_t* slots = <int32_t*>self.slots.data
+        cdef uint64_t mask = <uint64_t>(self.slots.size // <int64_t>sizeof(int32_t)) - 1
+        cdef uint64_t place = hash_key(node.parent, node.key, node.key_size) & mask
+        while slots[place] != 0:
+            place = (place + 1) & mask
+        slots[place] = number
 
     cdef int add(self, tuple path, int64_t rows) except -2:
         """Add the path if it is new, and return its leaf."""
@@ -143,7 +198,7 @@ cdef class KeyTree:
             raise ValueError(f"A path must have 1 to {MAX_DEPTH} keys, not {len(path)}.")
         for part in path:
             key = part.encode()
-            child = self.exact_child(self.node(number), <const uint8_t*><const char*>key, len(key))
+            child = self.exact_child(number, <const uint8_t*><const char*>key, len(key))
             number = self.add_node(key, number) if child == NOBODY else child
             if self.node(number).parent == 0 and key == COLLATED:
                 self.node(number).any_case = True
@@ -155,23 +210,28 @@ cdef class KeyTree:
             check(self.leaves.append_int64(number))
         return self.node(number).leaf
 
-    cdef int child_of(self, Node* node, const uint8_t* key, int64_t size) noexcept nogil:
+    cdef int child_of(self, int number, const uint8_t* key, int64_t size) noexcept nogil:
         cdef uint8_t[LONGEST_IDENTIFIER] lower
         cdef int64_t i
-        cdef int child = self.exact_child(node, key, size)
-        if child != NOBODY or not node.any_case or size > LONGEST_IDENTIFIER:
+        cdef int child = self.exact_child(number, key, size)
+        if child != NOBODY or not self.node(number).any_case or size > LONGEST_IDENTIFIER:
             return child
         for i in range(size):
             lower[i] = key[i] + 0x20 if 0x41 <= key[i] <= 0x5A else key[i]
-        return self.exact_child(node, lower, size)
+        return self.exact_child(number, lower, size)
 
-    cdef int exact_child(self, Node* node, const uint8_t* key, int64_t size) noexcept nogil:
-        cdef int child = node.child
-        while child != NOBODY:
-            if self.node(child).key_size == size and same_bytes(self.node(child).key, key, size):
-                break
-            child = self.node(child).sibling
-        return child
+    cdef int exact_child(self, int number, const uint8_t* key, int64_t size) noexcept nogil:
+        cdef const int32_t* slots = <const int32_t*>self.slots.data
+        cdef uint64_t mask = <uint64_t>(self.slots.size // <int64_t>sizeof(int32_t)) - 1
+        cdef uint64_t place = hash_key(number, key, size) & mask
+        cdef Node* child
+        while slots[place] != 0:
+            self.comparisons += 1
+            child = self.node(slots[place])
+            if child.parent == number and child.key_size == size and same_bytes(child.key, key, size):
+                return slots[place]
+            place = (place + 1) & mask
+        return NOBODY
 
     cdef int read(self, BinaryView texts) noexcept nogil:
         """Fill every column. Return 0, or -1 if memory is exhausted."""
@@ -216,7 +276,7 @@ cdef class KeyTree:
     cdef int read_text(self, int64_t row) noexcept nogil:
         cdef Cursor* c = &self.cursor
         cdef int code
-        if skip_space(c) == 0x7B:
+        if skip_space(c) == 0x7B and self.node(0).shape != NOBODY:
             c.at += 1
             code = self.read_object(0, row)
         else:
@@ -231,7 +291,8 @@ cdef class KeyTree:
         """Read an object after its opening bracket. Recursion goes no deeper than the longest path."""
         cdef Cursor* c = &self.cursor
         cdef Node* node = self.node(number)
-        cdef Seen* seen = node.shape
+        cdef Seen* shape
+        cdef Seen* seen
         cdef uint8_t ch
         cdef int child, code
         c.depth += 1
@@ -239,14 +300,15 @@ cdef class KeyTree:
             c.at += 1
             c.depth -= 1
             return 0
+        shape = seen = (<Shape*>self.shapes.data)[node.shape].members
         while True:
-            if seen < node.shape + node.shape_size and c.end - c.at > seen.size and (
+            if seen < shape + node.shape_size and c.end - c.at > seen.size and (
                 same_bytes(c.at, seen.raw, seen.size)
             ):
                 c.at += seen.size
                 child = seen.node
             else:
-                child = self.read_child(node, seen - node.shape)
+                child = self.read_child(number, shape, seen - shape)
                 if child < NOBODY:
                     return SYNTAX if child == NOT_JSON else -1
             seen += 1
@@ -264,7 +326,7 @@ cdef class KeyTree:
         c.depth -= 1
         return 0
 
-    cdef int read_child(self, Node* node, int64_t place) noexcept nogil:
+    cdef int read_child(self, int number, Seen* shape, int64_t place) noexcept nogil:
         """Skip a key and store it at its position in the shape. Return its child, or NOBODY, NOT_JSON, OUT_OF_MEMORY."""
         cdef Cursor* c = &self.cursor
         cdef const uint8_t* raw = c.at
@@ -272,13 +334,13 @@ cdef class KeyTree:
         cdef int code = read_key(c, &key, self.scratch)
         if code != 0:
             return NOT_JSON if code == SYNTAX else OUT_OF_MEMORY
-        cdef int child = self.child_of(node, key.data, key.size)
+        cdef int child = self.child_of(number, key.data, key.size)
         if place < SHAPE:
-            node.shape[place].raw = raw
-            node.shape[place].size = c.at - raw
-            node.shape[place].node = child
-            if place == node.shape_size:
-                node.shape_size += 1
+            shape[place].raw = raw
+            shape[place].size = c.at - raw
+            shape[place].node = child
+            if place == self.node(number).shape_size:
+                self.node(number).shape_size += 1
         return child
 
     cdef int skip_unwanted(self) noexcept nogil:
@@ -304,7 +366,7 @@ cdef class KeyTree:
             node.kind = IS_STRING
             c.at += 1
             return scan_string(c, &node.text)
-        if ch == 0x7B and node.child != NOBODY:
+        if ch == 0x7B and node.shape != NOBODY:
             node.kind = IS_NESTED
             c.at += 1
             return self.read_object(number, row)

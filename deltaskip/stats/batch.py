@@ -199,9 +199,12 @@ class FileStats:
         text = self._source.json()
         if text is None or text.null_count == len(text):
             return {}
-        integral = [leaf for leaf in leaves if _is_integral(leaf)]
-        doubles = [leaf for leaf in leaves if _layout(leaf) is BoundKind.DOUBLE]
-        others = [leaf for leaf in leaves if leaf not in integral and leaf not in doubles]
+        integral: list[StatLeaf] = []
+        doubles: list[StatLeaf] = []
+        others: list[StatLeaf] = []
+        for leaf in leaves:
+            same = integral if _is_integral(leaf) else doubles if _layout(leaf) is BoundKind.DOUBLE else others
+            same.append(leaf)
         found: dict[StatLeaf, pa.Array] = {}
         if integral:
             for leaf, (values, kinds) in zip(integral, extract_int64(text, [x.path for x in integral]), strict=True):
