@@ -15,7 +15,12 @@ PARTS = sized(10_000, 100)
 COLUMNS = sized(5_000, 50)
 
 
-def _table(columns: dict[str, str], partitions: list[str], adds: list[dict[str, object]]) -> str:
+def _table(
+    columns: dict[str, str],
+    partitions: list[str],
+    adds: list[dict[str, object]],
+    properties: dict[str, str] | None = None,
+) -> str:
     """A log of one commit, without data files."""
     folder = Path(tempfile.mkdtemp(prefix="deltaskip-predicates-"))
     fields = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in columns.items()]
@@ -23,7 +28,7 @@ def _table(columns: dict[str, str], partitions: list[str], adds: list[dict[str, 
     metadata = {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema}
     actions: list[dict[str, object]] = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {"metaData": {**metadata, "partitionColumns": partitions, "configuration": {}, "createdTime": 0}},
+        {"metaData": {**metadata, "partitionColumns": partitions, "configuration": properties or {}, "createdTime": 0}},
     ]
     actions += [{"add": {"size": 1, "modificationTime": 0, "dataChange": True, **add}} for add in adds]
     (folder / "_delta_log").mkdir()
@@ -91,23 +96,30 @@ class LargePredicates:
 
 
 class WideTable:
-    """200 files of 5,000 columns."""
+    """200 files of 5,000 columns, their statistics in a commit, or in a checkpoint as texts or as a struct."""
 
+    params = ("commit", "json", "struct")
+    param_names = ("statistics",)
     timeout = 300
 
-    def setup(self) -> None:
+    def setup(self, statistics: str) -> None:
         names = [f"c{k}" for k in range(COLUMNS)]
         adds: list[dict[str, object]] = [
             {"path": f"f{k}", "partitionValues": {}, "stats": _stats(k, names)} for k in range(sized(200, 10))
         ]
-        self.path = _table(dict.fromkeys(names, "long"), [], adds)
+        properties = {"delta.dataSkippingNumIndexedCols": "-1"}
+        for name, kind in (("Json", "json"), ("Struct", "struct")):
+            properties[f"delta.checkpoint.writeStatsAs{name}"] = str(kind == statistics).lower()
+        self.path = _table(dict.fromkeys(names, "long"), [], adds, properties)
+        if statistics != "commit":
+            ds.DeltaTable(self.path).checkpoint()
         self.where = " AND ".join(f"{name} >= 1" for name in names)
 
-    def time_compile(self) -> None:
+    def time_compile(self, statistics: str) -> None:
         ds.DeltaTable(self.path).scan(where=self.where)
 
-    def time_paths(self) -> None:
+    def time_paths(self, statistics: str) -> None:
         ds.DeltaTable(self.path).scan(where=self.where).paths()
 
-    def time_stats(self) -> None:
+    def time_stats(self, statistics: str) -> None:
         ds.DeltaTable(self.path).stats()

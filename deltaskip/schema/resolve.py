@@ -120,7 +120,7 @@ def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bo
 
 def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_sensitive: bool) -> StructField:
     wanted = part if case_sensitive else fold_name(part)
-    found = _named(fields, case_sensitive).get(wanted, [])
+    found = _names.of(fields, case_sensitive).get(wanted, [])
     if len(found) == 1:
         return found[0]
     name = display_name((*above, part))
@@ -130,20 +130,31 @@ def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_s
     raise PredicateError(f"There is no column {name}; {_suggestion(fields, above, part)}")
 
 
-def _named(fields: Sequence[StructField], case_sensitive: bool) -> dict[str, list[StructField]]:
-    """The fields by name or folded name. That of the struct used last is kept: predicates name many columns of one."""
-    global _used_last
-    known, sensitive, index = _used_last
-    if known is fields and sensitive == case_sensitive:
+class _Names:
+    """The fields of structs by name or folded name, kept: predicates name many columns, in turn of several structs."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, bool], tuple[Sequence[StructField], dict[str, list[StructField]]]] = {}
+        self._left = _MOST_FIELDS
+
+    def of(self, fields: Sequence[StructField], case_sensitive: bool) -> dict[str, list[StructField]]:
+        # By identity, which the kept fields retain: comparing two structs takes as long as they are wide.
+        key = id(fields), case_sensitive
+        known = self._known.get(key)
+        if known is not None:
+            return known[1]
+        index: dict[str, list[StructField]] = {}
+        for field in fields:
+            index.setdefault(field.name if case_sensitive else fold_name(field.name), []).append(field)
+        if self._left < len(fields):
+            self._known, self._left = {}, _MOST_FIELDS
+        self._known[key] = fields, index
+        self._left -= len(fields) + 1
         return index
-    index = {}
-    for field in fields:
-        index.setdefault(field.name if case_sensitive else fold_name(field.name), []).append(field)
-    _used_last = (fields, case_sensitive, index)
-    return index
 
 
-_used_last: tuple[Sequence[StructField], bool, dict[str, list[StructField]]] = ((), False, {})
+_MOST_FIELDS = 50_000
+_names = _Names()
 
 
 def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) -> str:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA
 from deltaskip.actions.file_fields import TEXT_MAP
 from deltaskip.log import CheckpointPart, Snapshot
+from deltaskip.log.checkpoint.adds import struct_fields
 from deltaskip.schema.arrow_values import TRUE, one_chunk
 from deltaskip.skipping.partition_values import map_values
 from deltaskip.stats.cache_keys import (
@@ -198,22 +200,23 @@ class CheckpointAdds(AddColumns):
 
     def struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
         """Leaves that the footer proves to be constant are not read."""
-        written = [self._written(path, paths) for path in paths]
+        exact = {path[1] for path in paths if path[0] == COLLATED}
+        written = [self._written(path, exact) for path in paths]
         if all(len(each) == 1 for each in written):
             return self._struct_leaves([path for [path] in written])
         found = iter(self._struct_leaves([path for each in written for path in each]))
         merged = [[column for column in islice(found, len(each)) if column is not None] for each in written]
         return [agreed(columns) if columns else None for columns in merged]
 
-    def _written(self, path: tuple[str, ...], wanted: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-        """The paths of the checkpoint that a wanted path stands for: see `StatLeaf`, collation."""
+    def _written(self, path: tuple[str, ...], exact: AbstractSet[str]) -> list[tuple[str, ...]]:
+        """The paths of the checkpoint for a wanted path: see `StatLeaf`, collation. exact: the names wanted."""
         if path[0] != COLLATED or len(path) < 2 or path[1] != path[1].lower():
             return [path]
         if self._collations is None:
             leaves = (leaf for leaf in self._adds.part.leaves if leaf[:3] == ("add", "stats_parsed", COLLATED))
             self._collations = sorted({leaf[3] for leaf in leaves if len(leaf) > 3})
-        exact = {other[1] for other in wanted if other[0] == COLLATED} - {path[1]}
-        names = [name for name in self._collations if name.lower() == path[1] and name not in exact]
+        lower = path[1]
+        names = [name for name in self._collations if name.lower() == lower and (name == lower or name not in exact)]
         return [(COLLATED, name, *path[2:]) for name in names] or [path]
 
     def _struct_leaves(self, paths: Sequence[tuple[str, ...]]) -> list[pa.Array | None]:
@@ -231,7 +234,7 @@ class CheckpointAdds(AddColumns):
             add = self._adds.structs([".".join(("add", "stats_parsed", *path)) for path in read])
             parsed = pc.struct_field(add, "stats_parsed")
             self._struct_valid = parsed.is_valid()
-            found.update((path, _leaf(parsed, path)) for path in read)
+            found.update(zip(read, _leaves(parsed, read), strict=True))
         elif present:
             self._struct_valid = pa.repeat(TRUE, self.num_rows)
         return list(found.values())
@@ -253,8 +256,13 @@ class CheckpointAdds(AddColumns):
         return pc.struct_field(self._adds.structs(["add.stats"]), "stats")
 
 
-def _leaf(parsed: pa.StructArray, path: tuple[str, ...]) -> pa.Array:
-    values: pa.Array = parsed
-    for name in path:
-        values = pc.struct_field(values, [values.type.get_field_index(name)])
-    return values
+def _leaves(parsed: pa.StructArray, paths: Sequence[tuple[str, ...]]) -> Iterator[pa.Array]:
+    """The leaves at `paths`. Each struct on the way is taken apart once: that takes as long as it has fields."""
+    fields: dict[tuple[str, ...], dict[str, pa.Array]] = {(): struct_fields(parsed)}
+    for path in paths:
+        known = len(path) - 1
+        while path[:known] not in fields:
+            known -= 1
+        for depth in range(known, len(path) - 1):
+            fields[path[: depth + 1]] = struct_fields(fields[path[:depth]][path[depth]])
+        yield fields[path[:-1]][path[-1]]

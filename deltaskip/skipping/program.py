@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -198,18 +199,18 @@ class Leaf(Term):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """The term to evaluate for each file, and the statistics and partition columns that it reads."""
 
     root: Term
 
-    @property
+    @cached_property
     def stat_leaves(self) -> tuple[StatLeaf, ...]:
         """Distinct statistics that the program reads, in order of first use."""
         return tuple(dict.fromkeys(leaf for term in terms_of(self.root) for leaf in _reads(term)))
 
-    @property
+    @cached_property
     def partition_columns(self) -> tuple[FieldRef, ...]:
         """Distinct partition columns that the program reads."""
         terms = (term for term in terms_of(self.root) if isinstance(term, PartitionTerm))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deltaskip.collations.collation import Collation
 from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
+from deltaskip.schema.arrow_values import FALSE, arrow_scalar
 from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
 from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, NanAbsentKey, Scope, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
@@ -246,8 +246,8 @@ class FileStats:
         return pc.if_else(pc.and_not(nan, only_nan), arrow_scalar(None, pa.float64()), values)
 
     def _warn(self, leaf: StatLeaf, kinds: pa.Array, *expected: int) -> None:
-        wrong = pc.invert(pc.is_in(kinds, value_set=arrow_array([_MISSING, _NULL, *expected], pa.uint8())))
-        count = pc.sum(wrong).as_py() or 0
+        # As bytes, because a call of Arrow for each of thousands of columns takes longer than the few bytes.
+        count = len(kinds.buffers()[1].to_pybytes()[: len(kinds)].translate(None, bytes((_MISSING, _NULL, *expected))))
         if count:
             warnings.warn(
                 f"{count} of {len(kinds)} files have an unusable statistic at {'.'.join(leaf.path)}; it counts as "

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.stats.columns import STATS_COLUMNS
 
 __all__ = ["Advice", "ColumnCoverage", "TableCoverage", "advise", "overlap", "value_overlap"]
@@ -184,7 +185,7 @@ def _ordered(bounds: Sequence[pa.Array]) -> _Ordered:
     """Numbers in the order of the bounds, equal where they are equal."""
     type_ = bounds[0].type
     if pa.types.is_integer(type_) or pa.types.is_floating(type_):
-        numbers: _Ordered = np.concatenate([values.to_numpy(zero_copy_only=False) for values in bounds])
+        numbers: _Ordered = np.concatenate([numpy_values(values) for values in bounds])
         return numbers
     if pa.types.is_decimal(type_):
         unscaled = _unscaled(pa.concat_arrays(list(bounds)))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.kernels.commit_json import CommitSyntaxError, parse_commits
-from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
+from deltaskip.kernels.stats_json import count_comparisons, extract_double, extract_int64, extract_leaves
 from tests.kernels import json_twin as twin
 from tests.kernels.json_twin import INVALID, MISSING, NUMBER, Number, spell
 
@@ -131,6 +131,28 @@ def test_a_leaf_below_a_repeated_key_counts_as_missing(text: str) -> None:
     (leaf,) = extract_leaves(pa.array([text, '{"m":{"a":1}}']), [("m", "a")])
     assert leaf.kind.to_pylist() == [MISSING, NUMBER]
     assert leaf.text.to_pylist() == [None, "1"]
+
+
+def wide_text(columns: int, first: int = 0) -> str:
+    return json.dumps({"minValues": {f"c{k}": k for k in range(first, columns)}, "nullCount": {}})
+
+
+@pytest.mark.parametrize("step", [1, 2, 500])
+def test_wide_objects_give_their_leaves(step: int) -> None:
+    paths = [("minValues", f"c{k}") for k in range(0, 2000, step)]
+    rows = [wide_text(2000), wide_text(1000), wide_text(2000, 700), None, wide_text(2000)]
+    leaves = extract_int64(pa.array(rows), paths)
+    for (_, name), (values, _) in zip(paths, leaves, strict=True):
+        k = int(name[1:])
+        upper = k if k < 1000 else None
+        assert values.to_pylist() == [k, upper, k if k >= 700 else None, None, k]
+
+
+@pytest.mark.parametrize("wanted", [1, 100, 2000, 4000])
+def test_the_work_on_a_key_does_not_grow_with_the_keys_wanted(wanted: int) -> None:
+    texts = pa.array([wide_text(2000)] * 10)
+    paths = [("minValues", f"c{k}") for k in range(wanted)]
+    assert count_comparisons(texts, paths) < 3 * (2000 * len(texts) + wanted)
 
 
 @pytest.mark.parametrize("depth", [400, 512, 513, 5000])

@@ -15,7 +15,7 @@ from deltaskip.log.replay import Superseded
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.stats.parsed_stats import Instants, stats_json
 
-__all__ = ["AddGroup", "add_column"]
+__all__ = ["AddGroup", "add_column", "struct_fields"]
 
 _COUNTED_ROWS = 1 << 15
 
@@ -112,7 +112,7 @@ class AddGroup:
             raise self._damaged(f"contains an invalid add: {str(error).rstrip('.')}") from error
         if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
             at = list(names).index("stats")
-            arrays[at] = pc.coalesce(arrays[at], stats_json(_fields(adds)["stats_parsed"], self.instants()))
+            arrays[at] = pc.coalesce(arrays[at], stats_json(struct_fields(adds)["stats_parsed"], self.instants()))
         return arrays
 
     def _check(self, complete: bool) -> None:
@@ -130,14 +130,14 @@ class AddGroup:
 def add_column(adds: pa.StructArray, name: str) -> pa.Array:
     """The column `name` of FILE_SCHEMA; nulls where the log's `add` structs lack it."""
     kind = FILE_SCHEMA.field(name).type
-    values = _fields(adds).get(ADD_FIELDS.logged[name])
+    values = struct_fields(adds).get(ADD_FIELDS.logged[name])
     if values is None:
         return pa.nulls(len(adds), kind)
     return _deletion_vectors(values) if name == "deletion_vector" else values.cast(kind)
 
 
 def _deletion_vectors(values: pa.StructArray) -> pa.StructArray:
-    there = _fields(values)
+    there = struct_fields(values)
     arrays = [
         there[field.logged].cast(field.type) if field.logged in there else pa.nulls(len(values), field.type)
         for field in DELETION_VECTOR_FIELDS.fields
@@ -145,8 +145,8 @@ def _deletion_vectors(values: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(arrays, fields=list(DELETION_VECTOR), mask=pc.is_null(values))
 
 
-def _fields(values: pa.StructArray) -> dict[str, pa.Array]:
-    # flatten() puts the nulls of the struct itself into its fields.
+def struct_fields(values: pa.StructArray) -> dict[str, pa.Array]:
+    """The fields of a struct by name, null where the struct is null."""
     return dict(zip((field.name for field in values.type), values.flatten(), strict=True))
 
 
