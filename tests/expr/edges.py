@@ -1,8 +1,8 @@
 """The grid of the edges of types: expressions over one column, and the column's values at which they are evaluated.
 
 Every function of `FUNCTIONS`, every arithmetic operator and every cast between primitive types occurs in it: a function
-without a row in `ARGUMENTS`, or a type without edges, fails a test. Spark's answers are in spark_edges.json.gz, which
-tests.expr.spark_edges renews.
+without a row in `ARGUMENTS`, or a type without edges, fails a test. The answers of Spark 4.1 are in
+spark_edges.json.gz, those of later versions, where they differ, beside it; tests.expr.spark_edges renews them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-ANSWERS = Path(__file__).with_name("spark_edges.json.gz")
+VERSIONS = ("4.1", "4.3")
+"""Versions of Spark with stored answers; the first has all, the others those that differ from it."""
+
 ERROR = 0
 """Spark raises. Other answers are None, for NULL, and texts (see `encoded`)."""
 
@@ -517,6 +519,23 @@ _OTHER = (
     "{c} <=> {c}",
     "{c} < {c}",
 )
+_COMPOSED = (
+    "({c} + 1) % 5",
+    "({c} - 2147483647) % 7",
+    "pmod({c} + 100, 7)",
+    "pmod({c} + 9223372036854775807L, 1000)",
+    "({c} + 100Y) % 3",
+    "{c} * 12",
+    "{c} * 12 - 2147483647",
+    "{c} * -12Y",
+    "abs({c} - 2147483647)",
+    "-({c} + 1)",
+    "month(date_add({c}, 10))",
+    "dayofweek(date_sub({c}, 2147483647))",
+    "weekofyear({c} - 400)",
+    "datediff(date_add({c}, -2147483648), DATE'1970-01-01')",
+    "year(date_add({c}, 2147483647))",
+)
 _COMPARED: dict[DataType, tuple[str, ...]] = {
     DOUBLE: ("9007199254740993L", "0.1BD", "float('0.1')"),
     FLOAT: ("16777217", "0.1D", "0.1BD"),
@@ -554,6 +573,7 @@ def cases() -> tuple[Case, ...]:
         if type_ in INTEGRAL_BITS:
             texts.append("CAST(CAST({c} AS FLOAT) AS DOUBLE)")
         texts += [text for text in _OTHER if type_ == STRING or "=" in text or "<" in text]
+        texts += _COMPOSED if type_ not in (STRING, FLOAT, DOUBLE) else ()
         texts += [f"{{c}} {op} {k}" for k in _COMPARED.get(type_, ()) for op in ("=", "<", ">=")]
         for text in texts:
             if type_ in _SHORTER and any(k in text.split() for k in _LEFT_OUT):
@@ -613,11 +633,24 @@ def decoded(text: str | None, type_: DataType) -> Any:
     return text if type_ == STRING else int(text)
 
 
+def file_of(version: str) -> Path:
+    """The file with the answers of a version of Spark."""
+    name = "spark_edges.json.gz" if version == VERSIONS[0] else f"spark_edges_{version}.json.gz"
+    return Path(__file__).with_name(name)
+
+
 @cache
-def answers() -> dict[str, dict[str, Any]]:
-    """Spark's answers by the key of the case: its result type, and for each edge the answer with ANSI on and off."""
-    found: dict[str, dict[str, Any]] = json.loads(gzip.decompress(ANSWERS.read_bytes()))
+def stored(version: str) -> dict[str, dict[str, Any] | None]:
+    """What the file of a version contains: None for a case that only this version refuses."""
+    found: dict[str, dict[str, Any] | None] = json.loads(gzip.decompress(file_of(version).read_bytes()))
     return found
+
+
+@cache
+def answers(version: str = VERSIONS[0]) -> dict[str, dict[str, Any]]:
+    """Spark's answers by the key of the case: its result type, and for each edge the answer with ANSI on and off."""
+    found = {**stored(VERSIONS[0]), **stored(version)}
+    return {key: known for key, known in found.items() if known is not None}
 
 
 def _reads_zone(type_: DataType, node: Node) -> bool:

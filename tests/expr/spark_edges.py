@@ -1,5 +1,6 @@
-"""Spark's answers to the grid of the edges of types: `python -m tests.expr.spark_edges` renews spark_edges.json.gz.
+"""Spark's answers to the grid of the edges of types: `python -m tests.expr.spark_edges 4.1` renews those of Spark 4.1.
 
+Spark of the version named must be installed. For a version after the first, only the answers that differ are stored.
 Each expression is analyzed and optimized in a query over a table of the edges, and compiled as Spark compiles it for a
 row. It is then applied to each row by itself, because an error in one row of a query would hide the others' answers.
 """
@@ -39,7 +40,7 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from tests.expr.edges import ANSWERS, EDGES, ERROR, Case, cases, decoded, encoded
+from tests.expr.edges import EDGES, ERROR, VERSIONS, Case, answers, cases, decoded, encoded, file_of
 
 _BATCH = 100
 _ARROW: dict[DataType, pa.DataType] = {
@@ -183,12 +184,28 @@ def session() -> Any:
     return builder.config("spark.driver.memory", "2g").getOrCreate()
 
 
-def main() -> None:
-    """Write the file of answers."""
-    found = collect(session(), cases())
-    text = json.dumps(found, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-    ANSWERS.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+def version_of(session: Any) -> str:
+    """The major and minor version of a session, as in `VERSIONS`."""
+    return ".".join(session.version.split(".")[:2])
+
+
+def write(version: str, found: dict[str, dict[str, Any]]) -> None:
+    """Write the file of answers of a version; for a version after the first, those that differ from the first's."""
+    text: dict[str, Any] = found
+    if version != VERSIONS[0]:
+        first = answers()
+        text = {key: found.get(key) for key in {**first, **found} if found.get(key) != first.get(key)}
+    encoded_text = json.dumps(text, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    file_of(version).write_bytes(gzip.compress(encoded_text.encode(), 9, mtime=0))
+
+
+def main(version: str) -> None:
+    """Compute and write the answers of the installed Spark, which must have the version."""
+    spark = session()
+    if version not in VERSIONS or version_of(spark) != version:
+        sys.exit(f"Spark {version_of(spark)} is installed; name its version, one of {', '.join(VERSIONS)}.")
+    write(version, collect(spark, cases()))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:] or VERSIONS[:1])

@@ -93,7 +93,8 @@ def _present(field: StatField, values: Values) -> Term:
         terms.append(_bounded(field, values.spans, domain))
     for cycle in values.cycles:
         if field.kind is BoundKind.INT64:
-            terms.append(CycleTerm(field, cycle, values.spans[0][0], values.spans[-1][1] - 1))
+            hit = CycleTerm(field, cycle, values.spans[0][0], values.spans[-1][1] - 1)
+            terms.append(any_of([hit, *(_span(field, low, stop, domain) for low, stop in cycle.exempt)]))
     return all_of(terms)
 
 

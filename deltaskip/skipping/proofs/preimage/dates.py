@@ -63,6 +63,9 @@ _DATES = domain_of(DATE) or LOCAL
 _INSTANTS = domain_of(TIMESTAMP) or LOCAL
 
 
+_YEARS = rising(_DATES, lambda x: dates.date_field("year", x), near=lambda r: days_from_civil(r, 1, 1))
+
+
 def date_cast(source: DataType, target: DataType, time_zone: str) -> tuple[Step, ...] | None:
     """Return the steps of a CAST between date, timestamp and timestamp_ntz, or from them to text, outermost first."""
     least, most = offsets(time_zone)
@@ -93,13 +96,13 @@ def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | Non
     """Return the operand and the steps, outermost first, of a call on a date or timestamp and constants."""
     match call:
         case Call("year", (operand,)):
-            return operand, (rising(_DATES, lambda x: dates.date_field("year", x)),)
+            return operand, (_YEARS,)
         case Call(name, (operand,)) if name in _CYCLIC_FIELDS:
-            return operand, (Periodic(_DATES, 1, _fields(name)),)
+            return operand, (_field_step(name),)
         case Call("hour" | "minute" | "second", (operand,)):
             return _time_field(call.name, operand, time_zone)
         case Call("trunc", (operand, Literal(str() as unit))) if dates.truncated_date(0, unit) is not None:
-            return operand, (rising(_DATES, lambda x: dates.truncated_date(x, unit)),)
+            return operand, (rising(_DATES, lambda x: dates.truncated_date(x, unit), near=_itself),)
         case Call("date_trunc", (Literal(str() as unit), operand)):
             return _date_trunc(unit, operand, time_zone)
         case Call("date_format", (operand, Literal(str() as pattern))) if _descends(pattern):
@@ -107,9 +110,9 @@ def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | Non
             text = _within_years(LOCAL, MICROS_PER_DAY, lambda x: dates.formatted(x, pattern).encode())
             return operand, (text, Clock(_INSTANTS, least, most))
         case Call("last_day", (operand,)):
-            return operand, (rising(_DATES, dates.last_day),)
+            return operand, (rising(_DATES, dates.last_day, near=_itself),)
         case Call("add_months", (operand, Literal(int() as months))):
-            return operand, (rising(_DATES, lambda x: _add_months(x, months)),)
+            return operand, (rising(_DATES, lambda x: _add_months(x, months), near=lambda r: r - months * 30),)
         case Call("date_add" | "+", (operand, Literal(int() as days))) if type_of(operand) == DATE:
             return operand, (Shift(_DATES, days),)
         case Call("date_sub" | "-", (operand, Literal(int() as days))) if type_of(operand) == DATE:
@@ -119,9 +122,9 @@ def date_call(call: Call, time_zone: str) -> tuple[Node, tuple[Step, ...]] | Non
         case Call("datediff", (operand, Literal(int() as day))):
             return operand, (Shift(_DATES, -day),)
         case Call("datediff", (Literal(int() as day), operand)):
-            return operand, (rising(_DATES, lambda x: day - x, falling=True),)
+            return operand, (rising(_DATES, lambda x: day - x, falling=True, near=lambda r: day - r),)
         case Call("unix_timestamp", (operand,)):
-            return operand, (rising(_INSTANTS, dates.whole_seconds),)
+            return operand, (rising(_INSTANTS, dates.whole_seconds, near=lambda r: r * MICROS_PER_SECOND),)
     return None
 
 
@@ -149,11 +152,20 @@ def _date_trunc(unit: str, operand: Node, time_zone: str) -> tuple[Node, tuple[S
     utc = zone_of("UTC")
     if dates.truncated_timestamp(unit, 0, utc) is None:
         return None
-    step = rising(LOCAL, lambda x: dates.truncated_timestamp(unit, x, utc))
+    step = rising(LOCAL, lambda x: dates.truncated_timestamp(unit, x, utc), near=_itself)
     if unit.upper() in ("SECOND", "MILLISECOND", "MICROSECOND"):
         return operand, (step, identity(_INSTANTS))
     least, most = offsets(time_zone)
     return operand, (Clock(LOCAL, -most, -least), step, Clock(_INSTANTS, least, most))
+
+
+@cache
+def _field_step(name: str) -> Periodic:
+    return Periodic(_DATES, 1, _fields(name))
+
+
+def _itself(result: int) -> int:
+    return result
 
 
 def _add_months(days: int, months: int) -> int:
@@ -186,7 +198,6 @@ def _within_years(source: Domain, per_day: int, f: Callable[[int], Any]) -> Step
     return Monotone(source, f, (Piece(first, stop),), unsure=((source.low, first), (stop, source.stop)))
 
 
-@cache
 def _fields(name: str) -> np.ndarray:
     """The values of a field for each day of the 400 years from 1970-01-01."""
     days = np.arange(_CYCLE_DAYS, dtype=np.int64)

@@ -4,9 +4,9 @@ A step represents a function f of ordinals (preimage.value_sets). `pull_back` re
 which f(x) is in the set of results: for any other x the predicate is FALSE, NULL or raises, so no such row matches.
 
 f may extend Spark's function to arguments on which Spark overflows: there, the extension's results must be outside the
-domain of the result's type. Spark raises for some of these arguments, and wraps around for others, also in ANSI mode.
-`preimage` adds all results outside of the domain to the wanted ones, so these arguments are in every preimage, and no
-rule has to know what Spark does with them.
+domain of the result's type. Integer arithmetic and sums of days wrap around there, or raise: `preimage` adds the
+results that wrap around to a wanted one. For other functions it adds all results outside of the domain, so these
+arguments are in every preimage, and no rule has to know what Spark does with them.
 
 Where f is non-decreasing, {x : f(x) < v} = {x : x < t(v)} with the threshold t(v) = the least x with f(x) >= v, so
 the preimage of [a, b) is [t(a), t(b)): closed forms below, bisection with f itself elsewhere. Where f is
@@ -47,6 +47,7 @@ __all__ = [
     "Times",
     "identity",
     "pull_back",
+    "results_within",
     "rising",
     "single_direction",
 ]
@@ -54,6 +55,9 @@ __all__ = [
 
 FAR = 10**500
 """Above every result of a step that is a number."""
+
+_ALMOST_FAR = 10**450
+"""The same for FAR mapped back by another step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class Monotone:
 
     most: If the result is not known exactly, it is at least f(x) and at most most(x), both monotone like f.
     nulls: Arguments whose result is NULL. unsure: Arguments with unknown results; they are in every preimage.
+    near: An argument whose result is near the given one, where the search for a threshold starts; any is allowed.
     """
 
     source: Domain
@@ -115,6 +120,7 @@ class Monotone:
     nulls: Spans = ()
     unsure: Spans = ()
     most: Callable[[Any], Any] | None = None
+    near: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,10 +172,31 @@ def identity(source: Domain) -> Shift:
 
 
 def rising(
-    source: Domain, f: Callable[[Any], Any], falling: bool = False, most: Callable[[Any], Any] | None = None
+    source: Domain,
+    f: Callable[[Any], Any],
+    falling: bool = False,
+    most: Callable[[Any], Any] | None = None,
+    near: Callable[[Any], Any] | None = None,
 ) -> Monotone:
     """Return the step of a function that is non-decreasing, or non-increasing if `falling`, on its whole domain."""
-    return Monotone(source, f, (Piece(source.low, source.stop, not falling),), most=most)
+    return Monotone(source, f, (Piece(source.low, source.stop, not falling),), most=most, near=near)
+
+
+def results_within(step: Step, domain: Domain) -> bool:
+    """Return whether every result of the step is known to be in the domain; its source is not empty."""
+    match step:
+        case Shift(source, by):
+            ends = [source.low + by, source.stop - 1 + by]
+        case Floor(source, by):
+            ends = [source.low // by, (source.stop - 1) // by]
+        case Times(source, by):
+            ends = [source.low * by, (source.stop - 1) * by]
+        case Monotone(_, f, pieces, most=most):
+            ends = [f(x) for piece in pieces for x in (piece.low, piece.stop - 1)]
+            ends += [most(x) for piece in pieces for x in (piece.low, piece.stop - 1)] if most else []
+        case _:
+            return False
+    return all(domain.low <= end < domain.stop for end in ends)
 
 
 def pull_back(step: Step, results: Values) -> Values | None:
@@ -181,7 +208,7 @@ def pull_back(step: Step, results: Values) -> Values | None:
             return None if results.cycles else _inverted(step, results)
         case Monotone():
             return None if results.cycles else _monotone(step, results)
-    cycles = tuple(cycle for known in results.cycles if (cycle := _cycle_before(step, known)) is not None)
+    cycles = tuple(cycle for known in results.cycles if (cycle := _with_exempt_before(step, known)) is not None)
     spans = merged(_span_before(step, low, stop) for low, stop in results.spans)
     exact = results.exact and len(cycles) == len(results.cycles)
     if isinstance(step, Clock) and step.low != step.high:
@@ -216,6 +243,14 @@ def _span_before(step: Step, low: Any, stop: Any) -> tuple[Any, Any]:
     raise AssertionError(f"{step} has no closed form")
 
 
+def _with_exempt_before(step: Step, cycle: Cycle) -> Cycle | None:
+    found = _cycle_before(step, cycle)
+    if found is None or not cycle.exempt:
+        return found
+    exempt = merged(_span_before(step, low, stop) for low, stop in cycle.exempt)
+    return replace(found, exempt=intersect(exempt, step.source.all))
+
+
 def _cycle_before(step: Step, cycle: Cycle) -> Cycle | None:
     """The cycle in terms of the step's argument, if it is one, else None."""
     match step:
@@ -236,8 +271,8 @@ def _monotone(step: Monotone, results: Values) -> Values:
     for piece in step.pieces:
         for low, stop in results.spans:
             # A result in [low, stop) is possible where most(x) >= low and f(x) < stop.
-            reaches = _threshold(step.most or step.f, piece, low)
-            exceeds = _threshold(step.f, piece, stop)
+            reaches = _threshold(step.most or step.f, piece, low, step.near)
+            exceeds = _threshold(step.f, piece, stop, step.near)
             found.append((reaches, exceeds) if piece.rising else (exceeds, reaches))
     if results.null:
         found.extend(step.nulls)
@@ -246,11 +281,30 @@ def _monotone(step: Monotone, results: Values) -> Values:
     )
 
 
-def _threshold(f: Callable[[Any], Any], piece: Piece, result: Any) -> Any:
+def _threshold(f: Callable[[Any], Any], piece: Piece, result: Any, near: Callable[[Any], Any] | None = None) -> Any:
     """The least x of the piece with f(x) >= result, or < result if f is falling; the end of the piece without one."""
     low, stop = piece.low, piece.stop
-    if isinstance(result, int) and abs(result) == FAR:
+    if isinstance(result, int) and abs(result) >= _ALMOST_FAR:
         return low if (result < 0) is piece.rising else stop
+    if near is not None and low < stop:
+        # From the argument that is near, in steps that grow, until they enclose the threshold.
+        at, step = max(low, min(stop - 1, near(result))), 1
+        if (f(at) >= result) is piece.rising:
+            stop = at
+            while low < stop:
+                at = max(low, stop - step)
+                if (f(at) >= result) is not piece.rising:
+                    low = at + 1
+                    break
+                stop, step = at, step * 8
+        else:
+            low = at + 1
+            while low < stop:
+                at = min(stop - 1, low + step - 1)
+                if (f(at) >= result) is piece.rising:
+                    stop = at
+                    break
+                low, step = at + 1, step * 8
     while low < stop:
         middle = (low + stop) // 2
         if (f(middle) >= result) is piece.rising:
@@ -275,9 +329,12 @@ def _periodic(step: Periodic, results: Values) -> Values | None:
 
 
 def _within(numbers: np.ndarray, spans: Spans) -> np.ndarray:
-    distinct, codes = np.unique(numbers, return_inverse=True)
-    wanted = [any(low <= number < stop for low, stop in spans) for number in distinct.tolist()]
-    return np.array(wanted, dtype=bool)[codes]
+    least, most = int(numbers.min()), int(numbers.max())
+    wanted = np.zeros(most - least + 1, dtype=bool)
+    for low, stop in spans:
+        wanted[max(low, least) - least : max(min(stop - 1, most) + 1, least) - least] = True
+    found: np.ndarray = wanted[numbers - least]
+    return found
 
 
 def _inverted(step: Invertible, results: Values) -> Values | None:

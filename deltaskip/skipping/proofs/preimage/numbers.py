@@ -134,7 +134,7 @@ def _from_decimal(source: DecimalType, domain: Domain, target: DataType) -> Step
     if isinstance(target, DecimalType):
         if target.scale >= source.scale:
             return Times(domain, 10 ** (target.scale - source.scale))
-        return rising(domain, lambda x: _half_up(x, 10 ** (source.scale - target.scale)))
+        return _half_up_to(domain, 10 ** (source.scale - target.scale))
     if target in INTEGRAL_BITS:
         return _to_integral(source, domain, target)
     if target in _FLOATING:
@@ -152,12 +152,18 @@ def _to_integral(source: DecimalType, domain: Domain, target: DataType) -> Step:
         return magnitude if x >= 0 else -magnitude
 
     if target == LONG:
-        return rising(domain, exact)
+        return rising(domain, exact, near=lambda r: r * unit)
 
     def through_double(x: int) -> int:
-        return math.trunc(float(value_at(source, x)))
+        nearest: float = x / unit
+        return math.trunc(nearest)
 
-    return rising(domain, lambda x: min(exact(x), through_double(x)), most=lambda x: max(exact(x), through_double(x)))
+    return rising(
+        domain,
+        lambda x: min(exact(x), through_double(x)),
+        most=lambda x: max(exact(x), through_double(x)),
+        near=lambda r: r * unit,
+    )
 
 
 def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step | None:
@@ -199,6 +205,10 @@ def _of_text(value: float, side: int, places: int) -> int:
     unit, of = math.ulp(value).as_integer_ratio()
     # value + side * ulp / 2, over a common denominator
     return _half_up((2 * numerator * of + side * unit * denominator) * 10**places, 2 * denominator * of)
+
+
+def _half_up_to(domain: Domain, unit: int) -> Step:
+    return rising(domain, lambda x: _half_up(x, unit), near=lambda r: r * unit)
 
 
 def _half_up(x: int, unit: int) -> int:
@@ -264,7 +274,7 @@ def _constant_first(call: Call, operand: Node, constant: Any) -> Step | None:
         case bool():
             return None
         case int() if type_ in INTEGRAL_BITS:
-            return rising(domain, lambda x: constant - x, falling=True)
+            return rising(domain, lambda x: constant - x, falling=True, near=lambda r: constant - r)
         case float() if type_ in _FLOATING and math.isfinite(constant):
             return _floating(domain, lambda v: arithmetic("-", constant, v, call.type), True)
         case Decimal() if isinstance(type_, DecimalType):
@@ -283,7 +293,7 @@ def _integral(op: str, constant: int, domain: Domain) -> Step | None:
         case "*":
             return rising(domain, lambda x: x * constant, falling=True)
         case "div" if constant != 0:
-            return rising(domain, lambda x: _quotient(x, constant), falling=constant < 0)
+            return rising(domain, lambda x: _quotient(x, constant), constant < 0, near=lambda r: r * constant)
         case "%" if 0 < abs(constant) <= _MOST_RESIDUES:
             residues = np.arange(abs(constant), dtype=np.int64)
             return Periodic(domain, 1, residues, np.where(residues > 0, residues - abs(constant), 0))
@@ -341,7 +351,7 @@ def _unary(call: Call, operand: Node) -> Step | None:
         case "negative" if floating:
             return _floating(domain, lambda v: -v, True)
         case "negative" if not _is_long(type_):
-            return rising(domain, lambda x: -x, falling=True)
+            return rising(domain, lambda x: -x, falling=True, near=lambda r: -r)
         case "abs" if not _is_long(type_):
             return Monotone(domain, abs, (Piece(domain.low, 0, False), Piece(0, domain.stop)))
         case "negative":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from deltaskip.expr.coerce import DATETIMES, type_of
+from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
     Call,
@@ -26,14 +26,27 @@ from deltaskip.expr.nodes import (
     StartsWith,
     children_of,
 )
-from deltaskip.schema.types import BOOLEAN, DOUBLE, FLOAT, STRING, DataType, DecimalType
+from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, DataType, DecimalType
 from deltaskip.skipping.proofs.preimage.dates import date_call, date_cast
-from deltaskip.skipping.proofs.preimage.functions import FAR, Clock, Floor, Monotone, Shift, Step, Times, pull_back
+from deltaskip.skipping.proofs.preimage.functions import (
+    FAR,
+    Clock,
+    Floor,
+    Monotone,
+    Shift,
+    Step,
+    Times,
+    pull_back,
+    results_within,
+)
 from deltaskip.skipping.proofs.preimage.numbers import double_of_float, number_call, number_cast
 from deltaskip.skipping.proofs.preimage.text import text_call
-from deltaskip.skipping.proofs.preimage.value_sets import Spans, Values, domain_of, holds, merged, ordinal_of
+from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, holds, intersect, merged, ordinal_of
 
 __all__ = ["null_only_with", "preimage", "steps_of", "strict_columns"]
+
+_MOST_TURNED = 64
+"""Maximum number of spans of results that wrap around; with more, all arguments that overflow are in the set."""
 
 
 def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Values] | None:
@@ -60,12 +73,7 @@ def preimage(node: Node, results: Values, time_zone: str) -> tuple[FieldRef, Val
     if found_steps is None:
         return None
     child, steps = found_steps
-    beyond = _overflow(type_of(node), steps)
-    if beyond and not results.cycles:
-        results = replace(results, spans=merged([*results.spans, *beyond]))
-    elif beyond and _pulled(steps, Values(beyond)) != Values(()):
-        return None
-    before = _pulled(steps, results)
+    before = _pulled(steps, _with_overflow(node, steps, results))
     return None if before is None else preimage(child, before, time_zone)
 
 
@@ -77,13 +85,41 @@ def _pulled(steps: tuple[Step, ...], results: Values) -> Values | None:
     return found
 
 
-def _overflow(type_: DataType | None, steps: tuple[Step, ...]) -> Spans:
-    """The results outside of the type, which stand for overflow: what Spark returns there is not known (functions)."""
+def _with_overflow(node: Node, steps: tuple[Step, ...], results: Values) -> Values:
+    """The wanted results, and those outside of the type of `node` for which Spark may return a wanted one (functions).
+
+    Overflow is known where it wraps around, or raises instead: there, the results outside are whole turns away.
+    """
+    type_ = type_of(node)
     domain = domain_of(type_)
     overflows = any(isinstance(step, Shift | Times | Clock | Monotone | Floor) for step in steps)
     if domain is None or type_ in (STRING, FLOAT, DOUBLE, BOOLEAN) or not overflows:
-        return ()
-    return ((-FAR, domain.low), (domain.stop, FAR))
+        return results
+    if len(steps) == 1 and results_within(steps[0], domain):
+        return results
+    turns = 0 if results.cycles else _turns(node)
+    if 0 < turns * (len(results.spans) + 1) <= _MOST_TURNED:
+        turn, spans = domain.stop - domain.low, intersect(results.spans, domain.all)
+        every = [(low + k * turn, stop + k * turn) for k in range(-turns, turns + 1) for low, stop in spans]
+        return replace(results, spans=merged(every))
+    beyond = ((-FAR, domain.low), (domain.stop, FAR))
+    cycles = tuple(replace(cycle, exempt=merged([*cycle.exempt, *beyond])) for cycle in results.cycles)
+    return replace(results, spans=merged([*results.spans, *beyond]), cycles=cycles, exact=False)
+
+
+def _turns(node: Node) -> int:
+    """How often at most the result of `node` wraps around its type, in either direction; 0 if that is not known."""
+    match node:
+        case Call("negative" | "abs" | "div", args, type=type_) if type_ in INTEGRAL_BITS:
+            return 1 if all(type_of(arg) in INTEGRAL_BITS for arg in args) else 0
+        case Call("+" | "-" | "date_add" | "date_sub", args, type=type_) if type_ in INTEGRAL_BITS or type_ == DATE:
+            return 1 if all(type_of(arg) in INTEGRAL_BITS or type_of(arg) == DATE for arg in args) else 0
+        case Call("datediff"):
+            return 1
+        case Call("*", args, type=type_) if type_ in INTEGRAL_BITS:
+            factors = [abs(arg.value) for arg in args if isinstance(arg, Literal) and isinstance(arg.value, int)]
+            return factors[0] if len(factors) == 1 else 0
+    return 0
 
 
 def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None:

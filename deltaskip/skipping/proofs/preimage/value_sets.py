@@ -102,12 +102,14 @@ class Cycle:
     """Ordinals x in certain cells of a cycle: (x + o) // grain, modulo the number of cells, is a hit for some o.
 
     low <= o <= high: possible offsets of a time zone. hits: one byte per cell, 1 or 0, not all equal.
+    exempt: Further ordinals of the set, whatever their cell.
     """
 
     grain: int
     low: int
     high: int
     hits: bytes
+    exempt: Spans = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +247,8 @@ def meet(one: Values, other: Values) -> Values:
     met = Values(
         intersect(one.spans, other.spans), one.null and other.null, one.exact and other.exact, _combined(tuple(cycles))
     )
-    if any(not any(cycle.hits) for cycle in met.cycles):
-        return replace(met, spans=(), cycles=())
     for cycle in met.cycles:
-        spans = _cells_within(cycle, met.spans)
+        spans = _cells_within(cycle, met.spans) if any(cycle.hits) else cycle.exempt
         if spans is not None:
             rest = tuple(c for c in met.cycles if c != cycle)
             met = replace(met, spans=intersect(met.spans, spans), cycles=rest)
@@ -273,7 +273,7 @@ def _combined(cycles: tuple[Cycle, ...]) -> tuple[Cycle, ...]:
     for cycle in cycles:
         for i, known in enumerate(found):
             alike = (known.grain, known.low, len(known.hits)) == (cycle.grain, cycle.low, len(cycle.hits))
-            if alike and known.low == known.high == cycle.high:
+            if alike and known.exempt == cycle.exempt and known.low == known.high == cycle.high:
                 found[i] = replace(known, hits=bytes(a & b for a, b in zip(known.hits, cycle.hits, strict=True)))
                 break
         else:
@@ -283,7 +283,7 @@ def _combined(cycles: tuple[Cycle, ...]) -> tuple[Cycle, ...]:
 
 def _cells_within(cycle: Cycle, spans: Spans) -> Spans | None:
     """The spans of the hits that overlap `spans`; None if there are too many."""
-    found: list[tuple[int, int]] = []
+    found: list[tuple[int, int]] = list(intersect(cycle.exempt, spans))
     cells = 0
     for low, stop in spans:
         first, last = (low + cycle.low) // cycle.grain, (stop - 1 + cycle.high) // cycle.grain
