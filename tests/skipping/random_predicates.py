@@ -85,7 +85,8 @@ def _function_leaf(rng: random.Random, table: RandomTable, path: tuple[str, ...]
         return IsNull(node)
     if found == STRING and kind < 0.3:
         text = str(_taken(rng, table, node, found).value or "")[: rng.choice([1, 2, 4, 7, 40])]
-        return StartsWith(node, Literal(text, STRING)) if kind < 0.2 else Like(node, Literal(text + "%", STRING))
+        pattern = text.replace("\\", "\\\\") + "%"
+        return StartsWith(node, Literal(text, STRING)) if kind < 0.2 else Like(node, Literal(pattern, STRING))
     if kind < 0.45:
         return In(node, tuple(_taken(rng, table, node, found) for _ in range(rng.choice([1, 2, 3, 12]))))
     literal = _taken(rng, table, node, found)

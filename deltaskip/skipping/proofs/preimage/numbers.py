@@ -177,6 +177,7 @@ def _from_floating(source: DataType, domain: Domain, target: DataType) -> Step |
             lambda x: _truncated(value_at(DOUBLE, x), target),
             (Piece(domain.low, NAN),),
             unsure=((NAN, NAN + 1),),
+            near=_of_whole,
         )
     if isinstance(target, DecimalType):
         infinite = ((-INFINITY, -INFINITY + 1), (INFINITY, NAN + 1))
@@ -291,7 +292,7 @@ def _integral(op: str, constant: int, domain: Domain) -> Step | None:
         case "*" if constant > 0:
             return Times(domain, constant)
         case "*":
-            return rising(domain, lambda x: x * constant, falling=True)
+            return rising(domain, lambda x: x * constant, True, near=lambda r: r // constant if constant else 0)
         case "div" if constant != 0:
             return rising(domain, lambda x: _quotient(x, constant), constant < 0, near=lambda r: r * constant)
         case "%" if 0 < abs(constant) <= _MOST_RESIDUES:
@@ -327,7 +328,26 @@ def _decimal(
             return _BEYOND if _is_positive(call.name, left, right) else -_BEYOND
         return found
 
-    return rising(domain, f, falls)
+    left, right = operands(Decimal(0))
+    over, under = (left or right).as_integer_ratio()
+    unit, unit_of_result = _unit(type_), _unit(result)
+
+    def near(r: int) -> int:
+        match call.name:
+            case "*" if over:
+                return r * unit * under // (unit_of_result * over)
+            case "/" | "div":
+                return r * unit * over // (unit_of_result * under)
+        found, shift = r * unit // unit_of_result, over * unit // under
+        return shift - found if falls else found - shift if call.name == "+" else found + shift
+
+    return rising(domain, f, falls, near=near)
+
+
+def _unit(type_: DataType) -> int:
+    """The ordinal of 1."""
+    one: int = 10**type_.scale if isinstance(type_, DecimalType) else 1
+    return one
 
 
 def _is_positive(op: str, left: Decimal, right: Decimal) -> bool:
@@ -401,7 +421,15 @@ def _whole(type_: DataType, domain: Domain, up: bool) -> Step | None:
         return math.ceil(value) if up else math.floor(value)
 
     # Java casts NaN to 0.
-    return Monotone(domain, lambda x: 0 if x == NAN else f(x), (Piece(domain.low, NAN), Piece(NAN, NAN + 1)))
+    pieces = (Piece(domain.low, NAN), Piece(NAN, NAN + 1))
+    return Monotone(domain, lambda x: 0 if x == NAN else f(x), pieces, near=_of_whole)
+
+
+def _of_whole(result: int) -> int:
+    """The ordinal of the double next to an integer."""
+    limit = 1 << 64
+    found: int = ordinal_of(DOUBLE, float(max(-limit, min(limit, result))))
+    return found
 
 
 def _round(call: Call, operand: Node, places: int) -> Step | None:
@@ -417,4 +445,4 @@ def _round(call: Call, operand: Node, places: int) -> Step | None:
             return _BEYOND if x > 0 else -_BEYOND
         return found
 
-    return rising(domain, f)
+    return rising(domain, f, near=lambda r: r * _unit(type_) // _unit(result))
