@@ -119,4 +119,4 @@ def test_warnings_that_other_packages_give_their_developers_are_not_shown(
         raise DeltaSkipError("Enough.")
 
     monkeypatch.setattr(demo, "run", warns)
-    assert run("demo").err == "deltaskip: warning: a statistic is odd\ndeltaskip: Enough.\n"
+    assert run("demo").err == "deltaskip: warning: a statistic is odd\ndeltaskip: error: Enough.\n"

@@ -44,13 +44,24 @@ def check(seed: int) -> tuple[int, int]:
             time_zone = rng.choice(["UTC", "America/New_York", "Asia/Kolkata"])
             predicate = random_predicate(rng, table)
             wanted = matching_files(table, predicate, time_zone)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ds.StatisticsWarning)
-                kept = set(opened.scan(where=predicate, time_zone=time_zone).files()["path"].to_pylist())
+            kept = kept_files(opened, predicate, time_zone)
             assert wanted <= kept, f"seed {seed}: {predicate} lost {wanted - kept}"
             without += len(table.files) - len(wanted)
             skipped += len(table.files) - len(kept)
     return without, skipped
+
+
+def kept_files(table: ds.DeltaTable, predicate: Node, time_zone: str) -> set[str]:
+    """Paths of the files that a scan keeps; without ANSI mode if Spark fails on a constant in it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ds.StatisticsWarning)
+        warnings.simplefilter("ignore", ds.PredicateWarning)
+        try:
+            scan = table.scan(where=predicate, time_zone=time_zone)
+        except ds.PredicateError as error:
+            assert "Spark fails to evaluate the predicate" in str(error)
+            scan = table.scan(where=predicate, time_zone=time_zone, ansi=False)
+        return set(scan.files()["path"].to_pylist())
 
 
 def matching_rows(table: RandomTable, predicate: Node, time_zone: str) -> int | None:
