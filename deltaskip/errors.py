@@ -30,6 +30,7 @@ __all__ = [
     "SparkUnavailable",
     "StatisticsWarning",
     "StorageError",
+    "TableExists",
     "TableNotFound",
     "UnsupportedFeature",
     "VersionNotFound",
@@ -61,6 +62,10 @@ class InvalidArgumentType(DeltaSkipError, TypeError):
 
 class TableNotFound(DeltaSkipError, FileNotFoundError):
     """The path does not contain a Delta log."""
+
+
+class TableExists(DeltaSkipError, FileExistsError):
+    """There is a Delta table at the location already."""
 
 
 class VersionNotFound(DeltaSkipError, LookupError):

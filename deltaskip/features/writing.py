@@ -45,6 +45,7 @@ class CommitSummary:
         adds_files: Whether an add is of a file that the table did not contain, even if its rows are not new.
         sets_deletion_vectors: Whether an add has a deletion vector that its file did not have.
         sets_domains: Whether an action is a domainMetadata.
+        rows_checked: Whether new rows are known to satisfy the rules of the table's features.
     """
 
     adds_rows: bool = False
@@ -52,6 +53,7 @@ class CommitSummary:
     adds_files: bool = False
     sets_deletion_vectors: bool = False
     sets_domains: bool = False
+    rows_checked: bool = False
 
 
 def check_writable(
@@ -84,7 +86,7 @@ def check_writable(
             f"{where} needs the writer feature{_s(missing)} {', '.join(missing)}, which deltaskip does not support; "
             f"use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
         )
-    unchecked = [name for name in active if FEATURES[name].writes == "no new rows"]
+    unchecked = [name for name in active if FEATURES[name].writes == "no new rows" and not summary.rows_checked]
     of_files = [name for name in unchecked if name in _RULES_OF_FILES]
     if of_files and summary.adds_files and not summary.adds_rows:
         raise UnsupportedFeature(

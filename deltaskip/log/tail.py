@@ -31,6 +31,13 @@ class Tail:
         self._files: Replay = EMPTY
         self._lock = Lock()
 
+    @classmethod
+    def without_files(cls, root: str, state: StateChange) -> "Tail":
+        """Return a tail with this state and no files."""
+        tail = cls(root, state, None, pa.table({}))
+        tail._unread = None
+        return tail
+
     def following(self, older: "Tail") -> "Tail":
         """Return this tail appended to an older, adjacent one; self must be newly parsed."""
         assert self._unread is not None

@@ -31,7 +31,7 @@ class Intent:
 
     scans: predicates that were read. files: paths of files that were read by name, by key. apps: application
     ids whose version was read. unchanged: what the log contains for files that are added again, where the caller read
-    them from the snapshot.
+    them from the snapshot. rows_checked: whether the rows of all new files satisfy the rules of the table's features.
     """
 
     base: Snapshot
@@ -49,6 +49,7 @@ class Intent:
     domains: dict[str, DomainMetadata] = field(default_factory=dict)
     txns: dict[str, Txn] = field(default_factory=dict)
     metrics: dict[str, str] = field(default_factory=dict)
+    rows_checked: bool = False
 
     @property
     def actions(self) -> int:

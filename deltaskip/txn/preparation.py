@@ -12,6 +12,7 @@ from deltaskip.actions import Action, AddFile, CommitInfo, DomainMetadata, Remov
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
+from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.schema.properties import IsolationLevel
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, known_files
@@ -62,7 +63,7 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     enabled = candidate.properties.in_commit_timestamps
     timestamp = next_in_commit_timestamp(latest, now) if enabled else None
     metadata = intent.metadata
-    if metadata is not None and timestamp is not None:
+    if metadata is not None and timestamp is not None and latest.version != BEFORE_CREATION:
         configuration = with_enablement(metadata.configuration, latest, version, timestamp)
         metadata = replace(metadata, configuration=configuration)
     adds, mark = [_as_logged(add, known.get(key)) for key, add in intent.adds.items()], None

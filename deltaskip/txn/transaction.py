@@ -12,10 +12,19 @@ from uuid import uuid4
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
-from deltaskip.errors import CommitConflict, CorruptLog, InvalidArgumentType, InvalidCommit, SchemaError, StorageError
+from deltaskip.errors import (
+    CommitConflict,
+    CorruptLog,
+    InvalidArgumentType,
+    InvalidCommit,
+    SchemaError,
+    StorageError,
+    TableExists,
+)
 from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
+from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import join
@@ -151,6 +160,20 @@ class Transaction:
         for file in files:
             self._pending.put_add(instance("Each file", file, AddFile, "an AddFile"))
 
+    def add_written(self, files: Iterable[AddFile]) -> None:
+        """Add new files whose rows satisfy every rule of the table, which `deltaskip.rows` has checked.
+
+        All other adds of the transaction must be of such files, too.
+
+        Args:
+            files: Add actions.
+
+        Raises:
+            InvalidCommit: A path was already added in this transaction.
+        """
+        self.add(*files)
+        self._pending.rows_checked = True
+
     def add_again(self, *files: AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.
 
@@ -242,6 +265,10 @@ class Transaction:
         configuration = "" if known is None else known.configuration
         self._pending.domains[name] = DomainMetadata(name, configuration, removed=True)
 
+    def set_system_domain(self, domain: DomainMetadata) -> None:
+        """Set a metadata domain that the protocol reserves, for the feature that owns it."""
+        self._pending.domains[domain.domain] = domain
+
     def set_app_version(self, app_id: str, version: int) -> None:
         """Record the version of an application, so that it can skip what it already committed (txn action).
 
@@ -326,7 +353,8 @@ class Transaction:
         kill_point("prepared")
         latest, checked = self.snapshot, self.snapshot.version
         for attempt in range(MAX_ATTEMPTS):
-            latest = refresh(latest)
+            creates = latest.version == BEFORE_CREATION
+            latest = latest if creates else refresh(latest)
             if latest.version > checked or latest.metadata.id != self.snapshot.metadata.id:
                 winners = read_winners(self.snapshot, latest, checked)
                 landed = winners.version_of(self._txn_id)
@@ -339,6 +367,8 @@ class Transaction:
             commit = commit_text(prepared, latest, self._txn_id)
             if self._try(commit, latest):
                 return self._finish(latest, latest.version + 1, commit)
+            if creates:
+                raise TableExists(f"A table was created at {latest.root} in the meantime: open it instead.")
             _pause(attempt, self.snapshot.storage.remote)
         raise CommitConflict(
             f"Other writers of {self.snapshot.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again "

@@ -125,6 +125,7 @@ def _summary(candidate: Candidate) -> CommitSummary:
         adds_files=any(key not in known for key in intent.adds),
         sets_deletion_vectors=new_vectors,
         sets_domains=bool(intent.domains),
+        rows_checked=intent.rows_checked,
     )
 
 

@@ -1,0 +1,30 @@
+"""The state of a table before its first version, on which the transaction that creates it is based."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from deltaskip.actions import Format, Metadata, Protocol
+from deltaskip.log.segment import LogSegment
+from deltaskip.log.snapshot import Snapshot
+from deltaskip.log.table_state import StateChange
+from deltaskip.log.tail import Tail
+from deltaskip.storage import Storage
+
+__all__ = ["BEFORE_CREATION", "before_creation"]
+
+BEFORE_CREATION = -1
+"""The version of a table that does not exist yet; the version that its creation reads, in the history."""
+
+
+def before_creation(storage: Storage, root: str, protocol: Protocol) -> Snapshot:
+    """Return the snapshot before a table's first version: a new id, and neither columns nor files.
+
+    Args:
+        storage: Storage of the table.
+        root: Location of the table.
+        protocol: The lowest protocol that the table will have.
+    """
+    metadata = Metadata(str(uuid4()), Format(), None, (), {})
+    segment = LogSegment(root, BEFORE_CREATION, None, ())
+    return Snapshot(storage, segment, None, Tail.without_files(root, StateChange(protocol, metadata)))
