@@ -164,12 +164,25 @@ def _optional(kind: _Kind[_D]) -> _Kind[_D | None]:
     return _Kind(kind.parse, kind.expected)
 
 
+_BYTE_UNITS = {"": 1, "b": 1, **{f"{unit}{b}": 1 << 10 * n for n, unit in enumerate("kmgtp", 1) for b in ("", "b")}}
+
+
+def _bytes(text: str) -> int:
+    """A number of bytes as Spark's ByteUnit reads it, such as 104857600, 100m or 100MB; at least 1."""
+    found = re.fullmatch(r"([0-9]{1,18})([a-z]{0,2})", text.strip(_TRIMMED).lower(), re.ASCII)
+    if found is None or found[2] not in _BYTE_UNITS or not int(found[1]):
+        raise ValueError(text)
+    return int(found[1]) * _BYTE_UNITS[found[2]]
+
+
 _BOOLEAN = _Kind(_boolean, "true or false")
 _POSITIVE = _Kind(lambda text: _integer(text, 32, 1), "a positive integer")
 _COUNT = _Kind(lambda text: _integer(text, 32, -(1 << 31)), "an integer (-1 for every column)")
 _LONG = _Kind(lambda text: _integer(text, 64, 0), "an integer that is not negative")
 _INTERVAL = _Kind(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
 _TEXT: _Kind[str | None] = _Kind(str, "text")
+_BYTES: _Kind[int | None] = _Kind(_bytes, "a number of bytes, such as 104857600 or 100mb")
+_CODECS: tuple[str | None, ...] = ("snappy", "zstd", "gzip", "lz4", "lz4_raw", "brotli", "none", "uncompressed")
 _ISOLATION: tuple[IsolationLevel, ...] = ("Serializable", "WriteSerializable", "SnapshotIsolation")
 _MAPPING: tuple[MappingMode, ...] = ("none", "name", "id")
 _POLICY: tuple[CheckpointPolicy, ...] = ("classic", "v2")
@@ -211,7 +224,9 @@ class TableProperties:
     mapping_mode = TableProperty("delta.columnMapping.mode", _one_of(_MAPPING), "none")
     max_column_id = TableProperty("delta.columnMapping.maxColumnId", _optional(_LONG), None)
 
-    # Folders of data files.
+    # Folders, size and compression of data files; None leaves them to the writer.
+    compression_codec = TableProperty("delta.parquet.compression.codec", _one_of(_CODECS), None)
+    target_file_bytes = TableProperty("delta.targetFileSize", _BYTES, None)
     randomize_file_prefixes = TableProperty("delta.randomizeFilePrefixes", _BOOLEAN, False)
     random_prefix_length = TableProperty("delta.randomPrefixLength", _POSITIVE, 2)
 
@@ -287,12 +302,10 @@ _UNUSED: Mapping[str, _Kind[Any]] = {
     "delta.dropFeatureTruncateHistory.retentionDuration": _INTERVAL,
     "delta.enableFullRetentionRollback": _BOOLEAN,
     "delta.ignoreIcebergBucketPartition": _BOOLEAN,
-    "delta.parquet.compression.codec": _TEXT,
     "delta.parquet.format.version": _TEXT,
     "delta.randomPrefixLength": _POSITIVE,
     "delta.randomizeFilePrefixes": _BOOLEAN,
     "delta.sampleRetentionDuration": _INTERVAL,
-    "delta.targetFileSize": _TEXT,
     "delta.tuneFileSizesForRewrites": _BOOLEAN,
     "delta.universalFormat.enabledFormats": _TEXT,
     "delta.writePartitionColumnsToParquet": _BOOLEAN,
