@@ -123,6 +123,12 @@ class Engine(Protocol):
     def column_to_node(self, column: Any) -> Node:
         """The unbound predicate of an engine's column expression; `Opaque` for parts that have no node."""
 
+    def write_dataframe(self, frame: Any, plan: Any, layout: Any) -> Any:
+        """Write the rows of a DataFrame as data files. After an error no file is left.
+
+        plan: A RowPlan for the schema of the rows. layout: A DataFileLayout. Returns WrittenRows (deltaskip.rows).
+        """
+
     def recompute_statistics(
         self,
         session: Any,

@@ -14,19 +14,26 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.actions import AddFile
 from deltaskip.actions.partition_folders import encode_path, partition_folder, partition_texts, random_folder
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.rows.parquet_schema import leaf_paths, parquet_schema
+from deltaskip.rows.written import delete_data_files
+from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.arrow_values import domain_values, numpy_values
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import LocalStorage, Storage, join
 
-__all__ = ["DataFileLayout", "delete_data_files", "write_data_files"]
+__all__ = ["DEFAULT_CODEC", "DEFAULT_FILE_BYTES", "DataFileLayout", "write_data_files"]
+
+# As delta-spark 4.4, although the protocol's default is zstd, which not every reader of Parquet has.
+DEFAULT_CODEC = "snappy"
+DEFAULT_FILE_BYTES = 128 << 20
 
 # A row group holds about this many bytes in memory; what waits for its row group takes at most the second figure.
 _ROW_GROUP_BYTES = 128 << 20
@@ -37,7 +44,8 @@ _SAMPLE_ROWS = 4096
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
 
-_EXTENSIONS = {"none": "", "uncompressed": "", "gzip": ".gz"}
+_EXTENSIONS = {"none": "", "uncompressed": "", "gzip": ".gz", "lz4": ".lz4_raw"}
+_CODECS = {"none": None, "uncompressed": None, "lz4": "lz4_raw"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +72,8 @@ class DataFileLayout:
     partition_columns: tuple[str, ...]
     mapping_mode: MappingMode
     request: StatisticsRequest
-    codec: str = "snappy"
-    target_bytes: int = 128 << 20
+    codec: str = DEFAULT_CODEC
+    target_bytes: int = DEFAULT_FILE_BYTES
     keeps_partition_columns: bool = False
     random_prefix: int | None = None
     time_zone: str = "UTC"
@@ -110,16 +118,6 @@ def write_data_files(batches: Iterable[pa.RecordBatch], layout: DataFileLayout) 
     except BaseException:
         writer.abandon()
         raise
-
-
-def delete_data_files(storage: Storage, root: str, files: Iterable[str]) -> None:
-    """Delete files of a commit that did not happen. What cannot be deleted stays, for VACUUM to find.
-
-    files: Paths relative to the table's root, not encoded.
-    """
-    for file in files:
-        with suppress(OSError, DeltaSkipError):
-            storage.delete(join(root, file))
 
 
 class _Writer:
@@ -225,7 +223,7 @@ class _Writer:
 
     def _begin(self, partition: _Partition, first: pa.Table) -> _OpenFile:
         layout = self._layout
-        codec = layout.codec.lower()
+        codec = layout.codec
         extension = _EXTENSIONS.get(codec, f".{codec}")
         name = f"part-{next(self._numbers):05}-{self._job}.c000{extension}.parquet"
         folder = layout.folder(partition.values)
@@ -297,7 +295,7 @@ class _OpenFile:
         self._parquet = pq.ParquetWriter(
             self._local,
             schema,
-            compression=None if codec in ("none", "uncompressed") else codec,
+            compression=_CODECS.get(codec, codec),
             use_dictionary=dictionary or False,
             store_schema=False,
             store_decimal_as_integer=True,
@@ -358,6 +356,10 @@ def _dictionary_columns(table: pa.Table) -> list[str]:
 
 def _viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """The array under a type that differs in names, ids, nullability, and void fields of structs, which it lacks."""
+    if data_type == VARIANT_STORAGE and array.null_count:
+        # Both members are required, also below a null.
+        members = [pc.fill_null(member, b"") for member in array.flatten()]
+        return pa.StructArray.from_arrays(members, fields=list(VARIANT_STORAGE), mask=array.is_null())
     if array.type == data_type:
         return array
     if not pa.types.is_struct(data_type):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyspark
@@ -21,6 +22,11 @@ from deltaskip.spark.plans import files_read
 from deltaskip.spark.read import scan_to_dataframe
 from deltaskip.spark.sessions import checked
 from deltaskip.stats.file_facts import StatisticsRequest
+
+if TYPE_CHECKING:
+    from deltaskip.rows.parquet_files import DataFileLayout
+    from deltaskip.rows.plan import RowPlan
+    from deltaskip.rows.written import WrittenRows
 
 __all__ = ["ENGINE", "SparkEngine"]
 
@@ -63,6 +69,12 @@ class SparkEngine(Engine):
     def column_to_node(self, column: Column) -> Node:
         """See deltaskip.spark.from_column.column_to_node."""
         return column_to_node(column)
+
+    def write_dataframe(self, frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
+        """See deltaskip.spark.write.write_dataframe."""
+        from deltaskip.spark.write import write_dataframe
+
+        return write_dataframe(frame, plan, layout)
 
     def recompute_statistics(
         self,

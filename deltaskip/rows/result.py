@@ -1,0 +1,24 @@
+"""What a write committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["WriteResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """What a write committed.
+
+    Attributes:
+        version: The version that was committed; None if nothing was, since the application's version was committed
+            before or there were no rows.
+        operation: Name of the operation in the table's history.
+        metrics: Delta's metrics of the operation, such as numOutputRows, by name.
+    """
+
+    version: int | None
+    operation: str
+    metrics: Mapping[str, int] = field(default_factory=dict)

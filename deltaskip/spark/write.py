@@ -1,0 +1,158 @@
+"""Writing a DataFrame as data files of a table: rows checked and stored in one Spark job, statistics from footers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
+from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
+from deltaskip.rows.identity import Identity
+from deltaskip.rows.parquet_files import DataFileLayout
+from deltaskip.rows.plan import RowPlan
+from deltaskip.rows.written import WrittenRows, delete_data_files
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import BINARY, STRING, TIMESTAMP, DataType
+from deltaskip.spark.parquet_files import new_folder, write_parquet
+from deltaskip.spark.rows import rows_to_write, violation_of
+from deltaskip.spark.types import data_schema
+from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.computation import statistics_request
+from deltaskip.stats.file_facts import FileReader, stats_json
+from deltaskip.storage import join
+
+__all__ = ["write_dataframe"]
+
+# Round trips of footers overlap; more threads would wait for the GIL.
+_FOOTER_READERS = 16
+# Identity values of a task follow each other at this distance, so it also bounds the gaps that a small write leaves.
+_IDENTITY_TASKS = 16
+
+
+def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
+    """Write the rows of a DataFrame, classic or Connect, in one Spark job. After an error no file is left.
+
+    Raises:
+        RowViolation: A row violates a rule of the table, or a value does not fit its column.
+        StorageError: The files cannot be listed or their footers not be read.
+        Exception: What Spark raises if the job fails for another reason.
+    """
+    numbered = any(column.origin == "identity" for column in plan.columns)
+    source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
+    rows = rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0)
+    texts = [f"part{i}" for i in range(len(layout.partition_columns))]
+    rows = rows.select(*_data_columns(plan, layout), *_partition_texts(layout, texts))
+    if texts:
+        # Tasks write the files of few partitions each, and AQE divides those that are large among several.
+        rows = rows.repartition(*map(F.col, texts))
+    folder = new_folder()
+    try:
+        found = write_parquet(rows, layout.storage, layout.root, folder, texts, codec=_codec(layout.codec))
+    except Exception as error:
+        violation = violation_of(error, plan)
+        if violation is None:
+            raise
+        raise violation from error
+    try:
+        identities = _identities(found, plan, layout) if numbered else {}
+        return WrittenRows(tuple(_adds(found, layout)), identities, folder)
+    except BaseException:
+        layout.storage.delete_directory(join(layout.root, folder))
+        raise
+
+
+def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
+    """The columns of the files under their physical names, with Parquet field ids where columns are mapped."""
+    mode = layout.mapping_mode
+    partitions = () if layout.keeps_partition_columns else layout.partition_columns
+    if mode == "none":
+        for column in plan.columns:
+            if column.field.name not in partitions:
+                yield F.col(quoted_name(column.field.name))
+        return
+    names = {physical_name(field, mode): field.name for field in layout.schema.fields}
+    for field in data_schema(layout.schema, "id", partitions).fields:
+        stored = F.col(quoted_name(names[field.name])).cast(field.dataType)
+        yield stored.alias(field.name, metadata=field.metadata)
+
+
+def _partition_texts(layout: DataFileLayout, names: Sequence[str]) -> Iterator[Column]:
+    for field, name in zip(layout.partition_fields(), names, strict=True):
+        yield F.expr(_text_sql(quoted_name(field.name), field.type)).alias(name)
+
+
+def _text_sql(column: str, data_type: DataType) -> str:
+    """SQL text of a text from which _log_text makes the log's, whatever the time zone of the session."""
+    if data_type == STRING:
+        refused = f"raise_error('{HIVE_NULL} cannot be a partition value, because folders are named so for NULL.')"
+        return f"IF(CAST({column} AS STRING) = '{HIVE_NULL}', {refused}, CAST({column} AS STRING))"
+    if data_type == TIMESTAMP:
+        return f"CAST(unix_micros({column}) AS STRING)"
+    if data_type == BINARY:
+        return f"hex({column})"
+    return f"CAST({column} AS STRING)"
+
+
+def _log_text(text: str | None, data_type: DataType) -> str | None:
+    if text is None or data_type == STRING:
+        return text
+    if data_type == TIMESTAMP:
+        return serialize_partition_value(int(text), data_type)
+    if data_type == BINARY:
+        return serialize_partition_value(bytes.fromhex(text), data_type)
+    return serialize_partition_value(parse_partition_value(text, data_type), data_type)
+
+
+def _codec(name: str) -> str:
+    """Spark's name of a codec of Parquet."""
+    return {"none": "none", "uncompressed": "none", "lz4": "lz4_raw"}.get(name, name)
+
+
+def _adds(found: pa.Table, layout: DataFileLayout) -> list[AddFile]:
+    fields = layout.partition_fields()
+    names = [physical_name(field, layout.mapping_mode) for field in fields]
+    reader = FileReader(layout.request)
+
+    def add(row: Mapping[str, Any]) -> AddFile | None:
+        path, size = row["path"], row["size"]
+        facts = reader.facts(layout.storage, join(layout.root, path), size=size)
+        if not facts.num_records:
+            delete_data_files(layout.storage, layout.root, [path])
+            return None
+        texts = zip(names, fields, row["partition_texts"], strict=True)
+        values = {name: _log_text(text, field.type) for name, field, text in texts}
+        stats = stats_json(facts, layout.request)
+        return AddFile(encode_path(path), values, size, row["modification_time"], True, stats=stats)
+
+    return [each for each in _side_by_side(add, found.to_pylist(), layout) if each is not None]
+
+
+def _identities(found: pa.Table, plan: RowPlan, layout: DataFileLayout) -> dict[str, Identity]:
+    """The state of identity columns after the values in the files."""
+    states = {c.field.name: c.identity for c in plan.columns if c.origin == "identity" and c.identity is not None}
+    columns = indexed_columns(layout.schema, mapping_mode=layout.mapping_mode, columns=[quoted_name(n) for n in states])
+    reader = FileReader(statistics_request(columns, mapping_mode=layout.mapping_mode))
+
+    def extremes(row: Mapping[str, Any]) -> list[Any]:
+        facts = reader.facts(layout.storage, join(layout.root, row["path"]), size=row["size"])
+        return [(each.extremes.low, each.extremes.high) for each in facts.columns]
+
+    for bounds in _side_by_side(extremes, found.to_pylist(), layout):
+        for column, values in zip(columns, bounds, strict=True):
+            name = column.logical[0]
+            states[name] = states[name].after(value for value in values if value is not None)
+    return states
+
+
+def _side_by_side(act: Any, rows: Sequence[Mapping[str, Any]], layout: DataFileLayout) -> Iterator[Any]:
+    if not layout.storage.remote or len(rows) < 2:
+        yield from map(act, rows)
+        return
+    with ThreadPoolExecutor(_FOOTER_READERS, "deltaskip") as pool:
+        yield from pool.map(act, rows)

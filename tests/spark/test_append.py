@@ -1,0 +1,99 @@
+"""Appending DataFrames: rows checked, stored and committed by one Spark job, and what a failure leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaskip import DeltaTable
+from deltaskip.errors import RowViolation, SchemaError
+
+pytestmark = pytest.mark.spark
+
+DDL = """id BIGINT GENERATED ALWAYS AS IDENTITY, ts TIMESTAMP NOT NULL, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)),
+         x DECIMAL(5,2) DEFAULT 1.5, s STRING, b BINARY, st STRUCT<n: INT, tags: ARRAY<STRING>>"""
+PROPERTIES = {
+    "delta.enableDeletionVectors": "true",
+    "delta.enableRowTracking": "true",
+    "delta.enableInCommitTimestamps": "true",
+    "delta.constraints.short": "length(s) < 9",
+}
+ROWS = (
+    "timestamp_micros((id - 50) * 3600 * 1000000) AS TS",
+    "concat('s', id) AS s",
+    "if(id % 2 = 0, X'6162', NULL) AS b",
+    "named_struct('TAGS', array('a'), 'n', cast(id AS INT)) AS st",
+)
+
+
+def _files(folder: Path) -> list[str]:
+    every = (os.path.join(top, name) for top, _, names in os.walk(folder) for name in names)
+    return [path for path in every if "/_delta_log/" not in path and path.endswith(".parquet")]
+
+
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+@pytest.mark.parametrize("partition_by", [(), ("day", "b")])
+def test_rows_come_back_as_they_were_given(
+    spark: Any, tmp_path: Path, mode: str, partition_by: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "t"
+    properties = {**PROPERTIES, "delta.columnMapping.mode": mode}
+    table = DeltaTable.create(folder, DDL, partition_by, properties=properties)
+    result = table.append(spark.range(0, 100, 1, 4).selectExpr(*ROWS))
+    assert (result.version, result.metrics["numOutputRows"], table.version) == (1, 100, 1)
+    rows = sorted(table.scan().to_spark(spark).collect(), key=lambda row: row.ts)
+    assert [row.s for row in rows] == [f"s{i}" for i in range(100)]
+    assert all(row.day == row.ts.date() and str(row.x) == "1.50" for row in rows)
+    assert [bytes(row.b) if row.b else None for row in rows[:2]] == [b"ab", None]
+    assert [(row.st.n, row.st.tags) for row in rows[:2]] == [(0, ["a"]), (1, ["a"])]
+    ids = {row.id for row in rows}
+    assert len(ids) == 100
+    field = next(each for each in table.schema.fields if each.name == "id")
+    assert field.metadata["delta.identity.highWaterMark"] == max(ids)
+    stats = [json.loads(text) for text in table.snapshot.adds(["stats"])["stats"].to_pylist()]
+    assert sum(each["numRecords"] for each in stats) == 100
+    assert all(each["nullCount"] and each["minValues"] for each in stats)
+    assert len(table.scan("ts < TIMESTAMP '1960-01-01 00:00:00'").paths()) == 0
+
+
+def test_a_violated_rule_names_a_row_and_leaves_nothing(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", DDL, ["day"], properties=PROPERTIES)
+    frame = spark.range(0, 100, 1, 4).selectExpr(*ROWS)
+    with pytest.raises(RowViolation, match=r"CHECK constraint short \(length\(s\) < 9\).*s='s99s99s99'") as caught:
+        table.append(frame.selectExpr("ts", "if(s = 's99', 's99s99s99', s) AS s"))
+    assert caught.value.row is not None
+    with pytest.raises(RowViolation, match=r"1234.* does not fit the column x.*DECIMAL\(5,2\)"):
+        table.append(frame.selectExpr("ts", "s", "1234.5 AS x"))
+    with pytest.raises(RowViolation, match=r"column ts .*NOT NULL"):
+        table.append(frame.selectExpr("if(s = 's7', NULL, ts) AS ts", "s"))
+    with pytest.raises(SchemaError, match="no column other"):
+        table.append(frame.selectExpr("ts", "s", "1 AS other"))
+    assert (DeltaTable(tmp_path / "t").version, _files(tmp_path / "t")) == (0, [])
+
+
+def test_a_merged_schema_and_an_empty_frame(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    table.append(spark.range(3).selectExpr("id", "timestamp_ntz'2024-01-01 00:00:00' AS n"), schema_mode="merge")
+    assert table.protocol.reader_features == ("timestampNtz",)
+    result = table.append(spark.range(0))
+    assert (result.version, result.metrics["numFiles"]) == (None, 0)
+    assert len(_files(tmp_path / "t")) == len(table.snapshot.adds(["path"]))
+    assert table.scan().to_spark(spark).count() == 3
+
+
+def test_an_application_commits_each_of_its_versions_once(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    assert table.append(spark.range(1), txn=("job", 1)).version == 1
+    assert table.append(spark.range(1), txn=("job", 1)).version is None
+    assert table.scan().to_spark(spark).count() == 1
+
+
+def test_a_text_that_folders_use_for_null_is_refused(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", ["p"])
+    with pytest.raises(Exception, match="__HIVE_DEFAULT_PARTITION__ cannot be a partition value"):
+        table.append(spark.range(1).selectExpr("id", "'__HIVE_DEFAULT_PARTITION__' AS p"))
+    assert _files(tmp_path / "t") == []
