@@ -37,6 +37,7 @@ from deltaskip.errors import (
     SparkUnavailable,
     StatisticsWarning,
     StorageError,
+    TableExists,
     TableNotFound,
     UnsupportedFeature,
     VersionNotFound,
@@ -44,6 +45,7 @@ from deltaskip.errors import (
 from deltaskip.expr.column import ColumnExpr, col, lit
 from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.history import History, HistoryEntry
+from deltaskip.rows.result import WriteResult
 from deltaskip.schema.types import (
     ArrayType,
     DataType,
@@ -122,10 +124,12 @@ __all__ = [
     "StructType",
     "TableCoverage",
     "TableDetail",
+    "TableExists",
     "TableNotFound",
     "UnknownType",
     "UnsupportedFeature",
     "VersionNotFound",
+    "WriteResult",
     "WrittenCheckpoint",
     "__version__",
     "available_collations",

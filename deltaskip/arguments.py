@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 
 __all__ = [
+    "app_version",
     "choice",
     "collation_version",
     "flag",
@@ -27,6 +28,8 @@ __all__ = [
     "storage_settings",
     "text",
     "texts",
+    "texts_by_name",
+    "unicode_text",
 ]
 
 T = TypeVar("T")
@@ -56,6 +59,16 @@ def text(argument: str, value: object) -> str:
     return instance(argument, value, str, "a str")
 
 
+def unicode_text(argument: str, value: object) -> str:
+    """As `text`, of characters that UTF-8 can encode: no unpaired surrogates."""
+    found = text(argument, value)
+    try:
+        found.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"{argument} must be valid Unicode text, not {found!r}.") from error
+    return found
+
+
 def texts(argument: str, value: object) -> tuple[str, ...]:
     """Return the values if they are strings. One string is not a list of its characters."""
     if isinstance(value, str):
@@ -70,6 +83,24 @@ def mapping(argument: str, value: object) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
         raise InvalidArgumentType.of(argument, "a mapping", value)
     return value
+
+
+def texts_by_name(argument: str, value: object) -> dict[str, str]:
+    """Return the members of a mapping whose names and values are texts, such as table properties."""
+    members = mapping(argument, value).items()
+    return {text(f"A name in {argument}", name): text(f"{argument}[{name!r}]", each) for name, each in members}
+
+
+def app_version(argument: str, value: object) -> tuple[str, int] | None:
+    """Return an application id with a version of 0 or more; None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise InvalidArgumentType.of(argument, "a tuple of an application id and a version", value)
+    number = non_negative(f"{argument}[1]", value[1])
+    if number is None:
+        raise InvalidArgumentType.of(f"{argument}[1]", "an int", value[1])
+    return text(f"{argument}[0]", value[0]), number
 
 
 def non_negative(argument: str, value: object, place: str = "") -> int | None:

@@ -14,6 +14,7 @@ from decimal import Decimal
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -203,6 +204,7 @@ VALID: dict[str, Any] = {
     "retire_collation_version.collation": "icu.UNICODE_CI",
     "read_app.app_id": "a",
     "table": "t",
+    "data": pa.table({"id": [1], "name": ["a"]}),
 }
 # What the library itself makes: they hold what they are given, and nobody passes them on.
 RESULTS = {
@@ -221,6 +223,7 @@ RESULTS = {
     "Recomputed",
     "TableCoverage",
     "TableDetail",
+    "WriteResult",
     "WrittenCheckpoint",
     "Collation",
     "DataType",
@@ -285,6 +288,8 @@ def _run(
             continue
         if name == "DeltaTable" and parameter.name == "table" and parameter is not hostile:
             given = folder
+        if name == "DeltaTable.create" and parameter.name == "table" and parameter is not hostile:
+            given = f"t-{uuid4()}"
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             positional.append(given)
         else:

@@ -32,7 +32,7 @@ WORDS = {
     "collations": ("collation",),
     "collation_versions": ("collation",),
     "path": ("path", "pass another"),
-    "table": ("table", "cannot read", "scheme"),
+    "table": ("table", "cannot read", "cannot write", "scheme"),
     "timestamp": ("timestamp", "version at"),
     "column": ("column", "maximum", "minimum", "predicate"),
     "files": ("file", "path"),
@@ -47,13 +47,17 @@ WORDS = {
     "type_": ("type",),
     "type ": ("type",),
     "key": ("key",),
-    "schema": ("schema", "type"),
+    "schema": ("schema", "type", "column"),
     "columns": ("column",),
     "mapping_mode": ("mapping",),
     "keep_collations": ("schema",),
     "domain": ("domain",),
     "paths": ("path",),
     "escape": ("escape", "literal"),
+    "data": ("data", "column"),
+    "partition_by": ("partition",),
+    "cluster_by": ("cluster", "column"),
+    "properties": ("properties", "property"),
 }
 
 

@@ -87,7 +87,7 @@ def _append(
         metadata = _with_marks(metadata, plan, written)
         if metadata is not snapshot.metadata:
             transaction.set_metadata(metadata)
-        transaction.add_written(written.files)
+        transaction.add_written(*written.files)
         transaction.set_metrics(metrics)
         version = transaction.commit()
     except DeltaSkipError as error:

@@ -11,12 +11,13 @@ from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import collation_version, engine
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, TableExists
 from deltaskip.expr import with_parameters
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import History, version_at_timestamp
 from deltaskip.log.history import history as log_history
+from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
@@ -29,6 +30,7 @@ from deltaskip.table.detail import TableDetail, table_detail
 
 if TYPE_CHECKING:
     from deltaskip.log.checkpoint.written import WrittenCheckpoint
+    from deltaskip.rows.result import WriteResult
     from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
     from deltaskip.txn.recompute.request import RecomputeRequest
     from deltaskip.txn.transaction import Transaction
@@ -82,6 +84,65 @@ class DeltaTable:
             version = version_at_timestamp(storage, root, milliseconds)
         self.snapshot: Snapshot = load_snapshot(storage, root, version)
         self.snapshot.float_bounds = bounds
+
+    @classmethod
+    def create(
+        cls,
+        table: str | os.PathLike[str],
+        schema: object,
+        partition_by: Sequence[str] = (),
+        cluster_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        name: str | None = None,
+        mode: Literal["error", "ignore"] = "error",
+        storage_options: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Create a table without rows, and return it.
+
+        The table gets the features that its columns and properties use, and no others.
+
+        Args:
+            table: A local path or a URI, as for DeltaTable.
+            schema: Column definitions as SQL text, such as "id BIGINT GENERATED ALWAYS AS IDENTITY, ts TIMESTAMP NOT
+                NULL, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", or a schema of PySpark, Arrow or deltaskip.
+            partition_by: Names of the partition columns.
+            cluster_by: Names of at most four clustering columns, with dots before nested fields.
+            properties: Table properties by name. `delta.feature.NAME` with the value "supported" adds a table feature.
+            comment: Description of the table.
+            name: Name of the table in its metadata.
+            mode: What happens if there is a table already: "error" raises TableExists, "ignore" returns it as it is.
+            storage_options: Options of object stores, as for DeltaTable.
+
+        Raises:
+            TableExists: There is a table, and the mode is "error".
+            SchemaError: The schema cannot be parsed, or a column is not allowed.
+            InvalidCommit: A rule of the protocol forbids the table.
+            InvalidArgument: An argument has a wrong value.
+            StorageError: Storage cannot be accessed.
+        """
+        from deltaskip.schema.given import schema_of
+        from deltaskip.table.creation import creation
+
+        arguments.choice("mode", mode, "error", "ignore")
+        options = arguments.storage_settings(storage_options)
+        storage, root = open_storage(arguments.path("table", table), options)
+        transaction = creation(
+            storage,
+            root,
+            schema_of(schema),
+            arguments.texts("partition_by", partition_by),
+            arguments.texts("cluster_by", cluster_by),
+            {} if properties is None else arguments.texts_by_name("properties", properties),
+            None if comment is None else arguments.unicode_text("comment", comment),
+            None if name is None else arguments.unicode_text("name", name),
+        )
+        try:
+            transaction.commit()
+        except TableExists:
+            if mode == "error":
+                raise
+        return cls(table, storage_options=storage_options)
 
     @property
     def uri(self) -> str:
@@ -246,6 +307,52 @@ class DeltaTable:
         if read is not None or params is not None:
             transaction.read(read, params=params)
         return transaction
+
+    def append(
+        self,
+        data: object,
+        schema_mode: Literal["keep", "merge"] = "keep",
+        *,
+        txn: tuple[str, int] | None = None,
+        time_zone: str = "UTC",
+    ) -> WriteResult:
+        """Append rows to the latest version of the table, and move to the version that contains them.
+
+        Columns are matched by name, in any letter case, and stored as Spark's ANSI store assignment does. A missing
+        column gets its default, the value of its expression, an identity value or NULL. Every row must satisfy the
+        table's constraints.
+
+        Args:
+            data: A DataFrame of PySpark, classic or Connect, or Arrow data: an object with `__arrow_c_stream__`, such
+                as tables and readers of pyarrow, and DataFrames of pandas and polars.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
+            txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
+                version of the application, or a later one.
+            time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if nothing was committed.
+
+        Raises:
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
+            CommitConflict: Another writer changed what this write depends on.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
+            StorageError: Storage failed.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.rows.append import append
+
+        arguments.choice("schema_mode", schema_mode, "keep", "merge")
+        txn = arguments.app_version("txn", txn)
+        try:
+            zone_of(arguments.text("time_zone", time_zone))
+        except LookupError as error:
+            known = "a time zone such as Europe/Berlin, +02:00 or UTC"
+            raise InvalidArgument(f"time_zone must be {known}, not {time_zone!r} (table {self.uri}).") from error
+        result = append(self.snapshot, data, schema_mode, txn, time_zone)
+        self.snapshot = refresh(self.snapshot)
+        return result
 
     def checkpoint(self) -> WrittenCheckpoint:
         """Write a checkpoint of this version, unless it has one, with `_last_checkpoint` and the version checksum.

@@ -160,7 +160,7 @@ class Transaction:
         for file in files:
             self._pending.put_add(instance("Each file", file, AddFile, "an AddFile"))
 
-    def add_written(self, files: Iterable[AddFile]) -> None:
+    def add_written(self, *files: AddFile) -> None:
         """Add new files whose rows satisfy every rule of the table, which `deltaskip.rows` has checked.
 
         All other adds of the transaction must be of such files, too.
@@ -266,8 +266,15 @@ class Transaction:
         self._pending.domains[name] = DomainMetadata(name, configuration, removed=True)
 
     def set_system_domain(self, domain: DomainMetadata) -> None:
-        """Set a metadata domain that the protocol reserves, for the feature that owns it."""
-        self._pending.domains[domain.domain] = domain
+        """Set a metadata domain that the protocol reserves, for the feature that owns it.
+
+        For other packages of deltaskip, which know what the feature requires.
+
+        Args:
+            domain: The action.
+        """
+        set_domain = instance("domain", domain, DomainMetadata, "a DomainMetadata action")
+        self._pending.domains[set_domain.domain] = set_domain
 
     def set_app_version(self, app_id: str, version: int) -> None:
         """Record the version of an application, so that it can skip what it already committed (txn action).

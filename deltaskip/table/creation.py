@@ -1,0 +1,146 @@
+"""Creating a table: its schema, partitioning, clustering and properties as version 0, with the features they need.
+
+# PROTOCOL, Change Metadata, Protocol Evolution, Clustered Table; delta-spark's operation CREATE TABLE
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import uuid4
+
+from deltaskip.actions import DomainMetadata
+from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.features.clustering import CLUSTERING_DOMAIN
+from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features
+from deltaskip.log.new_table import before_creation
+from deltaskip.schema import schema_to_json
+from deltaskip.schema.mapping import MappingMode, map_new_columns
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import display_name, fold_name, resolve
+from deltaskip.schema.types import StructType
+from deltaskip.stats.columns import parse_names
+from deltaskip.storage import Storage
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["FEATURE_PREFIX", "creation"]
+
+FEATURE_PREFIX = "delta.feature."
+"""A property with this prefix and the value `supported` adds a table feature, and is not a property of the table."""
+
+_SUPPORTED = ("supported", "enabled")
+_MATERIALIZED = (
+    (TableProperties.row_id_column, "row-id"),
+    (TableProperties.row_commit_version_column, "row-commit-version"),
+)
+_MOST_CLUSTERING_COLUMNS = 4
+
+
+def creation(
+    storage: Storage,
+    root: str,
+    schema: StructType,
+    partition_by: Sequence[str] = (),
+    cluster_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    name: str | None = None,
+) -> Transaction:
+    """Return a transaction whose commit creates the table as version 0; rows can be added to it first.
+
+    The table gets the features that its columns and properties use, those that properties `delta.feature.NAME` ask for,
+    and no others.
+
+    Args:
+        storage: Storage of the table.
+        root: Location of the table.
+        schema: Columns of the table.
+        partition_by: Names of the partition columns, in any letter case.
+        cluster_by: Names of the clustering columns, with dots before nested fields.
+        properties: Properties of the table.
+        comment: Description of the table.
+        name: Name of the table in its metadata.
+
+    Raises:
+        SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
+        InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
+    """
+    if not schema.fields:
+        raise SchemaError(f"A table at {root} needs at least one column.")
+    configuration, features = _split(properties or {})
+    partitions = _columns(schema, partition_by, "partition", root)
+    mode = TableProperties(configuration, root).mapping_mode
+    if mode != "none":
+        schema, highest = map_new_columns(schema, 0)
+        configuration[TableProperties.max_column_id.name] = str(highest)
+    if TableProperties(configuration, root).row_tracking:
+        # PROTOCOL, Row Tracking: names that no column has, which stay for good.
+        for definition, kind in _MATERIALIZED:
+            configuration.setdefault(definition.name, f"_{kind}-col-{uuid4()}")
+    parameters = {
+        "partitionBy": list(partitions),
+        "clusterBy": list(cluster_by),
+        "isManaged": "false",
+        "properties": configuration,
+        **({} if comment is None else {"description": comment}),
+    }
+    domain = _clustering(schema, cluster_by, mode, root) if cluster_by else None
+    if domain is not None:
+        if partitions:
+            raise InvalidArgument(f"The table {root} cannot be both partitioned and clustered: choose one.")
+        features.append("clustering")
+    protocol = with_features(protocol_for(NEW_TABLE, TableProperties(configuration, root), schema), features)
+    snapshot = before_creation(storage, root, NEW_TABLE)
+    transaction = Transaction(snapshot, "CREATE TABLE", parameters, look_up_files=False)
+    transaction.set_protocol(protocol)
+    transaction.set_metadata(
+        replace(
+            snapshot.metadata,
+            schema_string=schema_to_json(schema),
+            partition_columns=partitions,
+            configuration=configuration,
+            description=comment,
+            name=name,
+            created_time=time.time_ns() // 1_000_000,
+        )
+    )
+    if domain is not None:
+        transaction.set_system_domain(domain)
+    return transaction
+
+
+def _split(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The properties of the table, and the features that the others ask for."""
+    configuration, features = {}, []
+    for name, value in properties.items():
+        if not name.startswith(FEATURE_PREFIX):
+            configuration[name] = value
+        elif value.lower() in _SUPPORTED:
+            features.append(name.removeprefix(FEATURE_PREFIX))
+        else:
+            raise InvalidArgument(f"The property {name} must be 'supported', not {value!r}.")
+    return configuration, features
+
+
+def _columns(schema: StructType, names: Sequence[str], kind: str, root: str) -> tuple[str, ...]:
+    by_name = {fold_name(field.name): field.name for field in schema.fields}
+    unknown = next((name for name in names if fold_name(name) not in by_name), None)
+    if unknown is not None:
+        raise SchemaError(
+            f"The {kind} column {display_name([unknown])} is not a column of the new table {root}; the columns are "
+            f"{', '.join(display_name([field.name]) for field in schema.fields)}."
+        )
+    return tuple(by_name[fold_name(name)] for name in names)
+
+
+def _clustering(schema: StructType, names: Sequence[str], mode: MappingMode, root: str) -> DomainMetadata:
+    """The domain that lists the clustering columns by their physical paths."""
+    if len(names) > _MOST_CLUSTERING_COLUMNS:
+        raise InvalidArgument(
+            f"The table {root} can have at most {_MOST_CLUSTERING_COLUMNS} clustering columns, not {len(names)}."
+        )
+    parsed = [path for name in names for path in parse_names(name, "cluster_by")]
+    paths = [list(resolve(schema, path, mode).physical) for path in parsed]
+    return DomainMetadata(CLUSTERING_DOMAIN, json.dumps({"clusteringColumns": paths}, separators=(",", ":")))
