@@ -55,7 +55,8 @@ def test_files_are_read_through_the_session(local: HadoopStorage, tmp_path: Path
     (folder / "x é").write_bytes(bytes(range(256)) * (size // 256) + bytes(size % 256))
     (folder / "y").mkdir()
     data = (folder / "x é").read_bytes()
-    (found,) = local.list_from(f"file://{folder}", "")
+    found, directory = local.list_from(f"file://{folder}", "")
+    assert (found.kind, directory.name, directory.kind) == ("file", "y", "directory")
     assert (found.name, found.size) == ("x é", size)
     assert found.path == f"file://{folder}/x é"
     assert found.modified_ms // 1000 == int((folder / "x é").stat().st_mtime)
