@@ -6,6 +6,7 @@ environments is run by `.ci/run`, and here only compared with it.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
