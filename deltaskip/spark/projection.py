@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     VOID,
     ArrayType,
@@ -20,14 +21,9 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.types import logical_type
 
-__all__ = ["logical_columns", "quoted", "with_declared_lengths"]
+__all__ = ["logical_columns", "with_declared_lengths"]
 
 _CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
-
-
-def quoted(name: str) -> str:
-    """`name` quoted as one part of a Spark column name; any characters are allowed."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, Column]) -> list[Column]:
@@ -51,7 +47,7 @@ def with_declared_lengths(frame: DataFrame, struct: StructType) -> DataFrame:
 
 
 def _declared(name: str, declaration: str | None) -> Column:
-    column = F.col(quoted(name))
+    column = F.col(quoted_name(name))
     if declaration is None:
         return column
     char = _CHAR.fullmatch(declaration)
@@ -67,7 +63,7 @@ def _logical_column(field: StructField, mode: MappingMode, partition_values: Map
         return F.when(~F.lit(False), partition_values[field.name])
     if field.type == VOID:
         return F.lit(None)
-    stored = F.col(quoted(physical_name(field, mode)))
+    stored = F.col(quoted_name(physical_name(field, mode)))
     if _holds(field.type, lambda f: f.type == VOID):
         return _rebuilt(stored, field.type, mode)
     # A cast between structs with the same number of fields is by position, at any depth. In mode "id" it also removes

@@ -17,6 +17,7 @@ from deltaskip.expr.collation import compared_collations
 from deltaskip.features import deletion_vectors
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
+from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
 from deltaskip.schema.types import StructType
 from deltaskip.spark.collation_versions import session_collation_version, warn_if_unused
@@ -24,7 +25,7 @@ from deltaskip.spark.collations import check_compared, warn_of_unknown
 from deltaskip.spark.failures import predicate_errors_named
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
-from deltaskip.spark.projection import quoted, with_declared_lengths
+from deltaskip.spark.projection import with_declared_lengths
 from deltaskip.spark.scans import DeletionVectorReader, Source, live_rows
 from deltaskip.spark.schemes import hadoop_uris
 from deltaskip.spark.to_column import to_column
@@ -163,4 +164,4 @@ def _condition(where: Any) -> str | Column:
 
 
 def _selected(schema: StructType, columns: Sequence[str]) -> list[Column]:
-    return [F.col(quoted(resolve(schema, [name]).logical[0])) for name in columns]
+    return [F.col(quoted_name(resolve(schema, [name]).logical[0])) for name in columns]

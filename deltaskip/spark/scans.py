@@ -13,6 +13,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructType
 from deltaskip.spark.client import broadcast_rows, metadata_column, union
 from deltaskip.spark.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
@@ -20,7 +21,7 @@ from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.literals import decoded
 from deltaskip.spark.locations import metadata_path, needs_own_scan
 from deltaskip.spark.partitions import PartitionTable, constants
-from deltaskip.spark.projection import logical_columns, quoted
+from deltaskip.spark.projection import logical_columns
 from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
 from deltaskip.spark.types import logical_type, spark_schema
 
@@ -173,4 +174,4 @@ def _hive_names(source: Source) -> list[str]:
 
 def _hive_columns(source: Source) -> dict[str, Column]:
     names = zip(source.partitions.fields, _hive_names(source), strict=True)
-    return {field.name: F.col(quoted(name)) for field, name in names}
+    return {field.name: F.col(quoted_name(name)) for field, name in names}

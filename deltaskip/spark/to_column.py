@@ -13,9 +13,9 @@ from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import nodes
 from deltaskip.expr.intervals import INTERVALS, interval_text
 from deltaskip.expr.nodes import Node
+from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import DataType
 from deltaskip.spark.literals import literal
-from deltaskip.spark.projection import quoted
 from deltaskip.spark.types import spark_type
 
 __all__ = ["to_column"]
@@ -46,7 +46,7 @@ def to_column(node: Node) -> Column:
         case nodes.Literal(value, data_type):
             return literal(value, data_type)
         case nodes.Column(parts) | nodes.FieldRef(parts):
-            return F.col(".".join(map(quoted, parts)))
+            return F.col(".".join(map(quoted_name, parts)))
         case nodes.Compare(op, left, right):
             return _COLUMN_COMPARISONS[op](to_column(left), to_column(right))
         case nodes.And(children):

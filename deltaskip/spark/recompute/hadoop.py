@@ -7,9 +7,8 @@ its size in executor memory. Files larger than _LARGEST_BYTES are read by the dr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ from deltaskip.spark.locations import check_not_hidden, needs_own_scan, spark_pa
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.tasks import DataFile, contents_runner
 from deltaskip.spark.sessions import running_interpreter
+from deltaskip.spark.settings import session_settings
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
 
@@ -148,24 +148,12 @@ def _from_bytes(spark: SparkSession, table_root: str, files: Sequence[_File], re
     check_not_hidden(by_path, table_root)
     paths = list(by_path)
     runner = contents_runner({path: (each.number, each.deleted) for path, each in by_path.items()}, request)
-    with _one_file_a_batch(spark), tuned_listing(spark, paths), missing_files_named(table_root):
+    # By default batches for Python have up to 10,000 rows, which are whole files here.
+    one_file = session_settings(spark, {_BATCH_ROWS: "1"})
+    with one_file, tuned_listing(spark, paths), missing_files_named(table_root):
         with running_interpreter(spark), without_pandas_warning():
             results = _contents(spark, paths).mapInArrow(runner, RESULT_DDL)
         return collected(results)
-
-
-@contextmanager
-def _one_file_a_batch(spark: SparkSession) -> Iterator[None]:
-    """Within the block, batches for Python have one row; by default they have up to 10,000."""
-    before = spark.conf.get(_BATCH_ROWS, None)
-    spark.conf.set(_BATCH_ROWS, "1")
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_BATCH_ROWS)
-        else:
-            spark.conf.set(_BATCH_ROWS, before)
 
 
 def _contents(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
