@@ -45,7 +45,6 @@ from deltaskip.errors import (
 from deltaskip.expr.column import ColumnExpr, col, lit
 from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.history import History, HistoryEntry
-from deltaskip.rows.result import WriteResult
 from deltaskip.schema.types import (
     ArrayType,
     DataType,
@@ -63,6 +62,7 @@ from deltaskip.table.collations import CollatedColumn
 from deltaskip.table.detail import LogDetail, TableDetail
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.recompute.recomputed import ColumnPlan, Recomputed, RecomputePlan
+from deltaskip.txn.result import WriteResult
 
 __version__ = "0.2.0"
 

@@ -27,6 +27,7 @@ __all__ = [
     "path",
     "storage_settings",
     "text",
+    "text_or_none",
     "texts",
     "texts_by_name",
     "unicode_text",
@@ -67,6 +68,11 @@ def unicode_text(argument: str, value: object) -> str:
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"{argument} must be valid Unicode text, not {found!r}.") from error
     return found
+
+
+def text_or_none(argument: str, value: object) -> str | None:
+    """As `unicode_text`; None stays None."""
+    return None if value is None else unicode_text(argument, value)
 
 
 def texts(argument: str, value: object) -> tuple[str, ...]:

@@ -11,23 +11,22 @@ from dataclasses import replace
 from typing import Any
 
 from deltaskip.actions import Metadata
-from deltaskip.errors import CommitConflict, DeltaSkipError, StorageError
 from deltaskip.features.enabling import protocol_for
-from deltaskip.log import Snapshot, refresh
+from deltaskip.log import Snapshot
 from deltaskip.rows.data import GivenRows
 from deltaskip.rows.identity import with_mark
 from deltaskip.rows.layout import layout_after
 from deltaskip.rows.plan import RowPlan, SchemaMode, plan_rows
-from deltaskip.rows.result import WriteResult
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema import schema_to_json
+from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["append"]
-
-_ATTEMPTS = 20
+__all__ = ["append", "append_to", "write_metrics"]
 
 
 def append(
@@ -36,66 +35,70 @@ def append(
     schema_mode: SchemaMode = "keep",
     txn: tuple[str, int] | None = None,
     time_zone: str = "UTC",
+    user_metadata: str | None = None,
 ) -> WriteResult:
     """Append rows to the table, see DeltaTable.append."""
     rows = GivenRows(data)
-    for attempt in range(_ATTEMPTS):
-        snapshot = refresh(snapshot)
-        if txn is not None and (known := snapshot.txns.get(txn[0])) is not None and known.version >= txn[1]:
-            return WriteResult(None, "WRITE")
-        try:
-            return _append(snapshot, rows, schema_mode, txn, time_zone)
-        except CommitConflict:
-            # The values of identity columns, and a merged schema, follow the table's state: they are made anew.
-            if attempt == _ATTEMPTS - 1 or not rows.repeatable:
-                raise
-    raise AssertionError("unreachable")
+
+    def begin(latest: Snapshot) -> Transaction:
+        parameters = {"mode": "Append", "partitionBy": json.dumps(list(latest.partition_columns))}
+        return Transaction(latest, "WRITE", parameters, False, user_metadata)
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        return write_metrics(append_to(transaction, rows, schema_mode, time_zone))
+
+    return commit_operation(snapshot, begin, act, txn, rows.repeatable)
 
 
-def _append(
-    snapshot: Snapshot, rows: GivenRows, schema_mode: SchemaMode, txn: tuple[str, int] | None, time_zone: str
-) -> WriteResult:
-    partitioning = json.dumps(list(snapshot.partition_columns))
-    transaction = Transaction(snapshot, "WRITE", {"mode": "Append", "partitionBy": partitioning}, False)
+def append_to(
+    transaction: Transaction, rows: GivenRows, schema_mode: SchemaMode = "keep", time_zone: str = "UTC"
+) -> WrittenRows:
+    """Write rows as data files, and add them to a transaction with the changes of the schema that they need.
+
+    The rows are planned against the table with the changes that the transaction already has.
+
+    Args:
+        transaction: The transaction. Its `discard` deletes the files.
+        rows: The rows.
+        schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
+        time_zone: Time zone of casts between instants and local times.
+
+    Raises:
+        SchemaError: The columns of the rows do not fit the table.
+        RowViolation: A row violates a constraint, or a value does not fit its column.
+        UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
+        StorageError: The files cannot be written.
+    """
+    before, root = transaction.metadata, transaction.snapshot.root
+    properties = TableProperties(before.configuration, root)
     plan = plan_rows(
-        snapshot.schema,
-        snapshot.table_properties,
-        rows.schema_for(snapshot.schema),
+        transaction.schema,
+        properties,
+        rows.schema_for(transaction.schema),
         schema_mode,
-        snapshot.partition_columns,
-        mapping_mode=snapshot.mapping_mode,
+        before.partition_columns,
+        mapping_mode=mapping_mode(transaction.protocol, properties),
     )
-    metadata = snapshot.metadata
-    if plan.changes_schema:
-        metadata = _with_schema(metadata, plan.schema, plan.configuration)
-    protocol = protocol_for(snapshot.protocol, TableProperties(metadata.configuration, snapshot.root), plan.schema)
-    layout = layout_after(snapshot, protocol, metadata, plan.schema, time_zone)
-    if txn is not None:
-        transaction.read_app(txn[0])
-        transaction.set_app_version(*txn)
+    metadata = _with_schema(before, plan.schema, plan.configuration) if plan.changes_schema else before
+    protocol = protocol_for(transaction.protocol, TableProperties(metadata.configuration, root), plan.schema)
+    layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, transaction.domains, time_zone)
     written = rows.write(plan, layout)
-    metrics = {
+    transaction.add_written(*written.files, delete=lambda: written.delete(layout.storage, root))
+    metadata = _with_marks(metadata, plan, written)
+    if protocol is not transaction.protocol:
+        transaction.set_protocol(protocol)
+    if metadata is not before:
+        transaction.set_metadata(metadata)
+    return written
+
+
+def write_metrics(written: WrittenRows) -> dict[str, int]:
+    """Return Delta's metrics of the operation WRITE."""
+    return {
         "numFiles": len(written.files),
         "numOutputRows": written.rows,
         "numOutputBytes": written.size_in_bytes,
     }
-    if not (written.files or plan.changes_schema or txn):
-        return WriteResult(None, "WRITE", metrics)
-    try:
-        if protocol is not snapshot.protocol:
-            transaction.set_protocol(protocol)
-        metadata = _with_marks(metadata, plan, written)
-        if metadata is not snapshot.metadata:
-            transaction.set_metadata(metadata)
-        transaction.add_written(*written.files)
-        transaction.set_metrics(metrics)
-        version = transaction.commit()
-    except DeltaSkipError as error:
-        # While the outcome of a commit is unknown nothing is deleted, since readers may have the files already.
-        if transaction.version is None and not isinstance(error, StorageError):
-            written.delete(snapshot.storage, snapshot.root)
-        raise
-    return WriteResult(version, "WRITE", metrics)
 
 
 def _with_schema(metadata: Metadata, schema: StructType, configuration: Mapping[str, str]) -> Metadata:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from deltaskip.actions import Metadata, Protocol
+from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.collations.write_versions import DOMAIN, write_versions
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
@@ -20,9 +20,14 @@ __all__ = ["layout_after"]
 
 
 def layout_after(
-    snapshot: Snapshot, protocol: Protocol, metadata: Metadata, schema: StructType, time_zone: str
+    snapshot: Snapshot,
+    protocol: Protocol,
+    metadata: Metadata,
+    schema: StructType,
+    domains: Mapping[str, DomainMetadata],
+    time_zone: str,
 ) -> DataFileLayout:
-    """Return the layout for a write on `snapshot` that leaves the table with this protocol, metadata and schema.
+    """Return the layout for a write on `snapshot` that leaves the table with this state.
 
     Files have the statistics that the properties choose, with bounds for each collation version that the domain
     `collations` lists and this process evaluates.
@@ -39,7 +44,7 @@ def layout_after(
     )
     request = statistics_request(
         columns,
-        _collations(snapshot, columns),
+        _collations(domains, columns),
         mapping_mode=mode,
         tight_bounds=writes_tight_bounds(protocol, metadata.configuration),
     )
@@ -62,7 +67,7 @@ def layout_after(
     )
 
 
-def _collations(snapshot: Snapshot, columns: Sequence[StatColumn]) -> dict[str, list[str]]:
+def _collations(domains: Mapping[str, DomainMetadata], columns: Sequence[StatColumn]) -> dict[str, list[str]]:
     """The collated bounds of each column: those of the versions that the table's writers keep."""
-    domain = snapshot.domains.get(DOMAIN)
+    domain = domains.get(DOMAIN)
     return declared_collations(columns, write_versions(None if domain is None else domain.configuration))

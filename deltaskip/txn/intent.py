@@ -37,6 +37,7 @@ class Intent:
     base: Snapshot
     operation: str
     parameters: Mapping[str, Any]
+    user_metadata: str | None = None
     scans: list[Scan] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
     apps: set[str] = field(default_factory=set)

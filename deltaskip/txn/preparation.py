@@ -117,6 +117,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "isolationLevel": "SnapshotIsolation" if intent.rearranges else prepared.isolation,
         "isBlindAppend": intent.is_blind_append,
         "operationMetrics": dict(intent.metrics),
+        "userMetadata": intent.user_metadata,
         "engineInfo": engine_info(),
         "txnId": txn_id,
         "tags": None,

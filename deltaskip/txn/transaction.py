@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -26,6 +26,7 @@ from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.file_names import commit_name
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
+from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage import join
 from deltaskip.storage.kill_points import kill_point
@@ -63,6 +64,7 @@ class Transaction:
         parameters: Parameters of the operation in the table's history.
         look_up_files: Whether to check in storage, before the commit, that added files exist with their sizes and that
             new deletion vectors can be read.
+        user_metadata: Text that the table's history has with the commit (userMetadata).
     """
 
     def __init__(
@@ -71,13 +73,17 @@ class Transaction:
         operation: str,
         parameters: Mapping[str, Any] | None = None,
         look_up_files: bool = True,
+        user_metadata: str | None = None,
     ) -> None:
         self.snapshot = snapshot
         self._look_up_files = flag("look_up_files", look_up_files)
-        self._intent = Intent(snapshot, operation, dict(parameters or {}))
+        self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
         self._txn_id = str(uuid4())
         self._committed: int | None = None
         self._discarded = False
+        # What deletes the files that were written for this transaction, and whether a commit may have added them.
+        self._undo: list[Callable[[], None]] = []
+        self._outcome_unknown = False
 
     def __enter__(self) -> Transaction:
         """Begin a block that commits when it ends, or discards the transaction if it raises."""
@@ -87,19 +93,76 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
     ) -> None:
-        """Commit, unless the block has committed or added no action; discard the actions if the block raised."""
+        """Commit, unless the block has committed or added no action; discard the transaction if the block raised.
+
+        If the commit fails, a transaction that wrote data files is discarded, too; another one stays open.
+        """
         if self._committed is not None:
             return
         if kind is not None:
-            self._discarded = True
-            self._intent = Intent(self.snapshot, self._intent.operation, self._intent.parameters)
-        elif self._intent.actions:
-            self.commit()
+            self.discard()
+        elif self.has_actions:
+            try:
+                self.commit()
+            except BaseException:
+                if self._undo:
+                    self.discard()
+                raise
+
+    def discard(self) -> None:
+        """End the transaction without a commit, and delete the data files that were written for it.
+
+        Files stay if a commit may have added them, because storage failed before it answered. Nothing happens if the
+        transaction has ended.
+        """
+        if self._committed is not None or self._discarded:
+            return
+        self._discarded = True
+        before = self._intent
+        self._intent = Intent(self.snapshot, before.operation, before.parameters, before.user_metadata)
+        undo, self._undo = self._undo, []
+        if not self._outcome_unknown:
+            for delete in undo:
+                delete()
 
     @property
     def version(self) -> int | None:
         """Version that the transaction was committed as; None before that."""
         return self._committed
+
+    @property
+    def operation(self) -> str:
+        """Name of the operation in the table's history."""
+        return self._intent.operation
+
+    @property
+    def has_actions(self) -> bool:
+        """Whether there is an action to commit."""
+        return self._intent.actions > 0
+
+    @property
+    def metadata(self) -> Metadata:
+        """The metadata action of the table with the transaction's changes."""
+        return self._intent.metadata or self.snapshot.metadata
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol action of the table with the transaction's changes."""
+        return self._intent.protocol or self.snapshot.protocol
+
+    @property
+    def schema(self) -> StructType:
+        """The schema of the table with the transaction's changes.
+
+        Raises SchemaError if `set_metadata` got one that cannot be parsed.
+        """
+        return self.snapshot.schema if self._intent.metadata is None else parse_schema(self.metadata.schema_string)
+
+    @property
+    def domains(self) -> Mapping[str, DomainMetadata]:
+        """The metadata domains of the table with the transaction's changes, by name."""
+        changed = {**self.snapshot.domains, **self._intent.domains}
+        return {name: domain for name, domain in changed.items() if not domain.removed}
 
     def read(self, where: object, time_zone: str | None = "UTC", *, params: object = None) -> Scan:
         """Return a scan of the snapshot and make the transaction depend on the files that it keeps.
@@ -160,19 +223,23 @@ class Transaction:
         for file in files:
             self._pending.put_add(instance("Each file", file, AddFile, "an AddFile"))
 
-    def add_written(self, *files: AddFile) -> None:
+    def add_written(self, *files: AddFile, delete: Callable[[], None] | None = None) -> None:
         """Add new files whose rows satisfy every rule of the table, which `deltaskip.rows` has checked.
 
         All other adds of the transaction must be of such files, too.
 
         Args:
             files: Add actions.
+            delete: Deletes the files; `discard` calls it.
 
         Raises:
             InvalidCommit: A path was already added in this transaction.
         """
+        pending = self._pending
+        if delete is not None:
+            self._undo.append(delete)
         self.add(*files)
-        self._pending.rows_checked = True
+        pending.rows_checked = True
 
     def add_again(self, *files: AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.
@@ -298,6 +365,20 @@ class Transaction:
         """
         self._pending.metrics.update((name, str(value)) for name, value in mapping("metrics", metrics).items())
 
+    def add_metrics(self, metrics: Mapping[str, int]) -> None:
+        """Add numbers to the metrics of the operation, for a transaction of several writes.
+
+        Args:
+            metrics: Numbers by name; a metric that was not set counts as 0.
+        """
+        numbers, before = mapping("metrics", metrics), self._pending.metrics
+        self.set_metrics(
+            {
+                name: int(before.get(name, 0)) + instance(f"metrics[{name!r}]", number, int, "an int")
+                for name, number in numbers.items()
+            }
+        )
+
     def leave_out(self, *paths: str) -> None:
         """Drop the file actions on these paths, so that the others can be committed after a conflict.
 
@@ -322,7 +403,7 @@ class Transaction:
             StorageError: Storage failed.
         """
         self._check_open()
-        if not self._intent.actions:
+        if not self.has_actions:
             raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
             return self._commit()
@@ -350,7 +431,7 @@ class Transaction:
             )
         if self._discarded:
             raise InvalidCommit(
-                f"This transaction on {root} was discarded because its block raised an exception: begin another one."
+                f"This transaction on {root} was discarded: begin another one."
             )
 
     def _commit(self) -> int:
@@ -368,6 +449,7 @@ class Transaction:
                 if landed is not None:
                     # An earlier attempt, whose outcome was unknown, has succeeded.
                     return self._finish(latest, landed)
+                self._outcome_unknown = False
                 check_conflicts(self._intent, prepared.isolation, winners, prepared.every_file)
                 # The winners do not conflict, but the rules are those of the version that the commit now follows.
                 prepared, checked = prepare(self._intent, latest), latest.version
@@ -387,6 +469,7 @@ class Transaction:
         """Whether the commit is now the version after `latest`."""
         storage = latest.storage
         path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
+        self._outcome_unknown = True
         try:
             storage.put_if_absent(path, commit)
         except FileExistsError:
@@ -407,10 +490,13 @@ class Transaction:
         return not all(self.snapshot.storage.exists(path) for path in paths)
 
     def _is_ours(self, path: str, commit: bytes) -> bool:
+        """Whether a commit file is this transaction's, as far as it can be read."""
         try:
-            return self.snapshot.storage.read(path) == commit
+            ours = self.snapshot.storage.read(path) == commit
         except (FileNotFoundError, StorageError):
             return False
+        self._outcome_unknown = ours
+        return ours
 
     def _finish(self, latest: Snapshot, version: int, commit: bytes | None = None) -> int:
         self._committed = version

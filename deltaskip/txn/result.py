@@ -1,4 +1,4 @@
-"""What a write committed."""
+"""What an operation on a table committed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["WriteResult"]
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a write committed.
+    """What an operation on a table committed.
 
     Attributes:
         version: The version that was committed; None if nothing was, since the application's version was committed
-            before or there were no rows.
+            before or nothing would have changed.
         operation: Name of the operation in the table's history.
         metrics: Delta's metrics of the operation, such as numOutputRows, by name.
     """
