@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import PredicateError, RowViolation
+from deltaskip.errors import InvalidArgument, PredicateError, RowViolation
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import Order
 from deltaskip.expr.nodes import Call, Column, Literal, transform
 from deltaskip.rows.arrow_expressions import row_values, whole_columns
-from deltaskip.rows.arrow_store import ArrowTarget, needs_session, store_array, stored_type
+from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array, stored_type
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, Step, violation
@@ -109,7 +109,12 @@ class ArrowRows:
         field = column.field
         if column.source is not None:
             given = one_chunk(batch.column(column.source.name))
+            try:
+                given.validate(full=True)
+            except pa.ArrowException as error:
+                raise InvalidArgument(f"The column {column.source.name} of the rows is damaged: {error}") from error
             values = store_array(given, field.type, (field.name,), self._target)
+            check_maps(values, field.type, (field.name,), self.plan.table)
             return _without_empty(values) if column.empty_is_null else values
         if column.origin == "identity":
             return self._numbered(field.name, n_rows)

@@ -8,20 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Undecided
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.store import matched_fields
-from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type, from_arrow, from_arrow_type
-from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
+from deltaskip.schema.arrow import (
+    BOOL8_EXTENSION,
+    UUID_EXTENSION,
+    VARIANT_STORAGE,
+    arrow_type,
+    from_arrow,
+    from_arrow_type,
+)
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, typed_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.floats import java_text
@@ -44,15 +52,17 @@ from deltaskip.schema.types import (
     PrimitiveType,
     StructField,
     StructType,
+    nested_types,
 )
 
-__all__ = ["ArrowTarget", "incoming_schema", "needs_session", "store_array", "stored_type"]
+__all__ = ["ArrowTarget", "check_maps", "incoming_schema", "needs_session", "store_array", "stored_type"]
 
 _PATH = tuple[str, ...]
 _MAX_PRECISION = 38
 # Doubles up to this are integers of 64 bits, whatever the rounding.
 _EXACT_IN_DOUBLE = 2**53 - 1
 _NANOS_PER_MICRO = 1_000
+_PLAIN_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +93,70 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
         UnsupportedFeature: Spark has a result that is not known here; write the rows through a Spark session.
     """
     if isinstance(array, pa.ExtensionArray):
-        array = array.storage
+        array = _without_extension(array, target)
     wanted = stored_type(target)
-    if array.type == wanted:
-        return array
-    if target == VARIANT:
-        return _variant(array)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)
+    if target == VARIANT:
+        return _variant(array, path, where)
+    if array.type == wanted:
+        return array
     if pa.types.is_dictionary(array.type) or pa.types.is_run_end_encoded(array.type):
-        decoded = pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array.dictionary_decode()
-        return store_array(decoded, target, path, where)
+        return store_array(_decoded(array), target, path, where)
     match target:
         case StructType():
             return _struct(array, target, path, where)
         case ArrayType(element):
-            lists = array if pa.types.is_list(array.type) else array.cast(pa.list_(array.type.value_type))
-            values = store_array(_items(lists), element, (*path, "element"), where)
-            return _rebuilt_list(lists, values, wanted)
+            # Of every kind of list, without a cast: that of list views makes too few offsets in pyarrow 26.
+            values = store_array(_items(array), element, (*path, "element"), where)
+            return _rebuilt_list(array, values, wanted)
         case MapType():
             return _map(array, target, path, where)
         case _:
             return _atoms(array, target, path, where)
+
+
+def check_maps(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> None:
+    """Check that no map, at any depth, has a key twice or NULL as a key, which Spark refuses and readers do not expect.
+
+    Raises RowViolation.
+    """
+    match data_type:
+        case StructType(fields):
+            for field, child in zip(fields, array.flatten(), strict=True):
+                check_maps(child, field.type, (*path, field.name), table)
+        case ArrayType(element) if _has_map(element):
+            check_maps(_items(array), element, (*path, "element"), table)
+        case MapType(key, value):
+            kind = pa.list_(pa.struct([pa.field("key", array.type.key_type), pa.field("value", array.type.item_type)]))
+            lists = array.cast(kind)
+            items = _items(lists)
+            _check_keys(items.field("key"), pc.list_parent_indices(lists), key, (*path, "key"), table)
+            check_maps(items.field("value"), value, (*path, "value"), table)
+        case _:
+            pass
+
+
+def _check_keys(keys: pa.Array, rows: pa.Array, key: DataType, path: _PATH, table: str) -> None:
+    if keys.null_count:
+        raise value_violation(display_name(path), type_text(key).upper(), "NULL", table)
+    if pa.types.is_nested(keys.type):
+        keys = arrow_array([repr(each) for each in keys.to_pylist()], pa.string())
+    encoded = one_chunk(keys).dictionary_encode()
+    codes = np.asarray(rows).astype(np.int64) * len(encoded.dictionary) + np.asarray(encoded.indices)
+    order = np.argsort(codes, kind="stable")
+    twice = np.flatnonzero(codes[order][1:] == codes[order][:-1])
+    if len(twice):
+        shown = _scalar_text(keys[int(order[twice[0]])])
+        name = display_name(path[:-1])
+        raise RowViolation(
+            f"A row for {table} has the key {shown} twice in the map {name}. Nothing was written.",
+            f"keys of {name}", "map keys are unique", None, name, shown,
+        )
+
+
+def _has_map(data_type: DataType) -> bool:
+    return any(isinstance(each, MapType) for each in nested_types(data_type))
 
 
 def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
@@ -148,13 +200,52 @@ def _variant_type(given: DataType, target: DataType) -> DataType:
             return given
 
 
-def _variant(array: pa.StructArray) -> pa.Array:
-    """A variant's two members, in the order in which files have them."""
+def _without_extension(array: pa.ExtensionArray, target: DataType) -> pa.Array:
+    """The values of an array of an extension type, as its storage has them."""
+    name, storage = array.type.extension_name, array.storage
+    if name == BOOL8_EXTENSION:
+        return pc.not_equal(storage, 0)
+    if name == UUID_EXTENSION and target == STRING:
+        found = storage.to_pylist()
+        return arrow_array([None if each is None else str(UUID(bytes=each)) for each in found], pa.string())
+    return storage
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    """The values of a dictionary or run-end encoded array, one for each row."""
+    if pa.types.is_run_end_encoded(array.type):
+        return pc.run_end_decode(array)
+    plain = _PLAIN_VIEWS.get(array.type.value_type)
+    if plain is None:
+        return array.dictionary_decode()
+    # pyarrow cannot take from arrays of views.
+    return array.dictionary.cast(plain).take(array.indices)
+
+
+def _variant(array: pa.Array, path: _PATH, where: ArrowTarget) -> pa.Array:
+    """A variant's two members, in the order in which files have them.
+
+    Raises RowViolation for a value that no reader can decode, as far as its first bytes show.
+    """
     members = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     # Members are not null in the type, so below a null they are empty.
     stored = [pc.fill_null(members[f.name].cast(pa.binary()), pa.scalar(b"", pa.binary())) for f in VARIANT_STORAGE]
+    found = dict(zip((f.name for f in VARIANT_STORAGE), stored, strict=True))
+    _check_variants(found["metadata"], found["value"], array, path, where)
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(stored, fields=list(VARIANT_STORAGE), mask=mask)
+
+
+def _check_variants(metadata: pa.Array, value: pa.Array, array: pa.Array, path: _PATH, where: ArrowTarget) -> None:
+    """Check that each value has a byte, and its metadata a header of version 1 and a dictionary."""
+    headers = metadata.dictionary_encode()
+    good = [len(each) > 2 and each[0] & 0x0F == 1 for each in headers.dictionary.to_pylist()]
+    known = arrow_array(good, pa.bool_()).take(headers.indices)
+    broken = pc.and_(array.is_valid(), pc.invert(pc.and_(known, pc.greater(pc.binary_length(value), 0))))
+    first = pc.index(broken, True).as_py()
+    if first >= 0:
+        shown = f"with the metadata X'{metadata[first].as_py().hex()}' and value X'{value[first].as_py().hex()}'"
+        raise value_violation(display_name(path), type_text(VARIANT).upper(), shown, where.table)
 
 
 def _struct(array: pa.StructArray, target: StructType, path: _PATH, where: ArrowTarget) -> pa.Array:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import InvalidArgumentType
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_store import incoming_schema
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
@@ -24,11 +25,12 @@ class GivenRows:
     """Rows to be written, with their schema.
 
     Args:
-        data: A DataFrame of PySpark, classic or Connect, or an object with `__arrow_c_stream__`: tables, batches and
-            readers of pyarrow, and DataFrames of pandas, polars and DuckDB.
+        data: A DataFrame of PySpark, classic or Connect; an object with `__arrow_c_stream__`: tables, batches and
+            readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB; or a dataset or scanner of
+            pyarrow.
 
     Raises:
-        InvalidArgumentType: `data` is none of these.
+        InvalidArgumentType: `data` is none of these, or has columns that Arrow does not have.
     """
 
     def __init__(self, data: Any) -> None:
@@ -36,12 +38,8 @@ class GivenRows:
         self._data = data
         if is_column(data) and hasattr(data, "sparkSession"):
             self._frame = data
-            return
-        if isinstance(data, pa.RecordBatch):
-            data = self._data = pa.Table.from_batches([data])
-        if not hasattr(data, "__arrow_c_stream__"):
-            raise InvalidArgumentType.of("data", "a Spark DataFrame, or Arrow data with __arrow_c_stream__", data)
-        self._reader = pa.RecordBatchReader.from_stream(data)
+        else:
+            self._reader = _reader_of(data)
 
     def schema_for(self, table_schema: StructType) -> StructType:
         """Return the schema of the rows, for a plan of a table with this schema.
@@ -77,8 +75,53 @@ class GivenRows:
         return WrittenRows(tuple(files), rows.identities)
 
     def _opened(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_stream(self._data) if self._reader is None else self._reader
+        return _reader_of(self._data) if self._reader is None else self._reader
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         reader, self._reader = self._opened(), None
-        yield from reader
+        while True:
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+            except Exception as error:
+                raise InvalidArgument(f"The rows of data cannot be read: {_first_line(error)}") from error
+            if not batch.schema.equals(reader.schema):
+                raise InvalidArgument("The rows of data cannot be read: a batch has another schema than the stream.")
+            yield batch
+
+
+def _reader_of(data: Any) -> pa.RecordBatchReader:
+    """A reader of the rows. Raises InvalidArgumentType if there are none."""
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    datasets = sys.modules.get("pyarrow.dataset")
+    if datasets is not None and isinstance(data, datasets.Dataset):
+        data = data.scanner()
+    try:
+        if datasets is not None and isinstance(data, datasets.Scanner):
+            return data.to_reader()
+        if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "reset_index"):
+            data = _with_index_as_columns(data)
+        elif not hasattr(data, "__arrow_c_stream__") and hasattr(data, "__arrow_c_array__"):
+            data = pa.record_batch(data)
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.RecordBatchReader.from_stream(data)
+    except Exception as error:
+        raise InvalidArgumentType(
+            f"data, a {type(data).__name__}, has no form in Arrow as rows with columns: {_first_line(error)}"
+        ) from error
+    raise InvalidArgumentType.of("data", "a Spark DataFrame, or Arrow data with __arrow_c_stream__", data)
+
+
+def _with_index_as_columns(data: Any) -> Any:
+    """A DataFrame of pandas with its index as columns, or without it if it has no name and so only numbers the rows."""
+    unnamed = all(name is None for name in data.index.names)
+    return data.reset_index(drop=True) if unnamed else data.reset_index()
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
+    return text if text.endswith(".") else f"{text or type(error).__name__}."

@@ -209,10 +209,14 @@ class _Writer:
         waiting = self._waiting.pop(partition)
         self._waiting_bytes -= waiting.nbytes
         table = pa.Table.from_batches(waiting.batches, self._parquet)
+        nan = frozenset(_leaves_with_nan(table))
         file = self._open.get(partition)
+        if file is not None and not nan <= file.without_statistics:
+            self._close(partition)
+            file = None
         if file is None:
             self._make_room(1)
-            file = self._open[partition] = self._begin(partition, table)
+            file = self._open[partition] = self._begin(partition, table, nan)
         file.write(table)
         if file.size >= self._layout.target_bytes:
             self._close(partition)
@@ -221,7 +225,7 @@ class _Writer:
         while self._open and len(self._open) + files > _OPEN_FILES:
             self._close(next(iter(self._open)))
 
-    def _begin(self, partition: _Partition, first: pa.Table) -> _OpenFile:
+    def _begin(self, partition: _Partition, first: pa.Table, nan: frozenset[str]) -> _OpenFile:
         layout = self._layout
         codec = layout.codec
         extension = _EXTENSIONS.get(codec, f".{codec}")
@@ -231,7 +235,8 @@ class _Writer:
         self._written.append(path)
         if self._dictionary is None:
             self._dictionary = _dictionary_columns(first)
-        return _OpenFile(layout.storage, join(layout.root, path), path, self._parquet, codec, self._dictionary)
+        location = join(layout.root, path)
+        return _OpenFile(layout.storage, location, path, self._parquet, codec, self._dictionary, nan)
 
     def _close(self, partition: _Partition) -> None:
         file = self._open.pop(partition)
@@ -283,23 +288,43 @@ class _Waiting:
 
 
 class _OpenFile:
-    """A data file that is being written: a local file, which its storage publishes when it is closed."""
+    """A data file that is being written: a local file, which its storage publishes when it is closed.
+
+    Attributes:
+        without_statistics: Leaves that have no statistics in the footer. Those of Arrow leave NaN out, which readers
+            that order it last, as Spark does, would then not find.
+    """
 
     def __init__(
-        self, storage: Storage, location: str, path: str, schema: pa.Schema, codec: str, dictionary: list[str]
+        self,
+        storage: Storage,
+        location: str,
+        path: str,
+        schema: pa.Schema,
+        codec: str,
+        dictionary: list[str],
+        without_statistics: frozenset[str],
     ) -> None:
+        self.without_statistics = without_statistics
+        counted = [leaf for f in schema for leaf in leaf_paths(f.name, f.type) if leaf not in without_statistics]
         self._path = path
         self._location = location
         self._stack = ExitStack()
         self._local = self._stack.enter_context(storage.publish(location))
-        self._parquet = pq.ParquetWriter(
-            self._local,
-            schema,
-            compression=_CODECS.get(codec, codec),
-            use_dictionary=dictionary or False,
-            store_schema=False,
-            store_decimal_as_integer=True,
-        )
+        try:
+            with self._naming():
+                self._parquet = pq.ParquetWriter(
+                    self._local,
+                    schema,
+                    compression=_CODECS.get(codec, codec),
+                    use_dictionary=dictionary or False,
+                    write_statistics=not without_statistics or counted or False,
+                    store_schema=False,
+                    store_decimal_as_integer=True,
+                )
+        except BaseException as error:
+            self._stack.__exit__(type(error), error, error.__traceback__)
+            raise
 
     @property
     def size(self) -> int:
@@ -352,6 +377,28 @@ def _dictionary_columns(table: pa.Table) -> list[str]:
             if len(values.unique()) <= max(16, _MOST_DISTINCT * len(values)):
                 found.append(name)
     return found
+
+
+def _leaves_with_nan(table: pa.Table) -> Iterator[str]:
+    """Paths of the floating-point columns and fields that have a NaN."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if _has_floats(column.type):
+            for chunk in column.chunks:
+                yield from _nan_below(name, chunk)
+
+
+def _nan_below(path: str, array: pa.Array) -> Iterator[str]:
+    if pa.types.is_floating(array.type):
+        if pc.any(pc.is_nan(array)).as_py():
+            yield path
+    elif pa.types.is_struct(array.type) and _has_floats(array.type):
+        for field, child in zip(array.type, array.flatten(), strict=True):
+            yield from _nan_below(f"{path}.{field.name}", child)
+
+
+def _has_floats(kind: pa.DataType) -> bool:
+    """Whether values are floating-point numbers, or structs of them; of arrays and maps readers use no bounds."""
+    return pa.types.is_floating(kind) or (pa.types.is_struct(kind) and any(_has_floats(f.type) for f in kind))
 
 
 def _viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:

@@ -142,7 +142,7 @@ def written_type(data_type: DataType, path: _PATH, table: str) -> DataType:
     """Return the type without the void fields of its structs, which files cannot contain.
 
     # PROTOCOL, Void Type
-    Raises SchemaError for a struct of void fields only, and for void in an array or map.
+    Raises SchemaError for a struct without other fields, which Parquet does not have, and for void in an array or map.
     """
     match data_type:
         case StructType(fields):
@@ -151,8 +151,13 @@ def written_type(data_type: DataType, path: _PATH, table: str) -> DataType:
                 for f in fields
                 if f.type != VOID
             )
-            if kept or not fields:
+            if kept:
                 return StructType(kept)
+            if not fields:
+                raise SchemaError(
+                    f"Rows cannot be written to {table}: the column {display_name(path)} is a struct without fields, "
+                    f"which has no form in files. Give it fields first."
+                )
         case ArrayType(element, contains_null):
             if element != VOID:
                 return ArrayType(written_type(element, (*path, "element"), table), contains_null)

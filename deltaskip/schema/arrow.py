@@ -28,7 +28,21 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["VARIANT_STORAGE", "arrow_field", "arrow_schema", "arrow_type", "from_arrow", "from_arrow_type"]
+__all__ = [
+    "BOOL8_EXTENSION",
+    "UUID_EXTENSION",
+    "VARIANT_STORAGE",
+    "arrow_field",
+    "arrow_schema",
+    "arrow_type",
+    "from_arrow",
+    "from_arrow_type",
+]
+
+# Canonical extension types of Arrow by their names.
+VARIANT_EXTENSION = "arrow.parquet.variant"
+BOOL8_EXTENSION = "arrow.bool8"
+UUID_EXTENSION = "arrow.uuid"
 
 # PROTOCOL, Variant Data Type: both members are required.
 VARIANT_STORAGE = pa.struct(
@@ -106,8 +120,9 @@ def arrow_schema(struct: StructType) -> pa.Schema:
 def from_arrow(schema: pa.Schema) -> StructType:
     """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
 
-    A timestamp with a time zone becomes timestamp, one without becomes timestamp_ntz, whatever its unit. A struct of
-    two binaries stays a struct, because it cannot be distinguished from a variant.
+    A timestamp with a time zone becomes timestamp, one without becomes timestamp_ntz, whatever its unit. The extension
+    types arrow.parquet.variant and arrow.bool8 become variant and boolean, others the type of their storage. A struct
+    of two binaries stays a struct, because it cannot be distinguished from a variant.
 
     Raises SchemaError for a type without a counterpart in Delta (time of day, durations, unions …).
     """
@@ -117,7 +132,7 @@ def from_arrow(schema: pa.Schema) -> StructType:
 def from_arrow_type(arrow: pa.DataType) -> DataType:
     """Return the Delta type for values of one Arrow type. Raises SchemaError as from_arrow does."""
     if isinstance(arrow, pa.BaseExtensionType):
-        return from_arrow_type(arrow.storage_type)
+        return _from_extension(arrow.extension_name, arrow.storage_type)
     if pa.types.is_dictionary(arrow) or pa.types.is_run_end_encoded(arrow):
         return from_arrow_type(arrow.value_type)
     if pa.types.is_timestamp(arrow):
@@ -131,17 +146,32 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
     if pa.types.is_struct(arrow):
         return StructType(tuple(_from_field(arrow.field(i)) for i in range(arrow.num_fields)))
     if pa.types.is_map(arrow):
-        return MapType(from_arrow_type(arrow.key_type), from_arrow_type(arrow.item_type), arrow.item_field.nullable)
+        key, value = _field_type(arrow.key_field), _field_type(arrow.item_field)
+        return MapType(key, value, arrow.item_field.nullable)
     if _is_list(arrow):
-        return ArrayType(from_arrow_type(arrow.value_type), arrow.value_field.nullable)
+        return ArrayType(_field_type(arrow.value_field), arrow.value_field.nullable)
     raise SchemaError(f"The Arrow type {arrow} has no counterpart in Delta.")
 
 
 def _from_field(field: pa.Field) -> StructField:
     try:
-        return StructField(field.name, from_arrow_type(field.type), field.nullable)
+        return StructField(field.name, _field_type(field), field.nullable)
     except SchemaError as error:
         raise SchemaError(f"Column {field.name!r}: {error}") from error
+
+
+def _field_type(field: pa.Field) -> DataType:
+    """The Delta type of a field, whose metadata names an extension type that pyarrow does not know."""
+    name = (field.metadata or {}).get(b"ARROW:extension:name")
+    return from_arrow_type(field.type) if name is None else _from_extension(name.decode(), field.type)
+
+
+def _from_extension(name: str, storage: pa.DataType) -> DataType:
+    if name == VARIANT_EXTENSION:
+        if not pa.types.is_struct(storage) or {f.name for f in storage} != {f.name for f in VARIANT_STORAGE}:
+            raise SchemaError(f"The Arrow type {name} is supported only with the members metadata and value.")
+        return VARIANT
+    return BOOLEAN if name == BOOL8_EXTENSION else from_arrow_type(storage)
 
 
 def _is_list(arrow: pa.DataType) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from deltaskip.schema.json import parse_schema
+from deltaskip.schema.sql_text import quoted_name
 from tests.not_compared import DELTA_JARS as JARS
 from tests.reference.predicates import Predicate, random_predicates
 from tests.reference.recipes import RECIPES, Writer
@@ -82,7 +83,7 @@ def comparable(frame: Any) -> Any:
     from pyspark.sql import functions as F
 
     def rendered(field: Any) -> Any:
-        return F.col(f"`{field.name}`" if "`" not in field.name else field.name)
+        return F.col(quoted_name(field.name))
 
     columns = []
     for field in frame.schema.fields:

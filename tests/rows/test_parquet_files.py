@@ -65,6 +65,32 @@ def test_rows_of_an_unpartitioned_table_are_one_file(tmp_path: Path) -> None:
     assert found == (10, 45, sum(i for i in range(10) if i % 3))
 
 
+def _footer_maxima(file: Path) -> dict[str, Any]:
+    metadata = pq.ParquetFile(file).metadata
+    columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)]
+    return {column.path_in_schema: column.statistics and column.statistics.max for column in columns}
+
+
+def test_footers_have_no_bounds_of_columns_with_nan_since_readers_would_miss_it(tmp_path: Path) -> None:
+    nan = float("nan")
+    rows = pa.table({"d": [1.0, nan], "e": [1.0, 2.0], "st": [{"x": nan, "y": 1.0}] * 2, "l": [[nan]] * 2})
+    [file] = write_data_files(rows.to_batches(), _layout(tmp_path, from_arrow(rows.schema)))
+    found = _footer_maxima(tmp_path / file.path)
+    assert (found["d"], found["e"], found["st.x"], found["st.y"]) == (None, 2.0, None, 1.0)
+    assert json.loads(file.stats or "")["maxValues"]["d"] == "NaN"
+
+
+def test_a_first_nan_in_a_later_row_group_begins_a_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 1)
+    values = [[1.0], [2.0], [float("nan")], [3.0]]
+    batches = [pa.record_batch({"d": each}) for each in values]
+    files = write_data_files(batches, _layout(tmp_path, from_arrow(batches[0].schema)))
+    assert [json.loads(file.stats or "")["numRecords"] for file in files] == [2, 2]
+    assert [_footer_maxima(tmp_path / file.path)["d"] for file in files] == [1.0, None]
+
+
 def test_each_partition_is_a_file_in_a_folder_of_hive(tmp_path: Path) -> None:
     schema = from_arrow(ROWS.schema)
     files = write_data_files(ROWS.to_batches(max_chunksize=4), _layout(tmp_path, schema, ("p",)))

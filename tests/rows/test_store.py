@@ -176,9 +176,9 @@ def test_values_of_foreign_types_that_do_not_fit_are_refused(array: pa.Array, ta
 
 def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() -> None:
     members = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
-    rows = pa.table({"V": pa.array([{"metadata": b"m", "value": b"v"}, None], members),
-                     "l": pa.array([[{"metadata": b"m", "value": b"v"}], None], pa.list_(members)),
-                     "s": pa.array([{"metadata": b"m", "value": b"v"}, None], members)})
+    rows = pa.table({"V": pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x00"}, None], members),
+                     "l": pa.array([[{"metadata": b"\x01\x00\x00", "value": b"\x00"}], None], pa.list_(members)),
+                     "s": pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x00"}, None], members)})
     table = parse_columns("v VARIANT, l ARRAY<VARIANT>, s STRUCT<value: BINARY, metadata: BINARY>")
     incoming = incoming_schema(rows.schema, table)
     assert [simple_string(field.type) for field in incoming.fields] == [
@@ -186,8 +186,8 @@ def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() ->
     ]
     plan = plan_rows(table, TableProperties({}), incoming)
     assert ArrowRows(plan).convert(rows).to_pylist() == [
-        {"v": {"value": b"v", "metadata": b"m"}, "l": [{"value": b"v", "metadata": b"m"}],
-         "s": {"value": b"v", "metadata": b"m"}},
+        {"v": {"value": b"\x00", "metadata": b"\x01\x00\x00"}, "l": [{"value": b"\x00", "metadata": b"\x01\x00\x00"}],
+         "s": {"value": b"\x00", "metadata": b"\x01\x00\x00"}},
         {"v": None, "l": None, "s": None},
     ]
 

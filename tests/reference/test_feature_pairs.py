@@ -1,0 +1,49 @@
+"""Every writer feature, and pairs of them: tables that deltaskip and delta-spark write in turns, read by both.
+
+By default some tables of many features each; DELTASKIP_FEATURE_PAIRS=combined makes tables that have every pair, =all
+one for each pair. See feature_cases.py for the features, and feature_pairs.py for what is played.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.feature_cases import FEATURES, Case, combinations, pairs
+
+pytestmark = pytest.mark.reference
+
+SAMPLE = 8
+CHOSEN = os.environ.get("DELTASKIP_FEATURE_PAIRS", "sample")
+
+
+def chosen() -> list[Case]:
+    """The tables of this run."""
+    found = pairs() if CHOSEN == "all" else combinations()
+    return found[::2][:SAMPLE] if CHOSEN == "sample" else found
+
+
+NAMES = [", ".join(case.features) for case in chosen()]
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """By table, how it failed."""
+    require_delta_spark()
+    answers = tmp_path_factory.mktemp("pairs") / "answers.json"
+    run_module("tests.reference.feature_pairs", answers, *NAMES)
+    found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_writers_and_readers_agree_on_a_table_with(problems: dict[str, str | None], name: str) -> None:
+    assert problems[name] is None, problems[name]
+
+
+def test_the_sample_has_every_feature() -> None:
+    assert {feature for case in chosen() for feature in case.features} == set(FEATURES)
