@@ -37,10 +37,13 @@ LEVELS = {
     "rows": 11,
     "table": 12,
     "spark": 13,
+    "delta": 14,
     "demo": 14,
     "cli": 15,
     "__main__": 16,
 }
+
+SPARK_ROOMS = {"spark", "delta"}
 
 MAX_MODULE_LINES = 600
 
@@ -235,23 +238,23 @@ def test_only_the_package_expr_imports_its_sql_folder() -> None:
     assert not wrong, wrong
 
 
-def test_only_the_spark_room_imports_pyspark() -> None:
+def test_only_the_spark_room_and_delta_spark_s_names_import_pyspark() -> None:
     wrong = [
         f"{ident(path)}:{found.line}"
         for path in python_modules()
-        if room_of(path) != "spark"
+        if room_of(path) not in SPARK_ROOMS
         for found in imports_of(path)
         if found.module.split(".")[0] in {"pyspark", "py4j"} and not found.for_types_only
     ]
     assert not wrong, wrong
 
 
-def test_nothing_outside_the_spark_package_names_its_modules() -> None:
-    # It registers itself as the engine.
+def test_nothing_else_names_the_modules_of_the_spark_package() -> None:
+    # It registers itself as the engine; delta-spark's names are of use with a session only.
     wrong = [
         f"{ident(path)}:{number}"
         for path in [*python_modules(), *kernel_sources()]
-        if room_of(path) != "spark"
+        if room_of(path) not in SPARK_ROOMS
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if re.search(r"deltaskip\.spark\b|deltaskip/spark\b", line)
     ]

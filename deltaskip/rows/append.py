@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -41,7 +40,7 @@ def append(
     rows = GivenRows(data)
 
     def begin(latest: Snapshot) -> Transaction:
-        parameters = {"mode": "Append", "partitionBy": json.dumps(list(latest.partition_columns))}
+        parameters = {"mode": "Append", "partitionBy": list(latest.partition_columns)}
         return Transaction(latest, "WRITE", parameters, False, user_metadata)
 
     def act(transaction: Transaction) -> Mapping[str, int]:

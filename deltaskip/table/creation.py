@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 from deltaskip.actions import DomainMetadata
@@ -25,7 +26,7 @@ from deltaskip.stats.columns import parse_names
 from deltaskip.storage import Storage
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["FEATURE_PREFIX", "creation"]
+__all__ = ["FEATURE_PREFIX", "Described", "creation", "describe"]
 
 FEATURE_PREFIX = "delta.feature."
 """A property with this prefix and the value `supported` adds a table feature, and is not a property of the table."""
@@ -67,48 +68,101 @@ def creation(
         SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
         InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
     """
-    if not schema.fields:
-        raise SchemaError(f"A table at {root} needs at least one column.")
-    configuration, features = _split(properties or {})
-    partitions = _columns(schema, partition_by, "partition", root)
-    mode = TableProperties(configuration, root).mapping_mode
-    if mode != "none":
-        schema, highest = map_new_columns(schema, 0)
-        configuration[TableProperties.max_column_id.name] = str(highest)
-    if TableProperties(configuration, root).row_tracking:
-        # PROTOCOL, Row Tracking: names that no column has, which stay for good.
-        for definition, kind in _MATERIALIZED:
-            configuration.setdefault(definition.name, f"_{kind}-col-{uuid4()}")
-    parameters = {
-        "partitionBy": list(partitions),
-        "clusterBy": list(cluster_by),
-        "isManaged": "false",
-        "properties": configuration,
-        **({} if comment is None else {"description": comment}),
-    }
-    domain = _clustering(schema, cluster_by, mode, root) if cluster_by else None
-    if domain is not None:
-        if partitions:
-            raise InvalidArgument(f"The table {root} cannot be both partitioned and clustered: choose one.")
-        features.append("clustering")
-    protocol = with_features(protocol_for(NEW_TABLE, TableProperties(configuration, root), schema), features)
+    described = describe(root, schema, partition_by, cluster_by, properties)
+    protocol = with_features(
+        protocol_for(NEW_TABLE, TableProperties(described.configuration, root), described.schema), described.features
+    )
     snapshot = before_creation(storage, root, NEW_TABLE)
+    parameters = described.parameters(cluster_by, comment)
     transaction = Transaction(snapshot, "CREATE TABLE", parameters, look_up_files=False)
     transaction.set_protocol(protocol)
     transaction.set_metadata(
         replace(
             snapshot.metadata,
-            schema_string=schema_to_json(schema),
-            partition_columns=partitions,
-            configuration=configuration,
+            schema_string=schema_to_json(described.schema),
+            partition_columns=described.partition_columns,
+            configuration=described.configuration,
             description=comment,
             name=name,
             created_time=time.time_ns() // 1_000_000,
         )
     )
-    if domain is not None:
-        transaction.set_system_domain(domain)
+    if described.clustering is not None:
+        transaction.set_system_domain(described.clustering)
     return transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the metadata and protocol of a new table contain.
+
+    Attributes:
+        schema: The columns, with ids and physical names if they are mapped.
+        partition_columns: Names of the partition columns, as the schema has them.
+        configuration: The properties of the table.
+        features: Features that the protocol lists beside those that columns and properties use.
+        clustering: The domain with the clustering columns, if any.
+    """
+
+    schema: StructType
+    partition_columns: tuple[str, ...]
+    configuration: dict[str, str]
+    features: tuple[str, ...]
+    clustering: DomainMetadata | None
+
+    def parameters(self, cluster_by: Sequence[str], comment: str | None) -> dict[str, Any]:
+        """Return the parameters of the operation in the table's history."""
+        return {
+            "partitionBy": list(self.partition_columns),
+            "clusterBy": list(cluster_by),
+            "isManaged": "false",
+            "properties": self.configuration,
+            **({} if comment is None else {"description": comment}),
+        }
+
+
+def describe(
+    root: str,
+    schema: StructType,
+    partition_by: Sequence[str] = (),
+    cluster_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    kept: Mapping[str, str] | None = None,
+) -> Described:
+    """Return what a table with these columns and properties contains.
+
+    Args:
+        root: Location of the table.
+        schema: Columns of the table.
+        partition_by: Names of the partition columns, in any letter case.
+        cluster_by: Names of the clustering columns, with dots before nested fields.
+        properties: Properties of the table.
+        kept: Properties that the table has already and keeps, unless `properties` sets them.
+
+    Raises:
+        SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
+        InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
+    """
+    if not schema.fields:
+        raise SchemaError(f"A table at {root} needs at least one column.")
+    given, features = _split(properties or {})
+    configuration = {**(kept or {}), **given}
+    partitions = _columns(schema, partition_by, "partition", root)
+    typed = TableProperties(configuration, root)
+    mode = typed.mapping_mode
+    if mode != "none":
+        schema, highest = map_new_columns(schema, typed.max_column_id or 0)
+        configuration[TableProperties.max_column_id.name] = str(highest)
+    if typed.row_tracking:
+        # PROTOCOL, Row Tracking: names that no column has, which stay for good.
+        for definition, kind in _MATERIALIZED:
+            configuration.setdefault(definition.name, f"_{kind}-col-{uuid4()}")
+    domain = _clustering(schema, cluster_by, mode, root) if cluster_by else None
+    if domain is not None:
+        if partitions:
+            raise InvalidArgument(f"The table {root} cannot be both partitioned and clustered: choose one.")
+        features.append("clustering")
+    return Described(schema, partitions, configuration, tuple(features), domain)
 
 
 def _split(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -91,12 +91,13 @@ class DeltaTable(RecomputingMethods, WritingMethods):
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
         name: str | None = None,
-        mode: Literal["error", "ignore"] = "error",
+        mode: Literal["error", "ignore", "replace"] = "error",
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
         """Create a table without rows, and return it.
 
-        The table gets the features that its columns and properties use, and no others.
+        The table gets the features that its columns and properties use, and no others. A table that is replaced keeps
+        its id, history and features, and loses its rows, columns and properties in one commit.
 
         Args:
             table: A local path or a URI, as for DeltaTable.
@@ -107,7 +108,8 @@ class DeltaTable(RecomputingMethods, WritingMethods):
             properties: Table properties by name. `delta.feature.NAME` with the value "supported" adds a table feature.
             comment: Description of the table.
             name: Name of the table in its metadata.
-            mode: What happens if there is a table already: "error" raises TableExists, "ignore" returns it as it is.
+            mode: What happens if there is a table already: "error" raises TableExists, "ignore" returns it as it is,
+                "replace" replaces it.
             storage_options: Options of object stores, as for DeltaTable.
 
         Raises:
@@ -120,12 +122,10 @@ class DeltaTable(RecomputingMethods, WritingMethods):
         from deltaskip.schema.given import schema_of
         from deltaskip.table.creation import creation
 
-        arguments.choice("mode", mode, "error", "ignore")
+        arguments.choice("mode", mode, "error", "ignore", "replace")
         options = arguments.storage_settings(storage_options)
         storage, root = open_storage(arguments.path("table", table), options)
-        transaction = creation(
-            storage,
-            root,
+        described = (
             schema_of(schema),
             arguments.texts("partition_by", partition_by),
             arguments.texts("cluster_by", cluster_by),
@@ -133,12 +133,19 @@ class DeltaTable(RecomputingMethods, WritingMethods):
             None if comment is None else arguments.unicode_text("comment", comment),
             None if name is None else arguments.unicode_text("name", name),
         )
+        transaction = creation(storage, root, *described)
         try:
             transaction.commit()
         except TableExists:
             if mode == "error":
                 raise
-        return cls(table, storage_options=storage_options)
+        created = cls(table, storage_options=storage_options)
+        if mode == "replace" and transaction.version is None:
+            from deltaskip.table.replacement import replace_table
+
+            replace_table(created.snapshot, *described)
+            created.refresh()
+        return created
 
     @property
     def uri(self) -> str:

@@ -12,7 +12,7 @@ __all__ = ["logged_parameter", "parameter_value"]
 
 def logged_parameter(value: Any) -> str:
     """Return the text of a value in `operationParameters`."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def parameter_value(text: Any, like: Any) -> Any:

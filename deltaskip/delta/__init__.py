@@ -1,0 +1,8 @@
+"""delta-spark's Python API over deltaskip: the names of its package `delta`, so that one changed import moves a job."""
+
+from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
+from deltaskip.delta.merge import DeltaMergeBuilder
+from deltaskip.delta.optimize import DeltaOptimizeBuilder
+from deltaskip.delta.tables import DeltaTable
+
+__all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]

@@ -1,0 +1,193 @@
+"""Builders of new tables: delta-spark's DeltaTableBuilder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+
+from deltaskip.delta.checks import found, names, typed_string
+from deltaskip.delta.creating import NewTable, create_table, identity_column, new_column
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.schema import types
+from deltaskip.schema.given import schema_of
+from deltaskip.schema.types import COMMENT_KEY, GENERATION_KEY
+
+if TYPE_CHECKING:
+    from deltaskip.delta.tables import DeltaTable
+
+__all__ = ["DeltaTableBuilder", "IdentityGenerator"]
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityGenerator:
+    """The values of an identity column.
+
+    Attributes:
+        start: The first value.
+        step: The distance between values; not 0.
+    """
+
+    start: int = 1
+    step: int = 1
+
+
+class DeltaTableBuilder:
+    """Describes a table step by step; `execute` creates or replaces it.
+
+    Made by `DeltaTable.create`, `createIfNotExists`, `replace` and `createOrReplace`. A name or a location is needed:
+
+        DeltaTable.create(spark).location("/data/events") \\
+            .addColumn("id", "BIGINT", generatedAlwaysAs=IdentityGenerator()) \\
+            .addColumn("ts", "TIMESTAMP", nullable=False) \\
+            .partitionedBy("day").execute()
+    """
+
+    def __init__(
+        self, spark: SparkSession, mode: Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+    ) -> None:
+        self._spark = spark
+        self._table = NewTable(mode)
+
+    @property
+    def _jbuilder(self) -> DeltaTableBuilder:
+        # Code that continues delta-spark's builder in the JVM continues this one.
+        return self
+
+    @_jbuilder.setter
+    def _jbuilder(self, builder: DeltaTableBuilder) -> None:
+        self._table = builder._table
+
+    def tableName(self, identifier: str) -> DeltaTableBuilder:
+        """Set the name of the table in the session's catalog, with its database or without.
+
+        ``delta.`/path` `` is a location.
+        """
+        self._table.name = typed_string("Identifier", identifier)
+        return self
+
+    def location(self, location: str) -> DeltaTableBuilder:
+        """Set the folder of the table. Without one, a table with a name is created in Spark's warehouse."""
+        self._table.location = typed_string("Location", location)
+        return self
+
+    def comment(self, comment: str) -> DeltaTableBuilder:
+        """Set the description of the table."""
+        self._table.comment = typed_string("Table comment", comment)
+        return self
+
+    def addColumn(
+        self,
+        colName: str,
+        dataType: str | DataType,
+        nullable: bool = True,
+        generatedAlwaysAs: str | IdentityGenerator | None = None,
+        generatedByDefaultAs: IdentityGenerator | None = None,
+        comment: str | None = None,
+    ) -> DeltaTableBuilder:
+        """Add a column.
+
+        Args:
+            colName: Name of the column.
+            dataType: Its type, as SQL text or of PySpark.
+            nullable: Whether it can contain NULL.
+            generatedAlwaysAs: SQL expression of its values, or the generator of an identity column that rows must not
+                have values for.
+            generatedByDefaultAs: Generator of an identity column that rows may have values for.
+            comment: Description of the column.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: Both generators are given, or a step is 0.
+            ParseException: The type cannot be parsed.
+            UnsupportedOperationException: An identity column is not BIGINT.
+        """
+        typed_string("Column name", colName)
+        if type(dataType) is not str and not isinstance(dataType, DataType):
+            raise InvalidArgumentType(f"Column data type must be str or DataType. {found(dataType)}")
+        column = new_column(colName, dataType)
+        if type(nullable) is not bool:
+            raise InvalidArgumentType(f"Column nullable must be bool. {found(nullable)}")
+        metadata: dict[str, Any] = dict(column.metadata)
+        if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
+            raise InvalidArgument(
+                f"generatedByDefaultAs and generatedAlwaysAs cannot both be set for the column {colName}."
+            )
+        if isinstance(generatedAlwaysAs, str):
+            metadata[GENERATION_KEY] = generatedAlwaysAs
+        elif generatedAlwaysAs is not None:
+            always = _generator("Generated always as expression must be str or IdentityGenerator.", generatedAlwaysAs)
+            metadata |= identity_column(column, always.start, always.step, explicit=False)
+        elif generatedByDefaultAs is not None:
+            default = _generator("Generated by default expression must be IdentityGenerator.", generatedByDefaultAs)
+            metadata |= identity_column(column, default.start, default.step, explicit=True)
+        if comment is not None:
+            metadata[COMMENT_KEY] = typed_string("Column comment", comment)
+        self._table.columns.append(types.StructField(colName, column.type, nullable, metadata))
+        return self
+
+    def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder:
+        """Add the columns of a schema, or of a list of its fields."""
+        if isinstance(cols, list):
+            wrong = next((each for each in cols if type(each) is not StructField), None)
+            if wrong is not None:
+                raise InvalidArgumentType(f"Column in existing schema must be StructField. {found(wrong)}")
+            cols = StructType(cols)
+        if type(cols) is not StructType:
+            raise InvalidArgumentType(f"Schema must be StructType or a list of StructField. {found(cols)}")
+        self._table.columns += schema_of(cols).fields
+        return self
+
+    def partitionedBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder:
+        """Set the partition columns: names, or one list of them."""
+        self._table.partition_columns = names("Partitioning column", _unpacked(cols))
+        return self
+
+    def clusterBy(self, *cols: str | Sequence[str]) -> DeltaTableBuilder:
+        """Set the clustering columns: names, or one list of them."""
+        self._table.clustering_columns = names("Clustering column", _unpacked(cols))
+        return self
+
+    def property(self, key: str, value: str) -> DeltaTableBuilder:
+        """Set a table property."""
+        if type(key) is not str or type(value) is not str:
+            raise InvalidArgumentType(f"Key and value of property must be string. {found(key)} {found(value)}")
+        self._table.properties[key] = value
+        return self
+
+    def execute(self) -> DeltaTable:
+        """Create or replace the table, and return it.
+
+        A table with a name is registered in the session's catalog. If there is a table at the location already,
+        `create` registers it if the columns are the same or none are given.
+
+        Raises:
+            AnalysisException: There is a table already, or none to replace, or the description is not allowed.
+            UnsupportedOperationException: The catalog of the session cannot register the table.
+        """
+        from deltaskip.delta.tables import DeltaTable
+
+        opened, name = create_table(self._spark, self._table)
+        return DeltaTable(self._spark, opened, name)
+
+
+def _generator(expected: str, value: object) -> IdentityGenerator:
+    if not isinstance(value, IdentityGenerator):
+        raise InvalidArgumentType(f"{expected} {found(value)}")
+    for number in (value.start, value.step):
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise InvalidArgumentType(f"Start and step of an IdentityGenerator must be int. {found(number)}")
+    if value.step == 0:
+        raise InvalidArgument("Column identity generation requires step to be non-zero.")
+    return value
+
+
+def _unpacked(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The names; those of a sequence of the JVM, which delta-spark's builder takes, as a tuple."""
+    only: Any = values[0] if len(values) == 1 else None
+    if type(only).__module__.partition(".")[0] == "py4j" and hasattr(only, "size"):
+        return tuple(only.apply(i) for i in range(only.size()))
+    return values

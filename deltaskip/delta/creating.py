@@ -1,0 +1,179 @@
+"""What a builder has collected, made a table: at a location, and under a name in the session's catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as spark_types
+
+from deltaskip.delta.errors import parse_error, spark_error, spark_errors
+from deltaskip.delta.locations import is_table, path_in_name
+from deltaskip.errors import SchemaError, TableExists, TableNotFound, UnsupportedFeature
+from deltaskip.schema.ddl import parse_columns
+from deltaskip.schema.given import schema_of
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import COLLATIONS_KEY, IDENTITY_PREFIX, LONG, StructField, StructType
+from deltaskip.spark.session_catalog import NamedTable, default_location, named_table, register_table
+from deltaskip.storage import open_storage
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["Mode", "NewTable", "create_table", "identity_column", "new_column"]
+
+Mode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+
+
+@dataclass(slots=True)
+class NewTable:
+    """The description of a table that a builder collects.
+
+    Attributes:
+        mode: The method that made the builder.
+        name: Name in the catalog.
+        location: Folder of the table.
+        comment: Description of the table.
+        columns: Columns of the table.
+        partition_columns: Names of the partition columns.
+        clustering_columns: Names of the clustering columns.
+        properties: Table properties.
+    """
+
+    mode: Mode
+    name: str | None = None
+    location: str | None = None
+    comment: str | None = None
+    columns: list[StructField] = field(default_factory=list)
+    partition_columns: tuple[str, ...] = ()
+    clustering_columns: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+def new_column(name: str, data_type: str | spark_types.DataType) -> StructField:
+    """Return a column without options. Raises an error that is also a ParseException for text that is no type."""
+    if isinstance(data_type, str):
+        try:
+            [found] = parse_columns(f"{quoted_name(name)} {data_type}").fields
+            if not found.nullable or set(found.metadata) - {CHAR_VARCHAR_KEY, COLLATIONS_KEY}:
+                raise SchemaError(f"{data_type!r} is not only the type of the column {name}.")
+        except (SchemaError, ValueError) as error:
+            raise parse_error(SchemaError(f"The type of the column {name} cannot be parsed: {error}")) from error
+        return found
+    with spark_errors():
+        return schema_of(spark_types.StructType([spark_types.StructField(name, data_type)])).fields[0]
+
+
+def identity_column(column: StructField, start: int, step: int, explicit: bool) -> Mapping[str, Any]:
+    """Return the metadata of an identity column.
+
+    Raises an error that is also an UnsupportedOperationException if the column is not BIGINT.
+    """
+    if column.type != LONG:
+        raise spark_error(
+            UnsupportedFeature(
+                f"[DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE] The identity column {column.name} is of type "
+                f"{simple_string(column.type).upper()}; use BIGINT."
+            )
+        )
+    return {
+        f"{IDENTITY_PREFIX}start": start,
+        f"{IDENTITY_PREFIX}step": step,
+        f"{IDENTITY_PREFIX}allowExplicitInsert": explicit,
+    }
+
+
+def create_table(spark: SparkSession, new: NewTable) -> tuple[DeltaTable, str | None]:
+    """Create or replace the table that `new` describes; return it with its name in the catalog."""
+    with spark_errors():
+        path = None if new.name is None else path_in_name(spark, new.name)
+        if new.name is not None and path is None:
+            return _named(spark, new, new.name)
+        location = new.location if path is None else path
+        if location is None:
+            raise SchemaError("Table name or location has to be specified: use tableName() or location().")
+        return _at(new, location, f"delta.`{location}`"), None
+
+
+def _named(spark: SparkSession, new: NewTable, name: str) -> tuple[DeltaTable, str | None]:
+    known = named_table(spark, name)
+    if known is None:
+        if new.mode == "replace":
+            raise TableNotFound(f"The table {name} cannot be found: create it, or use createOrReplace().")
+        location = new.location or default_location(spark, name)
+        opened = _registrable(new, location, name) or _made(new, location, "create", name)
+        register_table(spark, name, opened.uri, managed=new.location is None)
+        found = named_table(spark, name)
+        return opened, name if found is None else found.name
+    if new.mode == "create":
+        raise TableExists(
+            f"The table {name} already exists: choose another name, or use createIfNotExists() or createOrReplace()."
+        )
+    location = _location_of(known, name)
+    if new.mode == "createIfNotExists":
+        return DeltaTable(location), known.name
+    if new.location is not None and not _same_folder(new.location, location):
+        raise SchemaError(
+            f"The table {name} is at {location}, not at {new.location}: replace it without location(), or choose "
+            f"another name."
+        )
+    return _made(new, location, "replace", name), known.name
+
+
+def _location_of(known: NamedTable, name: str) -> str:
+    if known.location is None or not known.is_delta:
+        raise SchemaError(f"{name} is not a Delta table, so it cannot be replaced: choose another name.")
+    return known.location
+
+
+def _same_folder(one: str, other: str) -> bool:
+    return open_storage(one)[1].rstrip("/") == open_storage(other)[1].rstrip("/")
+
+
+def _registrable(new: NewTable, location: str, name: str) -> DeltaTable | None:
+    """The table that is at the location already, if the description is one of it; None if there is none."""
+    try:
+        opened = DeltaTable(location)
+    except TableNotFound:
+        return None
+    if new.mode == "createOrReplace":
+        return _made(new, location, "replace", name)
+    described = [(each.name, each.type, each.nullable) for each in new.columns]
+    if described and described != [(each.name, each.type, each.nullable) for each in opened.schema.fields]:
+        raise SchemaError(
+            f"The columns of {name} are not those of the table at {opened.uri}: leave them out to register that table, "
+            f"or choose another location."
+        )
+    if new.partition_columns and new.partition_columns != opened.partition_columns:
+        raise SchemaError(
+            f"The partition columns of {name} are not those of the table at {opened.uri}: leave them out to register "
+            f"that table, or choose another location."
+        )
+    return opened
+
+
+def _at(new: NewTable, location: str, name: str) -> DeltaTable:
+    """The table at a location that has no name in a catalog."""
+    if new.mode == "replace" and not is_table(location):
+        raise TableNotFound(f"The table {name} cannot be found: create it, or use createOrReplace().")
+    return _made(new, location, "replace" if new.mode in ("replace", "createOrReplace") else "create", name)
+
+
+def _made(new: NewTable, location: str, act: Literal["create", "replace"], name: str) -> DeltaTable:
+    modes: dict[str, Literal["error", "ignore", "replace"]] = {"createIfNotExists": "ignore"}
+    try:
+        return DeltaTable.create(
+            location,
+            StructType(tuple(new.columns)),
+            new.partition_columns,
+            new.clustering_columns,
+            new.properties,
+            new.comment,
+            mode="replace" if act == "replace" else modes.get(new.mode, "error"),
+        )
+    except TableExists as error:
+        raise TableExists(
+            f"The table {name} already exists: choose another location, or use createIfNotExists() or "
+            f"createOrReplace()."
+        ) from error

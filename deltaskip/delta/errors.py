@@ -1,0 +1,123 @@
+"""Errors that are both deltaskip's and those of PySpark that delta-spark raises, so that either can be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar
+
+from pyspark.errors import (
+    AnalysisException,
+    IllegalArgumentException,
+    ParseException,
+    PySparkException,
+    UnsupportedOperationException,
+)
+
+from deltaskip.delta.exceptions import conflict_class
+from deltaskip.errors import (
+    CommitConflict,
+    DeltaSkipError,
+    InvalidArgument,
+    InvalidCommit,
+    PredicateError,
+    SchemaError,
+    TableExists,
+    TableNotFound,
+    UnsupportedFeature,
+    VersionNotFound,
+)
+
+__all__ = ["feature_error", "not_available", "parse_error", "spark_error", "spark_errors"]
+
+_E = TypeVar("_E", bound=DeltaSkipError)
+
+_CLASSES: dict[type[DeltaSkipError], type[Exception]] = {
+    TableNotFound: AnalysisException,
+    TableExists: AnalysisException,
+    VersionNotFound: AnalysisException,
+    SchemaError: AnalysisException,
+    PredicateError: AnalysisException,
+    InvalidCommit: AnalysisException,
+    InvalidArgument: IllegalArgumentException,
+    UnsupportedFeature: UnsupportedOperationException,
+}
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Within the block, errors of deltaskip are also of the class of PySpark that delta-spark raises."""
+    try:
+        yield
+    except DeltaSkipError as error:
+        if isinstance(error, (PySparkException, _java_error())):
+            raise
+        raise spark_error(error).with_traceback(error.__traceback__) from error.__cause__
+
+
+def spark_error(error: _E) -> _E:
+    """Return the error as one that is also of PySpark's class; the same error if there is no such class."""
+    if isinstance(error, CommitConflict):
+        conflict: Any = _made(conflict_class(error.kind), error)
+        return conflict  # type: ignore[no-any-return]
+    parent = next((_CLASSES[each] for each in type(error).__mro__ if each in _CLASSES), None)
+    return error if parent is None else _made(_both(type(error), parent), error)
+
+
+def parse_error(error: SchemaError) -> SchemaError:
+    """Return the error of a text as one that is also PySpark's ParseException."""
+    return _made(_both(type(error), ParseException), error)
+
+
+def feature_error(code: str, message: str) -> InvalidArgument:
+    """Return the error of a table feature, which delta-spark raises in the JVM.
+
+    Args:
+        code: The error class of Delta, such as DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT.
+        message: The message.
+    """
+    return _made(_both(InvalidArgument, _java_error()), InvalidArgument(f"[{code}] {message}"))
+
+
+def not_available(method: str, cure: str) -> UnsupportedFeature:
+    """Return the error of a method that deltaskip does not have yet."""
+    return spark_error(UnsupportedFeature(f"{method} is not available in deltaskip yet: {cure}."))
+
+
+@cache
+def _java_error() -> type[Exception]:
+    """The class of errors of the JVM that PySpark has no class for; a client of Spark Connect need not have py4j."""
+    try:
+        protocol = import_module("py4j.protocol")
+    except ModuleNotFoundError:
+        return PySparkException  # type: ignore[no-any-return]
+    return protocol.Py4JJavaError  # type: ignore[no-any-return]
+
+
+_twins: dict[tuple[type, type], type[Any]] = {}
+
+
+def _both(own: type[_E], parent: type[Exception]) -> type[_E]:
+    """The class of errors that are of both classes."""
+    found = _twins.get((own, parent))
+    if found is None:
+        members = {"__str__": _text, "__module__": own.__module__, "__doc__": own.__doc__}
+        found = _twins[own, parent] = type(own.__name__, (own, parent), members)
+    return found
+
+
+def _made(cls: type[_E], error: Exception) -> _E:
+    made: Any = cls.__new__(cls, *error.args)
+    made.args = error.args
+    if issubclass(cls, PySparkException):
+        PySparkException.__init__(made, str(error))
+    else:
+        made.errmsg, made.java_exception = str(error), None
+    made.__dict__.update(error.__dict__)
+    return made  # type: ignore[no-any-return]
+
+
+def _text(error: BaseException) -> str:
+    return str(error.args[0]) if error.args else ""

@@ -1,0 +1,110 @@
+"""Versions and features of a table's protocol, raised as delta-spark's methods do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from deltaskip.actions import Protocol
+from deltaskip.delta.errors import feature_error, not_available
+from deltaskip.errors import InvalidArgument
+from deltaskip.features.enabling import with_features
+from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["add_feature", "drop_feature", "upgrade"]
+
+_FEATURE = "delta.feature."
+
+
+def upgrade(table: DeltaTable, reader: int, writer: int) -> None:
+    """Raise the versions of the table's protocol; nothing is committed if it has them.
+
+    A table with features gets those that the versions imply. Versions 3 and 7 imply none, and list features only.
+
+    Raises InvalidArgument for versions that the protocol does not have.
+    """
+    for name, version, most in (
+        ("readerVersion", reader, FEATURES_READER_VERSION),
+        ("writerVersion", writer, FEATURES_WRITER_VERSION),
+    ):
+        if not 1 <= version <= most:
+            raise InvalidArgument(f"{name} must be from 1 to {most}, and is {version} (table {table.uri}).")
+    before = table.refresh().protocol
+    after = _raised(before, reader, writer)
+    versions = {"delta.minReaderVersion": str(reader), "delta.minWriterVersion": str(writer)}
+    _commit(table, before, after, versions)
+
+
+def add_feature(table: DeltaTable, name: str) -> None:
+    """Add a feature, by its name in any letter case; nothing is committed if the table has it.
+
+    Raises InvalidArgument, with the class of the JVM's error, if there is no such feature.
+    """
+    known = _known(name)
+    if known is None:
+        raise feature_error(
+            "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
+            f"There is no table feature {name!r} (table {table.uri}); the features are {', '.join(sorted(FEATURES))}.",
+        )
+    before = table.refresh().protocol
+    _commit(table, before, with_features(before, [known]), {f"{_FEATURE}{known}": "supported"})
+
+
+def drop_feature(table: DeltaTable, name: str, truncate_history: bool) -> None:
+    """Drop a feature from the table, by its name in any letter case.
+
+    Raises InvalidArgument, with the class of the JVM's error, if it cannot be dropped, or the history need not be
+    truncated for it.
+    """
+    known = _known(name)
+    if known is None:
+        raise feature_error(
+            "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+            f"Cannot drop {name} from {table.uri}, because there is no such table feature.",
+        )
+    if not has_feature(table.refresh().protocol, known):
+        raise feature_error(
+            "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", f"Cannot drop {name}: {table.uri} does not have this feature."
+        )
+    if known in _NOT_REMOVABLE:
+        raise feature_error(
+            "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", f"Cannot drop {name} from {table.uri}: it cannot be dropped."
+        )
+    if truncate_history and FEATURES[known].kind == "writer":
+        raise feature_error(
+            "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",
+            f"Dropping {name} from {table.uri} requires no truncation of the history: leave truncateHistory out.",
+        )
+    drop: Any = getattr(table, "drop_feature", None)
+    if drop is None:
+        raise not_available("dropFeatureSupport", "run ALTER TABLE … DROP FEATURE in a session with delta-spark")
+    drop(known, truncate_history=truncate_history)
+
+
+_NOT_REMOVABLE = ("appendOnly", "changeDataFeed", "generatedColumns", "identityColumns", "timestampNtz")
+
+
+def _known(name: str) -> str | None:
+    return next((each for each in FEATURES if each.lower() == name.lower()), None)
+
+
+def _raised(protocol: Protocol, reader: int, writer: int) -> Protocol:
+    listed = protocol.min_writer_version >= FEATURES_WRITER_VERSION
+    if writer >= FEATURES_WRITER_VERSION or reader >= FEATURES_READER_VERSION:
+        # Without a feature that needs them, these versions say nothing that lower ones do not.
+        return protocol
+    versions = Protocol(max(protocol.min_reader_version, reader), max(protocol.min_writer_version, writer))
+    if not listed:
+        return protocol if versions == protocol else versions
+    implied = [name for name in FEATURES if has_feature(Protocol(reader, writer), name)]
+    return with_features(protocol, [name for name in implied if name != "columnInvariants"])
+
+
+def _commit(table: DeltaTable, before: Protocol, after: Protocol, properties: Mapping[str, str]) -> None:
+    if after == before:
+        return
+    with table.transaction(operation="SET TBLPROPERTIES", parameters={"properties": dict(properties)}) as transaction:
+        transaction.set_protocol(after)
+    table.refresh()

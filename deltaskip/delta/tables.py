@@ -1,0 +1,273 @@
+"""delta-spark's DeltaTable, and the names of its module `delta.tables`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from deltaskip.delta import checks
+from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
+from deltaskip.delta.checks import assignments, boolean, clone_arguments, frame, integer, number, string
+from deltaskip.delta.converting import converted
+from deltaskip.delta.errors import not_available, spark_errors
+from deltaskip.delta.frames import detail_frame, history_frame
+from deltaskip.delta.locations import is_table, opened, opened_by_name
+from deltaskip.delta.merge import DeltaMergeBuilder
+from deltaskip.delta.optimize import DeltaOptimizeBuilder
+from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.spark.declared import with_declarations
+from deltaskip.spark.sessions import checked
+from deltaskip.table import table as tables
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+
+
+class DeltaTable:
+    """A Delta table, with the methods of delta-spark's class of this name.
+
+    Made by `forPath`, `forName`, `convertToDelta` and the builders. Methods see the latest version of the table.
+    Errors are those of deltaskip, and also of the class of PySpark that delta-spark raises.
+    """
+
+    def __init__(self, spark: SparkSession, table: tables.DeltaTable, name: str | None = None) -> None:
+        self._spark = spark
+        self._table = table
+        self._name = name
+        self._alias: str | None = None
+
+    @classmethod
+    def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: dict[str, str] = {}) -> DeltaTable:  # noqa: B006
+        """Return the table at a path.
+
+        Args:
+            sparkSession: The session that reads the table.
+            path: Path or URI of the table.
+            hadoopConf: Settings of Hadoop that begin with "fs." or "dfs.". Credentials and endpoints of S3 and Azure
+                are used for the log; the session needs its own to read rows.
+
+        Raises:
+            AnalysisException: There is no Delta table at the path.
+        """
+        spark = checked(sparkSession)
+        with spark_errors():
+            return cls(spark, opened(path, hadoopConf))
+
+    @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
+        """Return the table that the session's catalog has under a name, or the one at ``delta.`/path` ``.
+
+        Raises:
+            AnalysisException: The session knows no such table, or it is not a Delta table.
+        """
+        spark = checked(sparkSession)
+        with spark_errors():
+            return cls(spark, *opened_by_name(spark, tableOrViewName))
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder that creates a table. It fails if there is one."""
+        return DeltaTableBuilder(_session(sparkSession), "create")
+
+    @classmethod
+    def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder that creates a table. If there is one, it stays as it is."""
+        return DeltaTableBuilder(_session(sparkSession), "createIfNotExists")
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder that replaces columns and properties of a table, and removes its rows."""
+        return DeltaTableBuilder(_session(sparkSession), "replace")
+
+    @classmethod
+    def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """Return a builder that replaces a table, or creates it if there is none."""
+        return DeltaTableBuilder(_session(sparkSession), "createOrReplace")
+
+    @classmethod
+    def convertToDelta(
+        cls, sparkSession: SparkSession, identifier: str, partitionSchema: str | StructType | None = None
+    ) -> DeltaTable:
+        """Make a folder of Parquet files a Delta table, without moving the files.
+
+        Args:
+            sparkSession: The session.
+            identifier: ``parquet.`/path` ``, or the name of a Parquet table that the session knows.
+            partitionSchema: The partition columns with their types, such as "day DATE".
+        """
+        spark = checked(sparkSession)
+        with spark_errors():
+            return cls(spark, *converted(spark, identifier, partitionSchema))
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Return whether there is a Delta table at a path."""
+        checked(sparkSession)
+        with spark_errors():
+            return is_table(identifier)
+
+    def toDF(self) -> DataFrame:
+        """Return the rows of the latest version as a DataFrame."""
+        with spark_errors():
+            table = self._table.refresh()
+            rows: DataFrame = with_declarations(table.scan().to_spark(self._spark), table.schema)
+        return rows if self._alias is None else rows.alias(self._alias)
+
+    def alias(self, aliasName: str) -> DeltaTable:
+        """Return the table under another name, for columns such as `name.id` of `toDF`."""
+        if not isinstance(aliasName, str):
+            raise InvalidArgumentType.of("aliasName", "a str", aliasName)
+        named = DeltaTable(self._spark, self._table, self._name)
+        named._alias = aliasName
+        return named
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """Return the commits as a DataFrame, newest first.
+
+        Args:
+            limit: Maximum number of commits. The default is all.
+        """
+        with spark_errors():
+            return history_frame(self._spark, self._table.refresh().history(limit))
+
+    def detail(self) -> DataFrame:
+        """Return facts about the table as a DataFrame of one row: format, id, location, size, protocol, …"""
+        with spark_errors():
+            return detail_frame(self._spark, self._table.refresh().detail(), self._name)
+
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Raise the versions of the protocol. Versions are never lowered.
+
+        Raises:
+            ValueError: A version is no int, or not one of the protocol.
+        """
+        integer("readerVersion", readerVersion)
+        integer("writerVersion", writerVersion)
+        with spark_errors():
+            upgrade(self._table, readerVersion, writerVersion)
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Add a table feature to the protocol, with those that it requires.
+
+        Raises:
+            ValueError: The name is no string, or not one of a feature.
+        """
+        string("featureName", featureName)
+        with spark_errors():
+            add_feature(self._table, featureName)
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Remove a table feature from the protocol, and what uses it from the table.
+
+        Args:
+            featureName: Name of the feature.
+            truncateHistory: Whether to delete the history of versions that have the feature.
+
+        Raises:
+            ValueError: The name is no string, or the table does not have the feature.
+        """
+        string("featureName", featureName)
+        truncate = False if truncateHistory is None else boolean("truncateHistory", truncateHistory)
+        with spark_errors():
+            drop_feature(self._table, featureName, truncate)
+
+    def delete(self, condition: str | Column | None = None) -> None:
+        """Delete the rows for which a condition is true; all rows without one."""
+        checks.condition(condition)
+        raise not_available("delete", "run DELETE in a session with delta-spark")
+
+    def update(
+        self, condition: str | Column | None = None, set: dict[str, str | Column] | None = None
+    ) -> None:
+        """Set columns of the rows for which a condition is true."""
+        assignments(set, "'set'")
+        checks.condition(condition)
+        raise not_available("update", "run UPDATE in a session with delta-spark")
+
+    def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
+        """Return a builder for the clauses of a MERGE."""
+        frame(source, "'source' in merge")
+        if condition is None:
+            raise InvalidArgument("'condition' in merge cannot be None")
+        checks.condition(condition, "'condition' in merge")
+        return DeltaMergeBuilder()
+
+    def optimize(self) -> DeltaOptimizeBuilder:
+        """Return a builder for an OPTIMIZE."""
+        return DeltaOptimizeBuilder()
+
+    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
+        """Raise UnsupportedFeature: deltaskip has no VACUUM yet."""
+        if retentionHours is not None and not isinstance(retentionHours, (int, float)):
+            raise InvalidArgumentType.of("retentionHours", "a number", retentionHours)
+        raise not_available("vacuum", "run VACUUM in a session with delta-spark")
+
+    def restoreToVersion(self, version: int) -> DataFrame:
+        """Raise UnsupportedFeature: deltaskip has no RESTORE yet."""
+        number("version", version)
+        self._no_restore()
+
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Raise UnsupportedFeature: deltaskip has no RESTORE yet."""
+        string("timestamp", timestamp)
+        self._no_restore()
+
+    def clone(
+        self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
+    ) -> DeltaTable:
+        """Raise UnsupportedFeature: deltaskip has no CLONE yet."""
+        clone_arguments(target, isShallow, replace, properties)
+        self._no_clone()
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: dict[str, str] | None = None,
+    ) -> DeltaTable:
+        """Raise UnsupportedFeature: deltaskip has no CLONE yet."""
+        number("version", version)
+        clone_arguments(target, isShallow, replace, properties)
+        self._no_clone()
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: dict[str, str] | None = None,
+    ) -> DeltaTable:
+        """Raise UnsupportedFeature: deltaskip has no CLONE yet."""
+        string("timestamp", timestamp)
+        clone_arguments(target, isShallow, replace, properties)
+        self._no_clone()
+
+    def generate(self, mode: str) -> None:
+        """Raise UnsupportedFeature: deltaskip writes no manifests."""
+        string("mode", mode)
+        raise not_available("generate", "run GENERATE in a session with delta-spark")
+
+    def _no_restore(self) -> NoReturn:
+        raise not_available("restore", "run RESTORE in a session with delta-spark")
+
+    def _no_clone(self) -> NoReturn:
+        raise not_available("clone", "run CLONE in a session with delta-spark")
+
+    def __repr__(self) -> str:
+        return f"DeltaTable({self._name or self._table.uri!r})"
+
+
+def _session(given: SparkSession | None) -> SparkSession:
+    """The session, or the active one of this process."""
+    active: Any = SparkSession.getActiveSession() if given is None else given
+    if active is None:
+        raise InvalidArgument("There is no active Spark session: pass one, such as DeltaTable.create(spark).")
+    return checked(active)

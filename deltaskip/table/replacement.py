@@ -1,0 +1,113 @@
+"""Replacing a table: one commit that removes its rows and gives it other columns and properties.
+
+# delta-spark: CREATE OR REPLACE TABLE
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from deltaskip.actions import FILE_SCHEMA, DomainMetadata, add_files, remove_of
+from deltaskip.features.clustering import CLUSTERING_DOMAIN
+from deltaskip.features.enabling import protocol_for, with_features
+from deltaskip.log import Snapshot
+from deltaskip.rows.identity import keep_marks
+from deltaskip.schema import schema_to_json
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.types import StructType
+from deltaskip.table.creation import describe
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["replace_table"]
+
+_OPERATION = "CREATE OR REPLACE TABLE"
+# What older versions of the table, and its row ids and times, depend on.
+_KEPT = (
+    TableProperties.mapping_mode,
+    TableProperties.max_column_id,
+    TableProperties.row_id_column,
+    TableProperties.row_commit_version_column,
+    TableProperties.in_commit_timestamps,
+    TableProperties.in_commit_timestamps_version,
+    TableProperties.in_commit_timestamps_since_ms,
+    TableProperties.checkpoint_protection_version,
+)
+
+
+def replace_table(
+    snapshot: Snapshot,
+    schema: StructType,
+    partition_by: Sequence[str] = (),
+    cluster_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    name: str | None = None,
+) -> WriteResult:
+    """Replace columns, properties and description of a table, and remove its rows.
+
+    The table keeps its id, its history and its features, column mapping and in-commit timestamps if it has them, and
+    the marks of identity columns of the same name. Columns get new ids and physical names.
+
+    Args:
+        snapshot: A version of the table.
+        schema: The new columns.
+        partition_by: Names of the partition columns, in any letter case.
+        cluster_by: Names of the clustering columns, with dots before nested fields.
+        properties: The properties of the table.
+        comment: Description of the table.
+        name: Name of the table in its metadata.
+
+    Raises:
+        SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
+        InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
+        InvalidCommit: A rule of the protocol forbids the new table.
+        UnsupportedFeature: The table is append-only, or needs a writer feature that deltaskip does not support.
+        CommitConflict: Other writers commit again and again.
+    """
+
+    def begin(latest: Snapshot) -> Transaction:
+        before = latest.properties
+        kept = {each.name: before[each.name] for each in _KEPT if each.name in before}
+        described = describe(latest.root, schema, partition_by, cluster_by, properties, kept)
+        parameters = described.parameters(cluster_by, comment)
+        transaction = Transaction(latest, _OPERATION, parameters, look_up_files=False)
+        transaction.read("true")
+        columns = keep_marks(latest.schema, described.schema)
+        typed = TableProperties(described.configuration, latest.root)
+        protocol = with_features(protocol_for(latest.protocol, typed, columns), described.features)
+        if protocol is not latest.protocol:
+            transaction.set_protocol(protocol)
+        transaction.set_metadata(
+            replace(
+                latest.metadata,
+                schema_string=schema_to_json(columns),
+                partition_columns=described.partition_columns,
+                configuration=described.configuration,
+                description=comment,
+                name=name,
+            ),
+            keep_collations=False,
+        )
+        domain = described.clustering or _without_clustering(latest)
+        if domain is not None:
+            transaction.set_system_domain(domain)
+        return transaction
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        now = time.time_ns() // 1_000_000
+        transaction.remove(*(remove_of(add, now) for add in add_files(transaction.snapshot.adds(FILE_SCHEMA.names))))
+        return {}
+
+    return commit_operation(snapshot, begin, act)
+
+
+def _without_clustering(snapshot: Snapshot) -> DomainMetadata | None:
+    """The domain of a table that is clustered no more; None if it was not."""
+    if CLUSTERING_DOMAIN not in snapshot.domains:
+        return None
+    return DomainMetadata(CLUSTERING_DOMAIN, json.dumps({"clusteringColumns": []}, separators=(",", ":")))

@@ -1,0 +1,1 @@
+"""Tests of delta-spark's names."""
