@@ -40,6 +40,7 @@ _ROW_GROUP_BYTES = 128 << 20
 _WAITING_BYTES = 512 << 20
 # Each file that is being written holds a file descriptor.
 _OPEN_FILES = 200
+_CLOSING_THREADS = 16
 _SAMPLE_ROWS = 4096
 # A dictionary pays if it is well below the number of values.
 _MOST_DISTINCT = 0.5
@@ -143,7 +144,7 @@ class _Writer:
         self._job = str(uuid4())
         self._numbers = count()
         self._dictionary: list[str] | None = None
-        self._reader = FileReader(layout.request)
+        self._reader = FileReader(layout.request, exact_floats=True)
 
     def put(self, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
@@ -168,9 +169,10 @@ class _Writer:
         else:
             for partition in partitions:
                 self._flush(partition)
-        for partition in list(self._open):
-            self._close(partition)
-        return self._done
+        # Closing waits for the disk, and what several threads wait for is synced together.
+        with ThreadPoolExecutor(_CLOSING_THREADS) as pool:
+            list(pool.map(self._close, list(self._open)))
+        return sorted(self._done, key=lambda file: file.path)
 
     def abandon(self) -> None:
         for each in self._open.values():

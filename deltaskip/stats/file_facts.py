@@ -77,11 +77,14 @@ class StatisticsRequest:
 
 
 class FileReader:
-    """Reads the facts of data files for one request."""
+    """Reads the facts of data files for one request.
 
-    def __init__(self, request: StatisticsRequest) -> None:
+    exact_floats: Whether columns with NaN are known to have no statistics in the footers of the files.
+    """
+
+    def __init__(self, request: StatisticsRequest, exact_floats: bool = False) -> None:
         self._request = request
-        self._planner = Planner(request.columns, request.mapping_mode)
+        self._planner = Planner(request.columns, request.mapping_mode, exact_floats)
 
     def facts(
         self,

@@ -6,7 +6,8 @@ on the writer. Which of the new ones are exact depends on the writer:
 
 * integers, dates and timestamps (never INT96): any writer, unless its flags mark them as inexact;
 * float and double: parquet-mr from 1.10 on, which orders NaN last, so a NaN in the column is its maximum; other
-  writers, and all that count NaN in `nan_count`, ignore NaN and prove nothing if the column may contain one;
+  writers, and all that count NaN in `nan_count`, ignore NaN and prove nothing if the column may contain one, unless
+  the caller knows that a column with NaN has no statistics;
 * strings: if the flags `is_min_value_exact` and `is_max_value_exact` are set, or by writers that do not truncate them:
   parquet-cpp-arrow, and parquet-mr, whose setting parquet.statistics.truncate.length is assumed to be the default;
 * decimals in bytes: writers that compare them as numbers.
@@ -131,23 +132,29 @@ class ColumnPlan:
 
 
 class Planner:
-    """Plans of the same columns for many files. The plans of the last schema are cached."""
+    """Plans of the same columns for many files. The plans of the last schema are cached.
 
-    def __init__(self, columns: Sequence[StatColumn], mapping_mode: MappingMode) -> None:
+    exact_floats: Whether columns with NaN are known to have no statistics, whoever wrote the file.
+    """
+
+    def __init__(self, columns: Sequence[StatColumn], mapping_mode: MappingMode, exact_floats: bool = False) -> None:
         self._columns = columns
         self._mode = mapping_mode
-        self._known: tuple[object, ...] | None = None
-        self._plans: tuple[ColumnPlan, ...] = ()
+        self._exact_floats = exact_floats
+        # One value, since several threads read files.
+        self._known: tuple[tuple[object, ...], tuple[ColumnPlan, ...]] | None = None
 
     def plans(self, footer: Footer) -> tuple[ColumnPlan, ...]:
         """Return a plan for each column. Raises ValueError if the footer's schema is damaged."""
         calendar = _calendar(footer)
         key = (footer.created_by, calendar, footer.column_orders, footer.elements)
-        if key != self._known:
-            root = parquet_root(footer.elements)
-            self._plans = tuple(self._plan(column, root, footer, calendar) for column in self._columns)
-            self._known = key
-        return self._plans
+        known = self._known
+        if known is not None and known[0] == key:
+            return known[1]
+        root = parquet_root(footer.elements)
+        plans = tuple(self._plan(column, root, footer, calendar) for column in self._columns)
+        self._known = key, plans
+        return plans
 
     def _plan(
         self, column: StatColumn, root: ParquetNode, footer: Footer, calendar: tuple[bool, bool]
@@ -169,7 +176,7 @@ class Planner:
         whole = mr or (writer[0] == b"parquet-cpp-arrow" and writer[1] >= 10)
         proves = (
             numbers
-            or (source.kind in ("float", "double") and mr)
+            or (source.kind in ("float", "double") and (mr or self._exact_floats))
             or (source.kind == "decimal" and whole)
             or source.kind == "string"
         )

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from deltaskip import DeltaTable
 from deltaskip.actions import AddFile, decode_path
 from deltaskip.errors import StorageError
 from deltaskip.rows import parquet_files
@@ -21,6 +22,7 @@ from deltaskip.schema import VOID, StructField, StructType, from_arrow
 from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.computation import statistics_request
+from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.storage import LocalStorage
 
 ROWS = pa.table(
@@ -229,3 +231,18 @@ def test_a_disk_that_fills_up_leaves_no_files(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(StorageError, match=r"Cannot write the data file .*parquet: No space left on device\."):
         write_data_files(ROWS.to_batches(), _layout(tmp_path, from_arrow(ROWS.schema), ("p",)))
     assert _files(tmp_path) == []
+
+
+def test_bounds_of_floats_are_those_of_all_values(tmp_path: Path) -> None:
+    values = [[1.5, -0.0], [0.0, -0.0], [float("nan"), 1.0], [float("inf"), None], [None, None], [float("nan")] * 2]
+    rows = [{"p": p, "x": x, "st": {"y": x}} for p, pair in enumerate(values) for x in pair]
+    schema = pa.schema([("p", pa.int32()), ("x", pa.float64()), ("st", pa.struct([("y", pa.float32())]))])
+    table = DeltaTable.create(tmp_path / "t", schema, partition_by=["p"])
+    table.append(pa.Table.from_pylist(rows, schema))
+    request = statistics_request(
+        indexed_columns(table.schema, partition_columns=["p"], properties={}), mode="scan"
+    )
+    reader = FileReader(request)
+    for file in table.snapshot.adds(["path", "stats"]).to_pylist():
+        facts = reader.facts(LocalStorage(), str(tmp_path / "t" / decode_path(file["path"])))
+        assert json.loads(file["stats"]) == json.loads(stats_json(facts, request)), file["path"]
