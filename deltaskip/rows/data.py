@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_store import incoming_schema
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
@@ -47,7 +47,13 @@ class GivenRows:
         Raises SchemaError for a column whose type has no counterpart in Delta.
         """
         if self._frame is not None:
-            return schema_of(self._frame.schema)
+            try:
+                return schema_of(self._frame.schema)
+            except DeltaSkipError:
+                raise
+            except Exception as error:
+                # A Connect client analyzes the DataFrame only now.
+                raise InvalidArgument(f"Spark cannot determine the columns of data: {_first_line(error)}") from error
         reader = self._opened()
         self._reader = reader
         return incoming_schema(reader.schema, table_schema)

@@ -315,8 +315,10 @@ class _OpenFile:
         self._local = self._stack.enter_context(storage.publish(location))
         try:
             with self._naming():
+                # A writer that opens a path keeps it open after an error, and so the space that the file takes.
+                sink = self._stack.enter_context(pa.OSFile(self._local, "wb"))
                 self._parquet = pq.ParquetWriter(
-                    self._local,
+                    sink,
                     schema,
                     compression=_CODECS.get(codec, codec),
                     use_dictionary=dictionary or False,

@@ -11,13 +11,14 @@ from pyspark.sql import SparkSession
 
 from deltaskip.errors import (
     DeltaSkipError,
+    InvalidArgument,
     PredicateError,
     SparkUnavailable,
     StorageError,
     UnsupportedFeature,
 )
 
-__all__ = ["predicate_errors_named", "spark_errors_named"]
+__all__ = ["predicate_errors_named", "row_errors_named", "spark_errors_named"]
 
 _LIBRARIES = ("pyspark", "py4j", "grpc")
 _NO_FILE_SYSTEM = re.compile(
@@ -33,6 +34,17 @@ _GONE = re.compile(
     r"stopped SparkContext|SparkContext was shut down|SESSION_CLOSED|SESSION_CHANGED|SESSION_NOT_FOUND|"
     r"StatusCode\.UNAVAILABLE|failed to connect to all addresses|Answer from Java side is empty|"
     r"error while (?:sending|receiving)|Connection refused"
+)
+# What Spark raises for a row whose expression or function of Python fails.
+_ROW_ERRORS = frozenset(
+    (
+        "ArithmeticException",
+        "ArrayIndexOutOfBoundsException",
+        "DateTimeException",
+        "NumberFormatException",
+        "PythonException",
+        "SparkRuntimeException",
+    )
 )
 _WORKER = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version|No module named 'deltaskip")
 # The file systems that Spark needs a package for: the package, and the settings of its credentials.
@@ -81,6 +93,18 @@ def predicate_errors_named(table: str) -> Iterator[None]:
         if not _is_spark_s(error) or type(error).__name__ not in ("AnalysisException", "ParseException"):
             raise
         raise PredicateError(f"Spark refuses the predicate for {table}: {_reason(error)}") from None
+
+
+@contextmanager
+def row_errors_named(spark: SparkSession, table: str) -> Iterator[None]:
+    """Within the block, convert errors of a job that computes given rows: InvalidArgument if a row has no value."""
+    with spark_errors_named(spark, table, "write to"):
+        try:
+            yield
+        except Exception as error:
+            if type(error).__name__ not in _ROW_ERRORS or _WORKER.search(str(error)) or not _is_spark_s(error):
+                raise
+            raise InvalidArgument(f"Spark cannot compute the rows for {table}: {_reason(error)}") from error
 
 
 def _is_spark_s(error: Exception) -> bool:
@@ -142,8 +166,21 @@ def _version(spark: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of Spark's message, as the end of a sentence."""
+    """The first line of Spark's message and of its cause, or a Python worker's error, as the end of a sentence."""
     java = getattr(error, "java_exception", None)
     text = str(getattr(error, "desc", None) or (java.toString() if java is not None else error))
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".:; ") + "."
+    _, found, trace = text.partition("Traceback (most recent call last):")
+    lines = [line for line in (trace if found else text).splitlines() if line.strip()]
+    # Below the frames of the stack, which are indented, stands the error.
+    reason = next((line for line in lines if not line.startswith(" ")), lines[0]) if lines else type(error).__name__
+    cause = _root_cause(java)
+    also = f" ({cause})" if cause and cause not in reason else ""
+    return reason.strip().rstrip(".:; ") + also + "."
+
+
+def _root_cause(java: Any) -> str:
+    """The first line of the exception of Java at the end of the chain; empty if there is none."""
+    cause = None if java is None else java.getCause()
+    while cause is not None and cause.getCause() is not None:
+        cause = cause.getCause()
+    return "" if cause is None else str(cause.toString()).partition("\n")[0].strip().rstrip(".")

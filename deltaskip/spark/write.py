@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
-from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
+from deltaskip.actions.partition_folders import encode_path
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import RowPlan
@@ -19,6 +19,7 @@ from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import BINARY, STRING, TIMESTAMP, DataType
+from deltaskip.spark.failures import row_errors_named
 from deltaskip.spark.parquet_files import new_folder, write_parquet
 from deltaskip.spark.rows import rows_to_write, violation_of
 from deltaskip.spark.types import data_schema
@@ -33,6 +34,7 @@ __all__ = ["write_dataframe"]
 _FOOTER_READERS = 16
 # Identity values of a task follow each other at this distance, so it also bounds the gaps that a small write leaves.
 _IDENTITY_TASKS = 16
+_TEXT = "v"
 
 
 def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
@@ -40,25 +42,28 @@ def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> 
 
     Raises:
         RowViolation: A row violates a rule of the table, or a value does not fit its column.
-        StorageError: The files cannot be listed or their footers not be read.
-        Exception: What Spark raises if the job fails for another reason.
+        InvalidArgument: Spark cannot compute a row.
+        UnsupportedFeature: This version of Spark cannot write a column.
+        StorageError: The files cannot be written or listed, or their footers not be read.
+        SparkUnavailable: The session was stopped.
     """
-    numbered = any(column.origin == "identity" for column in plan.columns)
-    source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
-    rows = rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0)
-    texts = [f"part{i}" for i in range(len(layout.partition_columns))]
-    rows = rows.select(*_data_columns(plan, layout), *_partition_texts(layout, texts))
-    if texts:
-        # Tasks write the files of few partitions each, and AQE divides those that are large among several.
-        rows = rows.repartition(*map(F.col, texts))
     folder = new_folder()
-    try:
-        found = write_parquet(rows, layout.storage, layout.root, folder, texts, codec=_codec(layout.codec))
-    except Exception as error:
-        violation = violation_of(error, plan)
-        if violation is None:
+    numbered = any(column.origin == "identity" for column in plan.columns)
+    with row_errors_named(frame.sparkSession, plan.table):
+        source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
+        rows = rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0)
+        texts = [f"part{i}" for i in range(len(layout.partition_columns))]
+        rows = rows.select(*_data_columns(plan, layout), *_partition_texts(layout, texts))
+        if texts:
+            # Tasks write the files of few partitions each, and AQE divides those that are large among several.
+            rows = rows.repartition(*map(F.col, texts))
+        try:
+            found = write_parquet(rows, layout.storage, layout.root, folder, texts, codec=_codec(layout.codec))
+        except Exception as error:
+            violation = violation_of(error, plan)
+            if violation is not None:
+                raise violation from error
             raise
-        raise violation from error
     try:
         identities = _identities(found, plan, layout) if numbered else {}
         return WrittenRows(tuple(_adds(found, layout)), identities, folder)
@@ -90,8 +95,8 @@ def _partition_texts(layout: DataFileLayout, names: Sequence[str]) -> Iterator[C
 def _text_sql(column: str, data_type: DataType) -> str:
     """SQL text of a text from which _log_text makes the log's, whatever the time zone of the session."""
     if data_type == STRING:
-        refused = f"raise_error('{HIVE_NULL} cannot be a partition value, because folders are named so for NULL.')"
-        return f"IF(CAST({column} AS STRING) = '{HIVE_NULL}', {refused}, CAST({column} AS STRING))"
+        # The letter sets a text apart from the name of the folder of NULL.
+        return f"concat('{_TEXT}', CAST({column} AS STRING))"
     if data_type == TIMESTAMP:
         return f"CAST(unix_micros({column}) AS STRING)"
     if data_type == BINARY:
@@ -100,8 +105,10 @@ def _text_sql(column: str, data_type: DataType) -> str:
 
 
 def _log_text(text: str | None, data_type: DataType) -> str | None:
-    if text is None or data_type == STRING:
-        return text
+    if text is None:
+        return None
+    if data_type == STRING:
+        return text.removeprefix(_TEXT)
     if data_type == TIMESTAMP:
         return serialize_partition_value(int(text), data_type)
     if data_type == BINARY:

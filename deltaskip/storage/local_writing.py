@@ -91,11 +91,16 @@ def _written(path: str, data: bytes, durable: bool = True) -> Iterator[str]:
 
 @contextmanager
 def _temporary(path: str) -> Iterator[str]:
-    """Yield a unique name beside `path` that readers of the log ignore, and delete the file after the block."""
+    """Yield a unique name beside `path` that readers ignore, and delete the file after the block.
+
+    In the log it is hidden. Elsewhere it is not: after a crash VACUUM deletes a file that no commit adds, but no hidden
+    one.
+    """
     _check_name(path)
     folder, name = os.path.split(path)
     os.makedirs(folder, exist_ok=True)
-    temporary = f"{folder}/.{name}.{uuid4()}.tmp"
+    dot = "." if "_delta_log" in folder.split("/") else ""
+    temporary = f"{folder}/{dot}{name}.{uuid4()}.tmp"
     try:
         yield temporary
     finally:

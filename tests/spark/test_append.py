@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.errors import RowViolation, SchemaError
+from deltaskip.errors import InvalidArgument, RowViolation, SchemaError, StorageError
 
 pytestmark = pytest.mark.spark
 
@@ -92,8 +92,39 @@ def test_an_application_commits_each_of_its_versions_once(spark: Any, tmp_path: 
     assert table.scan().to_spark(spark).count() == 1
 
 
-def test_a_text_that_folders_use_for_null_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_a_text_that_folders_use_for_null_is_not_null(spark: Any, tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", ["p"])
-    with pytest.raises(Exception, match="__HIVE_DEFAULT_PARTITION__ cannot be a partition value"):
-        table.append(spark.range(1).selectExpr("id", "'__HIVE_DEFAULT_PARTITION__' AS p"))
-    assert _files(tmp_path / "t") == []
+    given = {"__HIVE_DEFAULT_PARTITION__", None, "v", "vv", "a/b=%", "\u00e9\n\"'\\"}
+    table.append(spark.createDataFrame([(1, text) for text in given], "id BIGINT, p STRING"))
+    assert {row.p for row in table.scan().to_spark(spark).collect()} == given
+    values = table.snapshot.adds(["partition_values"])["partition_values"].to_pylist()
+    assert {dict(each)["p"] for each in values} == given
+
+
+def test_a_row_that_spark_cannot_compute_is_an_error_by_name_and_leaves_nothing(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    @F.udf(returnType="long")
+    def broken(number: int) -> int:
+        if number == 77:
+            raise ValueError("no such number")
+        return number
+
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", ["p"])
+    rows = spark.range(0, 100, 1, 4)
+    with pytest.raises(InvalidArgument, match=r"cannot compute the rows for .*: ValueError: no such number"):
+        table.append(rows.select(broken("id").alias("id"), F.lit("x").alias("p")))
+    with pytest.raises(InvalidArgument, match=r"cannot compute the rows for .*: .*boo"):
+        table.append(rows.selectExpr("IF(id = 77, raise_error('boo'), id) AS id"))
+    assert (DeltaTable(tmp_path / "t").version, os.listdir(tmp_path / "t")) == (0, ["_delta_log"])
+
+
+def test_a_source_that_cannot_be_read_is_an_error_by_name_with_its_cause(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    spark.range(10).write.parquet(str(tmp_path / "source"))
+    rows = spark.read.parquet(str(tmp_path / "source"))
+    for path in (tmp_path / "source").glob("part-*"):
+        path.unlink()
+    with pytest.raises(StorageError, match=r"cannot write to .*(does not exist|FILE_NOT_EXIST)"):
+        table.append(rows)
+    assert os.listdir(tmp_path / "t") == ["_delta_log"]
