@@ -25,6 +25,7 @@ __all__ = [
     "non_negative",
     "one_of",
     "path",
+    "paths",
     "storage_settings",
     "text",
     "text_or_none",
@@ -177,6 +178,15 @@ def path(argument: str, value: object) -> str:
     except UnicodeEncodeError as error:
         raise InvalidArgument(f"{argument} must not contain an unpaired surrogate: {found!r}.") from error
     raise InvalidArgument(f"{argument} must not contain a null character: {found!r}.")
+
+
+def paths(argument: str, value: object) -> tuple[str, ...]:
+    """Return paths or URIs as text; a single one is a list of itself."""
+    if isinstance(value, str | os.PathLike):
+        return (path(argument, value),)
+    if not isinstance(value, Iterable):
+        raise InvalidArgumentType.of(argument, "a path or a list of paths", value)
+    return tuple(path(f"Each of {argument}", each) for each in value)
 
 
 def storage_settings(storage_options: object) -> Mapping[str, str] | None:

@@ -32,6 +32,7 @@ __all__ = [
     "RESULT_SCHEMA",
     "Engine",
     "PlannedScan",
+    "active_engine",
     "collation_version",
     "engine",
     "is_column",
@@ -129,6 +130,15 @@ class Engine(Protocol):
         plan: A RowPlan for the schema of the rows. layout: A DataFileLayout. Returns WrittenRows (deltaskip.rows).
         """
 
+    def has_session(self) -> bool:
+        """Whether this process has an active session."""
+
+    def check_rows(self, scan: PlannedScan, plan: Any) -> None:
+        """Raise RowViolation if a row of the scan's files violates a rule; the active session reads them.
+
+        plan: A RowPlan whose columns are stored as they are.
+        """
+
     def recompute_statistics(
         self,
         session: Any,
@@ -166,6 +176,17 @@ def engine(act: str) -> Engine:
         raise SparkUnavailable(
             f"{act} needs the Spark integration of deltaskip, which this installation does not contain. {_INSTALL}"
         ) from error
+
+
+def active_engine() -> Engine | None:
+    """Return the engine if the process has an active session; None otherwise. Never loads the library."""
+    if f"{_COLUMN_PACKAGE}.sql" not in sys.modules:
+        return None
+    try:
+        found = _loaded()
+    except (ModuleNotFoundError, LookupError):
+        return None
+    return found if found.has_session() else None
 
 
 def collation_version() -> str:

@@ -7,6 +7,7 @@ The names are a convention only: readers take partition values from the log.
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import string
 import unicodedata
@@ -24,6 +25,7 @@ __all__ = [
     "HIVE_NULL",
     "encode_path",
     "hive_folder",
+    "hive_unescaped",
     "partition_folder",
     "partition_texts",
     "random_folder",
@@ -39,6 +41,7 @@ _HIVE_ESCAPED = {ord(c): f"%{ord(c):02X}" for c in [*map(chr, range(0x20)), *"\"
 _URI_PLAIN = frozenset(string.ascii_letters + string.digits + "_-!.~'()*;:@&=+$,/")
 # The longest name of a file on common file systems, in bytes.
 _LONGEST_NAME = 255
+_HIVE_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 _ALPHANUMERIC = string.ascii_letters + string.digits
 
 
@@ -68,6 +71,11 @@ def hive_folder(name: str, text: str | None) -> str:
         return folder
     digest = hashlib.sha256(raw).hexdigest()[:32]
     return f"{raw[: _LONGEST_NAME - 33].decode('utf-8', 'ignore')}-{digest}"
+
+
+def hive_unescaped(text: str) -> str:
+    """Return a name or value of a folder as it was before it was escaped; a lone `%` stands for itself."""
+    return _HIVE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text) if "%" in text else text
 
 
 def partition_folder(columns: Sequence[StructField], values: Sequence[Value], time_zone: str = "UTC") -> str:

@@ -17,7 +17,7 @@ from deltaskip.log import Snapshot
 from deltaskip.spark.collation_versions import UNKNOWN, active_collation_version, session_collation_version
 from deltaskip.spark.failures import spark_errors_named
 from deltaskip.spark.from_column import column_to_node
-from deltaskip.spark.local import local_session, session_ansi, session_function
+from deltaskip.spark.local import active_session, local_session, session_ansi, session_function
 from deltaskip.spark.plans import files_read
 from deltaskip.spark.read import scan_to_dataframe
 from deltaskip.spark.sessions import checked
@@ -75,6 +75,18 @@ class SparkEngine(Engine):
         from deltaskip.spark.write import write_dataframe
 
         return write_dataframe(frame, plan, layout)
+
+    def has_session(self) -> bool:
+        """See deltaskip.spark.local.active_session."""
+        return active_session() is not None
+
+    def check_rows(self, scan: PlannedScan, plan: RowPlan) -> None:
+        """See deltaskip.spark.rows.check_rows."""
+        from deltaskip.spark.rows import check_rows
+
+        spark = active_session()
+        assert spark is not None
+        check_rows(self.scan_to_dataframe(spark, scan), plan)
 
     def recompute_statistics(
         self,

@@ -1,4 +1,4 @@
-"""A small local Spark session, for the command line and the demo."""
+"""The active Spark session of the process, or a small local one for the command line and the demo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-__all__ = ["local_session", "session_ansi", "session_function"]
+__all__ = ["active_session", "local_session", "session_ansi", "session_function"]
 
 _CONF = {
     "spark.ui.enabled": "false",
@@ -21,6 +21,15 @@ _CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
 }
+
+
+def active_session() -> SparkSession | None:
+    """The active session of this process; None without one that runs."""
+    try:
+        active = SparkSession.getActiveSession()
+        return None if active is None or not active.version else active
+    except Exception:  # a session that was stopped, or whose server has gone
+        return None
 
 
 @contextmanager

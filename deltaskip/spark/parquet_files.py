@@ -12,7 +12,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from deltaskip.actions.partition_folders import HIVE_NULL
+from deltaskip.actions.partition_folders import HIVE_NULL, hive_unescaped
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.spark.locations import spark_path
 from deltaskip.spark.settings import session_settings
@@ -108,12 +108,5 @@ def write_parquet(
 def _texts(path: str) -> list[str | None]:
     """The values in the folders of a file, as they were before Spark escaped them."""
     values = (segment.partition("=")[2] for segment in path.split("/")[1:-1])
-    return [None if value == HIVE_NULL else _unescaped(value) for value in values]
+    return [None if value == HIVE_NULL else hive_unescaped(value) for value in values]
 
-
-def _unescaped(value: str) -> str:
-    """Undo Spark's escapePathName: `%` and two hexadecimal digits are one UTF-16 code unit below U+0080."""
-    if "%" not in value:
-        return value
-    first, *rest = value.split("%")
-    return first + "".join(chr(int(each[:2], 16)) + each[2:] for each in rest)

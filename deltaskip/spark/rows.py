@@ -27,7 +27,7 @@ from deltaskip.schema.types import StructField, StructType
 from deltaskip.spark.collations import unknown_collations
 from deltaskip.spark.types import logical_type
 
-__all__ = ["rows_to_write", "violation_of"]
+__all__ = ["check_rows", "rows_to_write", "violation_of"]
 
 # A row's JSON in the message of an error; longer rows are not shown.
 _LONGEST_ROW = 20_000
@@ -78,6 +78,17 @@ def violation_of(error: BaseException, plan: RowPlan) -> RowViolation | None:
     except (ValueError, RecursionError):
         return None
     return value_violation(found["column"], found["type"], found.get("value"), plan.table)
+
+
+def check_rows(frame: DataFrame, plan: RowPlan) -> None:
+    """Evaluate the rules of a plan over every row. Raises RowViolation for one that violates a rule."""
+    try:
+        rows_to_write(frame, plan).write.format("noop").mode("overwrite").save()
+    except Exception as error:
+        found = violation_of(error, plan)
+        if found is None:
+            raise
+        raise found from error
 
 
 def _carried(plan: RowPlan) -> list[Column]:

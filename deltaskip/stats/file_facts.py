@@ -94,13 +94,15 @@ class FileReader:
         size: int | None = None,
         deleted: pa.Int64Array | None = None,
         row_groups: Sequence[int] | None = None,
+        footer: Footer | None = None,
     ) -> FileFacts:
         """Return the facts of the file at a location, or of some of its row groups.
 
         size: Size of the file in bytes, if known. deleted: Numbers of the deleted rows, ascending from 0, which count
-        in num_records only. Raises DataFileMissing, StorageError and UnsupportedFeature as read_footer does.
+        in num_records only. footer: The file's footer, if it was read. Raises DataFileMissing, StorageError and
+        UnsupportedFeature as read_footer does.
         """
-        footer = read_footer(storage, path, size)
+        footer = read_footer(storage, path, size) if footer is None else footer
         numbers = range(len(footer.row_groups)) if row_groups is None else row_groups
         try:
             groups = [footer.row_groups[number] for number in numbers]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from deltaskip import arguments
+from deltaskip.rows.add_files import add_files_to
 from deltaskip.rows.append import append_to, write_metrics
 from deltaskip.rows.data import GivenRows
 from deltaskip.table.writing import time_zone_argument
@@ -47,3 +50,32 @@ class TableTransaction(Transaction):
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         self.add_metrics(write_metrics(append_to(self, GivenRows(data), schema_mode, zone)))
+
+    def add_files(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        partition_values: Mapping[str, object] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        """Add Parquet files that something else wrote, as DeltaTable.add_files does. They are never deleted.
+
+        Args:
+            paths: Files and folders, as for DeltaTable.add_files.
+            partition_values: Values of partition columns that all files have.
+            time_zone: Time zone of timestamps in the names of folders, and of constraints.
+
+        Raises:
+            DataFileMissing: A file or folder does not exist, or a folder contains no files.
+            SchemaError: The columns of a file do not fit the table.
+            InvalidArgument: A file is in the table already, or its partition values are missing or malformed.
+            RowViolation: A row violates a constraint.
+            UnsupportedFeature: A constraint needs a Spark session.
+            StorageError: Storage failed, or a file is no Parquet file.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction was already committed or discarded.
+        """
+        files = arguments.paths("paths", paths)
+        values = None if partition_values is None else arguments.mapping("partition_values", partition_values)
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        self.add_metrics(add_files_to(self, files, values, zone))

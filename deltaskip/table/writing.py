@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
@@ -70,6 +72,59 @@ class WritingMethods:
             arguments.app_version("txn", txn),
             time_zone_argument(time_zone, self.uri),
             arguments.text_or_none("user_metadata", user_metadata),
+        )
+        self.snapshot = refresh(self.snapshot)
+        return result
+
+
+    def add_files(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        *,
+        partition_values: Mapping[str, object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+    ) -> WriteResult:
+        """Add Parquet files that something else wrote, where they are, and move to the version that contains them.
+
+        The files are neither copied nor changed, and belong to the table from then on: VACUUM deletes those in its
+        folder once they are removed from it. Their columns must be those of the table, by name or by field id as its
+        column mapping says, of types that Spark reads as the table's; missing ones are NULL. Constraints are proved
+        from statistics, and only what they leave open is read. Values of identity columns must be in the files, and do
+        not move the mark of the column, as explicit values of an append do not.
+
+        Args:
+            paths: Files and folders: absolute paths, URIs, or paths relative to the table. A folder stands for all
+                files below it that are not hidden. Files outside of the table's folder stay outside.
+            partition_values: Values of partition columns that all files have. The others come from folders
+                `column=value` above each file.
+            txn: Application id and version, as in `append`.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of timestamps in the names of folders, and of constraints.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if nothing was committed.
+
+        Raises:
+            DataFileMissing: A file or folder does not exist, or a folder contains no files.
+            SchemaError: The columns of a file do not fit the table.
+            InvalidArgument: A file is in the table already, or its partition values are missing or malformed.
+            RowViolation: A row violates a constraint. Nothing was committed.
+            CommitConflict: Another writer changed what this write depends on.
+            UnsupportedFeature: A constraint needs a Spark session, or the table a feature that deltaskip cannot write.
+            StorageError: Storage failed, or a file is no Parquet file.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.rows.add_files import add_files
+
+        result = add_files(
+            self.snapshot,
+            arguments.paths("paths", paths),
+            None if partition_values is None else arguments.mapping("partition_values", partition_values),
+            arguments.app_version("txn", txn),
+            arguments.text_or_none("user_metadata", user_metadata),
+            time_zone_argument(time_zone, self.uri),
         )
         self.snapshot = refresh(self.snapshot)
         return result

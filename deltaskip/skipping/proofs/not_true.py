@@ -34,6 +34,7 @@ def not_true(node: Node) -> Node:
 
     * AND is not TRUE if some child is not, OR if no child is.
     * A comparison is not TRUE if its negation is TRUE, or one of its operands is NULL.
+    * `a <=> b` is not TRUE if a and b differ, or one of them is NULL.
     * An expression over partition columns only is constant in a file, so it is negated as a whole.
     """
     return normalize(_not_true(node))
@@ -56,6 +57,9 @@ def _not_true(node: Node) -> Node:
             return inner
         case Compare(op, left, right) if op != "<=>":
             return Or((Not(node), *_nulls(left, right)))
+        case Compare("<=>", left, right):
+            one_null = (And((IsNull(a), Not(IsNull(b)))) for a, b in ((left, right), (right, left)))
+            return Or((Compare("!=", left, right), *one_null))
         case In(child, values) | Not(In(child, values)):
             if not all(isinstance(value, Literal) and value.value is not None for value in nodes_in(values)):
                 return TRUE

@@ -1,0 +1,345 @@
+"""The types that Spark reads from a Parquet file, and whether a file can be read as a table's columns.
+
+# Spark 4.1, ParquetToSparkSchemaConverter and ParquetVectorUpdaterFactory; Apache Parquet, LogicalTypes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaskip.errors import SchemaError
+from deltaskip.schema.ddl import type_text
+from deltaskip.schema.json import parse_schema
+from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.type_widening import is_widening
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructField,
+    StructType,
+)
+from deltaskip.stats.footer import Footer
+from deltaskip.stats.parquet_schema import ParquetNode, parquet_root
+
+__all__ = ["FileColumns", "file_schema"]
+
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+_INT96 = 3
+_INTEGERS = (BYTE, SHORT, INTEGER)
+# Fields of SchemaElement, and members of LogicalType.
+_CONVERTED, _SCALE, _PRECISION, _ID, _LOGICAL = 6, 7, 8, 9, 10
+_STRING, _MAP, _LIST, _ENUM, _DECIMAL, _DATE, _TIMESTAMP, _INTEGER, _JSON, _BSON, _VARIANT = (
+    1, 2, 3, 4, 5, 6, 8, 10, 12, 13, 16,
+)
+_SIGNED: dict[int, DataType] = {8: BYTE, 16: SHORT, 32: INTEGER, 64: LONG}
+# The narrowest type that contains all values.
+_UNSIGNED: dict[int, DataType] = {8: SHORT, 16: INTEGER, 32: LONG, 64: DecimalType(20, 0)}
+_LOGICAL_OF: dict[int, dict[int, Any]] = {
+    0: {_STRING: {}},
+    1: {_MAP: {}},
+    2: {_MAP: {}},
+    3: {_LIST: {}},
+    4: {_ENUM: {}},
+    6: {_DATE: {}},
+    7: {7: {}},
+    8: {7: {}},
+    9: {_TIMESTAMP: {1: True, 2: {1: {}}}},
+    10: {_TIMESTAMP: {1: True, 2: {2: {}}}},
+    **{converted: {_INTEGER: {1: 8 << i, 2: False}} for i, converted in enumerate((11, 12, 13, 14))},
+    **{converted: {_INTEGER: {1: 8 << i, 2: True}} for i, converted in enumerate((15, 16, 17, 18))},
+    19: {_JSON: {}},
+    20: {_BSON: {}},
+    21: {21: {}},
+}
+
+
+def file_schema(footer: Footer) -> StructType:
+    """Return the schema of a file's rows as Spark infers it; everything is nullable at the top level.
+
+    The schema that Spark has written into the footer is used if the file can be read as it.
+
+    Raises SchemaError for a column whose type Spark does not read.
+    """
+    root = parquet_root(footer.elements)
+    text = footer.key_values.get(_SPARK_SCHEMA)
+    if text is not None:
+        try:
+            found = parse_schema(text.decode())
+        except (SchemaError, UnicodeDecodeError, ValueError):
+            found = None
+        if found is not None and FileColumns(found, exact=True).misfit(root) is None:
+            return found
+    return StructType(tuple(StructField(each.name, _type_of(each, (each.name,))) for each in root.children))
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """The columns that the data files of a table may have.
+
+    Attributes:
+        schema: The table's schema.
+        partition_columns: The partition columns, which files may contain; readers take the log's values.
+        mode: The column mapping mode.
+        widening: Whether readers accept the narrower types of type widening.
+        int96: Whether timestamps may be INT96.
+        needs_ids: Whether every column needs its Parquet field id.
+        needs_partitions: Whether files must contain the partition columns.
+        exact: Whether the file must have exactly these columns.
+    """
+
+    schema: StructType
+    partition_columns: tuple[str, ...] = ()
+    mode: MappingMode = "none"
+    widening: bool = False
+    int96: bool = True
+    needs_ids: bool = False
+    needs_partitions: bool = False
+    exact: bool = False
+
+    def misfit(self, root: ParquetNode) -> str | None:
+        """Return why a file with these columns cannot be read as rows of the table; None if it can."""
+        partitions = frozenset() if self.needs_partitions else frozenset(map(fold_name, self.partition_columns))
+        aside = {fold_name(n) for f in self.schema.fields if fold_name(f.name) in partitions for n in self._names(f)}
+        fields = [field for field in self.schema.fields if fold_name(field.name) not in partitions]
+        children = [child for child in root.children if fold_name(child.name) not in aside]
+        if self.mode == "id" and children and not any(_ID in child.element for child in children):
+            return "it has no Parquet field ids, by which the table maps its columns (column mapping mode id)"
+        if self.needs_partitions:
+            for field in fields:
+                if field.name in self.partition_columns and self.node_of(root, field) is None:
+                    return (
+                        f"it lacks the partition column {display_name([field.name])}, which files of this table must "
+                        f"contain (materializePartitionColumns or IcebergCompat)"
+                    )
+        return self._struct(children, fields, ())
+
+    def node_of(self, root: ParquetNode, field: StructField) -> ParquetNode | None:
+        """Return the node of a top-level column; None if the file lacks it."""
+        return next((child for child in root.children if self._is(child, field)), None)
+
+    def _names(self, field: StructField) -> tuple[str, str]:
+        return field.name, physical_name(field, self.mode)
+
+    def _struct(
+        self, children: Sequence[ParquetNode], fields: Sequence[StructField], path: tuple[str, ...]
+    ) -> str | None:
+        left = {id(child): child for child in children}
+        for field in fields:
+            inner = (*path, field.name)
+            found = [child for child in children if self._is(child, field)]
+            if len(found) > 1:
+                return f"it has the column {display_name(inner)} {len(found)} times"
+            if not found:
+                missing = self._missing(field, children, inner)
+                if missing is not None:
+                    return missing
+                continue
+            del left[id(found[0])]
+            why = self._field(found[0], field, inner)
+            if why is not None:
+                return why
+        for child in left.values():
+            what = "column" if not path else "field"
+            names = ", ".join(display_name([self._names(f)[1]]) for f in fields) or "none"
+            return f"it has the {what} {display_name((*path, child.name))}, which the table lacks; it has {names}"
+        return None
+
+    def _is(self, child: ParquetNode, field: StructField) -> bool:
+        number = field_id(field) if self.mode == "id" else None
+        return child.name == physical_name(field, self.mode) if number is None else child.element.get(_ID) == number
+
+    def _missing(self, field: StructField, children: Sequence[ParquetNode], path: tuple[str, ...]) -> str | None:
+        name = physical_name(field, self.mode)
+        other = next((child.name for child in children if fold_name(child.name) == fold_name(name)), None)
+        if other is not None and self.mode != "id":
+            return (
+                f"it has the column {display_name((*path[:-1], other))} for {display_name((*path[:-1], name))}, and "
+                f"readers that compare letter case would find no values"
+            )
+        if self.exact and field.type != VOID:
+            return f"it lacks {display_name(path)}"
+        if not field.nullable and len(path) == 1:
+            return f"it lacks the column {display_name(path)}, which is NOT NULL"
+        return None
+
+    def _field(self, node: ParquetNode, field: StructField, path: tuple[str, ...]) -> str | None:
+        if field.type == VOID:
+            return f"it has the column {display_name(path)}, which is void: files must not contain it"
+        number = field_id(field) if self.mode != "none" else None
+        if number is not None and node.element.get(_ID, number if not self.needs_ids else None) != number:
+            return f"its column {display_name(path)} does not have the Parquet field id {number}"
+        return self._type(node, field.type, path)
+
+    def _type(self, node: ParquetNode, wanted: DataType, path: tuple[str, ...], single: bool = False) -> str | None:
+        """single: the node is the repeated field of a list, and each of its values one element."""
+        name = display_name(path)
+        if node.is_repeated and not single and not isinstance(wanted, ArrayType):
+            return f"its column {name} is repeated, and {_shown(wanted)} in the table"
+        match wanted:
+            case StructType(fields):
+                if node.is_leaf or _kind(node) not in ("struct", "variant"):
+                    return self._other(node, wanted, path)
+                return self._struct(node.children, fields, path)
+            case ArrayType(element):
+                inner = (*path, "element")
+                if node.is_repeated and not single:
+                    return self._type(node, element, inner, True)
+                found = None if node.is_leaf or _kind(node) != "list" else _element(node)
+                if found is None:
+                    return self._other(node, wanted, path)
+                return self._type(found[0], element, inner, found[1])
+            case MapType(key, value):
+                entry = None if node.is_leaf or _kind(node) != "map" else _entry(node)
+                if entry is None:
+                    return self._other(node, wanted, path)
+                return self._type(entry[0], key, (*path, "key")) or self._type(entry[1], value, (*path, "value"))
+            case _ if wanted == VARIANT:
+                names = None if node.is_leaf else sorted(child.name for child in node.children)
+                return None if names == ["metadata", "value"] else self._other(node, wanted, path)
+            case _:
+                return self._leaf(node, wanted, path)
+
+    def _leaf(self, node: ParquetNode, wanted: DataType, path: tuple[str, ...]) -> str | None:
+        if not node.is_leaf:
+            return self._other(node, wanted, path)
+        if node.physical_type == _INT96 and wanted == TIMESTAMP and not self.int96:
+            return f"its column {display_name(path)} has timestamps of INT96, which its IcebergCompat version forbids"
+        try:
+            found = _leaf_type(node, path)
+        except SchemaError as error:
+            return f"its column cannot be read: {str(error).rstrip('.')}"
+        if found == wanted:
+            return None
+        if found in _INTEGERS and wanted in _INTEGERS and _INTEGERS.index(found) < _INTEGERS.index(wanted):
+            # The same 32 bits in the file, which every reader takes.
+            return None
+        if is_widening(found, wanted) and not self.exact:
+            if self.widening:
+                return None
+            return (
+                f"{self._other(node, wanted, path)}; set delta.enableTypeWidening to true so that readers accept the "
+                f"narrower type"
+            )
+        return self._other(node, wanted, path)
+
+    def _other(self, node: ParquetNode, wanted: DataType, path: tuple[str, ...]) -> str:
+        try:
+            found = _shown(_type_of(node, path))
+        except SchemaError as error:
+            return f"its column cannot be read: {str(error).rstrip('.')}"
+        return f"its column {display_name(path)} is {found}, and {_shown(wanted)} in the table"
+
+
+def _shown(data_type: DataType) -> str:
+    # Names of fields keep their letter case.
+    text = type_text(data_type)
+    return text if isinstance(data_type, StructType | ArrayType | MapType) else text.upper()
+
+
+def _logical(node: ParquetNode) -> dict[int, Any]:
+    element = node.element
+    found: dict[int, Any] = element.get(_LOGICAL) or _LOGICAL_OF.get(element.get(_CONVERTED, -1), {})
+    if element.get(_CONVERTED) == 5 and _DECIMAL not in found:
+        return {_DECIMAL: {1: element.get(_SCALE, 0), 2: element.get(_PRECISION, 0)}}
+    return found
+
+
+def _type_of(node: ParquetNode, path: tuple[str, ...], single: bool = False) -> DataType:
+    """The type that Spark infers. Raises SchemaError if it reads none."""
+    if node.is_repeated and not single:
+        return ArrayType(_type_of(node, path, True), True)
+    if node.is_leaf:
+        return _leaf_type(node, path)
+    kind = _kind(node)
+    if kind == "list":
+        element = _element(node)
+        if element is not None:
+            return ArrayType(_type_of(element[0], (*path, "element"), element[1]), True)
+    elif kind == "map":
+        entry = _entry(node)
+        if entry is not None:
+            return MapType(_type_of(entry[0], (*path, "key")), _type_of(entry[1], (*path, "value")), True)
+    elif kind == "variant":
+        return VARIANT
+    else:
+        fields = (StructField(child.name, _type_of(child, (*path, child.name))) for child in node.children)
+        return StructType(tuple(fields))
+    raise SchemaError(f"{display_name(path)} is a {kind} of a form that Spark does not read.")
+
+
+def _kind(node: ParquetNode) -> str:
+    logical = _logical(node)
+    kinds = ((_LIST, "list"), (_MAP, "map"), (_VARIANT, "variant"))
+    return next((kind for key, kind in kinds if key in logical), "struct")
+
+
+def _element(node: ParquetNode) -> tuple[ParquetNode, bool] | None:
+    """The element of a list, and whether it is the repeated field itself, as in the older layouts of two levels.
+
+    # Apache Parquet, LogicalTypes, Lists: backward-compatibility rules
+    """
+    if len(node.children) != 1 or not node.children[0].is_repeated:
+        return None
+    repeated = node.children[0]
+    if repeated.is_leaf or len(repeated.children) != 1 or repeated.name in ("array", f"{node.name}_tuple"):
+        return repeated, True
+    return repeated.children[0], False
+
+
+def _entry(node: ParquetNode) -> tuple[ParquetNode, ParquetNode] | None:
+    if len(node.children) != 1 or not node.children[0].is_repeated or len(node.children[0].children) != 2:
+        return None
+    key, value = node.children[0].children
+    return key, value
+
+
+def _leaf_type(node: ParquetNode, path: tuple[str, ...]) -> DataType:
+    logical = _logical(node)
+    found = next(_candidates(node, logical), None)
+    if found is None:
+        raise SchemaError(f"{display_name(path)} has a type of Parquet that Spark does not read as a type of Delta.")
+    return found
+
+
+def _candidates(node: ParquetNode, logical: dict[int, Any]) -> Iterator[DataType]:
+    # The numbers of parquet.thrift's Type: BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED.
+    physical = node.physical_type
+    if _DECIMAL in logical and physical in (1, 2, 6, 7):
+        scale, precision = logical[_DECIMAL].get(1, 0), logical[_DECIMAL].get(2, 0)
+        if 0 < precision <= 38 and 0 <= scale <= precision:
+            yield DecimalType(precision, scale)
+    elif physical in (1, 2) and (not logical or _INTEGER in logical):
+        width = logical.get(_INTEGER, {}).get(1, 32 * physical)
+        signed = logical.get(_INTEGER, {}).get(2, True)
+        if (width <= 32) == (physical == 1):
+            yield from filter(None, [(_SIGNED if signed else _UNSIGNED).get(width)])
+    elif physical == 1 and _DATE in logical:
+        yield DATE
+    elif physical == 2 and _TIMESTAMP in logical:
+        if 3 not in logical[_TIMESTAMP].get(2, {}):
+            yield TIMESTAMP if logical[_TIMESTAMP].get(1, True) else TIMESTAMP_NTZ
+    elif physical == 6 and (_STRING in logical or _ENUM in logical or _JSON in logical):
+        yield STRING
+    elif physical == 6 and (not logical or _BSON in logical):
+        yield BINARY
+    elif not logical and physical in (0, 3, 4, 5):
+        yield {0: BOOLEAN, 3: TIMESTAMP, 4: FLOAT, 5: DOUBLE}[physical]
