@@ -139,6 +139,9 @@ class Engine(Protocol):
         plan: A RowPlan whose columns are stored as they are.
         """
 
+    def row_execution(self, frame: Any, snapshot: Snapshot) -> Any:
+        """Return the RowExecution (deltaskip.dml) of the session of a DataFrame for a snapshot."""
+
     def recompute_statistics(
         self,
         session: Any,

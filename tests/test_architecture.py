@@ -35,12 +35,13 @@ LEVELS = {
     "skipping": 9,
     "txn": 10,
     "rows": 11,
-    "table": 12,
-    "spark": 13,
-    "delta": 14,
-    "demo": 14,
-    "cli": 15,
-    "__main__": 16,
+    "dml": 12,
+    "table": 13,
+    "spark": 14,
+    "delta": 15,
+    "demo": 15,
+    "cli": 16,
+    "__main__": 17,
 }
 
 SPARK_ROOMS = {"spark", "delta"}

@@ -1,4 +1,4 @@
-"""Reading deletion vectors: the rows of a data file that are deleted from the table.
+"""Reading and writing deletion vectors: the rows of a data file that are deleted from the table.
 
 # PROTOCOL, Deletion Vectors and Deletion Vector File Storage Format. A file is one version byte (1) followed by
 # vectors: each a big-endian size, its bytes and their big-endian CRC-32. A descriptor's offset is that of the size.
@@ -7,21 +7,31 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pyarrow as pa
 
 from deltaskip.actions import DELETION_VECTOR_FIELDS, DeletionVectorDescriptor, hadoop_path
-from deltaskip.errors import CorruptDeletionVector, DataFileMissing
+from deltaskip.errors import CorruptDeletionVector, DataFileMissing, DeltaSkipError
 from deltaskip.kernels.deletion_vector import decode
-from deltaskip.kernels.z85 import z85_decode
+from deltaskip.kernels.roaring_encode import encode
+from deltaskip.kernels.z85 import z85_decode, z85_encode
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.storage import Storage, join
 
-__all__ = ["RangeStorage", "absolute_path", "read_deletion_vector", "read_deletion_vectors"]
+__all__ = [
+    "RangeStorage",
+    "WrittenVectors",
+    "absolute_path",
+    "read_deletion_vector",
+    "read_deletion_vectors",
+    "write_deletion_vectors",
+]
 
 _UUID_CHARACTERS = 20
 _FORMAT_VERSION = 1
@@ -30,6 +40,8 @@ _CHECKSUM_BYTES = 4
 # Vectors at most this far apart are read in one request, which is limited to _REQUEST_BYTES except for larger vectors.
 _GAP_BYTES = 256 << 10
 _REQUEST_BYTES = 8 << 20
+# Offsets are 32-bit numbers, and a file of this size is still read in few requests.
+_FILE_BYTES = 256 << 20
 
 
 class RangeStorage(Protocol):
@@ -56,7 +68,7 @@ def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str 
                 if len(text) < _UUID_CHARACTERS:
                     raise ValueError(f"{text!r} is shorter than the {_UUID_CHARACTERS} characters of a UUID")
                 prefix = text[:-_UUID_CHARACTERS]
-                name = f"deletion_vector_{UUID(bytes=z85_decode(text[-_UUID_CHARACTERS:]))}.bin"
+                name = _file_name(UUID(bytes=z85_decode(text[-_UUID_CHARACTERS:])))
                 # The prefix is the literal name of a folder, but hadoop_path decodes its argument.
                 return hadoop_path(table_root, f"{quote(prefix)}/{name}" if prefix else name)
             case unknown:
@@ -110,6 +122,70 @@ def read_deletion_vectors(
         for i, found in _rows_of_file(storage, table_root, location, wanted):
             rows[i] = found
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenVectors:
+    """Deletion vectors in storage that no commit refers to yet.
+
+    descriptors: one for each set of rows, in their order. paths: the files, below the table's root.
+    """
+
+    descriptors: tuple[DeletionVectorDescriptor, ...]
+    paths: tuple[str, ...]
+
+
+def write_deletion_vectors(
+    storage: Storage, root: str, rows: Iterable[pa.Int64Array], prefix: str = ""
+) -> WrittenVectors:
+    """Write deletion vectors into as few files as possible, of which each begins with the version byte.
+
+    Args:
+        storage: Storage of the table.
+        root: Location of the table.
+        rows: For each data file the ordinals of its deleted rows, from 0, in ascending order.
+        prefix: Folder below the root, of letters and digits; "" for the root.
+
+    Raises:
+        StorageError: A file cannot be written. The files so far are deleted.
+    """
+    descriptors: list[DeletionVectorDescriptor] = []
+    paths: list[str] = []
+    content, offset = bytearray(), 0
+    name = uuid4()
+    try:
+        for each in rows:
+            data = encode(each)
+            if content and len(content) + len(data) > _FILE_BYTES:
+                _put_vectors(storage, root, prefix, name, content, paths)
+                content, name = bytearray(), uuid4()
+            if not content:
+                content.append(_FORMAT_VERSION)
+            offset = len(content)
+            size, checksum = len(data).to_bytes(_SIZE_BYTES, "big"), zlib.crc32(data).to_bytes(_CHECKSUM_BYTES, "big")
+            content += size + data + checksum
+            text = f"{prefix}{z85_encode(name.bytes)}"
+            descriptors.append(DeletionVectorDescriptor("u", text, len(data), len(each), offset))
+        if content:
+            _put_vectors(storage, root, prefix, name, content, paths)
+    except BaseException:
+        for path in paths:
+            with suppress(OSError, DeltaSkipError):
+                storage.delete(join(root, path))
+        raise
+    return WrittenVectors(tuple(descriptors), tuple(paths))
+
+
+def _put_vectors(
+    storage: Storage, root: str, prefix: str, name: UUID, content: bytearray, paths: list[str]
+) -> None:
+    path = f"{prefix}/{_file_name(name)}" if prefix else _file_name(name)
+    paths.append(path)
+    storage.put(join(root, path), bytes(content))
+
+
+def _file_name(name: UUID) -> str:
+    return f"deletion_vector_{name}.bin"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from deltaskip.actions import Metadata
+from deltaskip.errors import SchemaError
 from deltaskip.features.enabling import protocol_for
 from deltaskip.log import Snapshot
 from deltaskip.rows.data import GivenRows
@@ -20,6 +21,7 @@ from deltaskip.rows.written import WrittenRows
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.mapping import mapping_mode
 from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import StructType
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -50,7 +52,13 @@ def append(
 
 
 def append_to(
-    transaction: Transaction, rows: GivenRows, schema_mode: SchemaMode = "keep", time_zone: str = "UTC"
+    transaction: Transaction,
+    rows: GivenRows,
+    schema_mode: SchemaMode = "keep",
+    time_zone: str = "UTC",
+    *,
+    where: str | None = None,
+    partition_by: Sequence[str] | None = None,
 ) -> WrittenRows:
     """Write rows as data files, and add them to a transaction with the changes of the schema that they need.
 
@@ -59,26 +67,36 @@ def append_to(
     Args:
         transaction: The transaction. Its `discard` deletes the files.
         rows: The rows.
-        schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
+        schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, and "replace" takes those of the
+            rows for the table's, of which all files must be removed.
         time_zone: Time zone of casts between instants and local times.
+        where: A predicate that every row must satisfy, as SQL text.
+        partition_by: The partition columns of a replaced schema, in any letter case; None to keep those of the table.
 
     Raises:
         SchemaError: The columns of the rows do not fit the table.
-        RowViolation: A row violates a constraint, or a value does not fit its column.
+        RowViolation: A row violates a constraint or `where`, or a value does not fit its column.
         UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
         StorageError: The files cannot be written.
     """
     before, root = transaction.metadata, transaction.snapshot.root
     properties = TableProperties(before.configuration, root)
+    incoming = rows.schema_for(transaction.schema)
+    partitions = before.partition_columns if partition_by is None else tuple(partition_by)
+    if schema_mode == "replace":
+        _check_partitions(incoming, partitions, root)
     plan = plan_rows(
         transaction.schema,
         properties,
-        rows.schema_for(transaction.schema),
+        incoming,
         schema_mode,
-        before.partition_columns,
+        partitions,
+        where=where,
         mapping_mode=mapping_mode(transaction.protocol, properties),
     )
     metadata = _with_schema(before, plan.schema, plan.configuration) if plan.changes_schema else before
+    if plan.partition_columns != before.partition_columns:
+        metadata = replace(metadata, partition_columns=plan.partition_columns)
     protocol = protocol_for(transaction.protocol, TableProperties(metadata.configuration, root), plan.schema)
     layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, transaction.domains, time_zone)
     written = rows.write(plan, layout)
@@ -98,6 +116,17 @@ def write_metrics(written: WrittenRows) -> dict[str, int]:
         "numOutputRows": written.rows,
         "numOutputBytes": written.size_in_bytes,
     }
+
+
+def _check_partitions(incoming: StructType, partition_columns: Sequence[str], root: str) -> None:
+    """Raise SchemaError if a partition column is not among the columns that replace the table's."""
+    names = {fold_name(field.name) for field in incoming.fields}
+    missing = next((name for name in partition_columns if fold_name(name) not in names), None)
+    if missing is not None:
+        raise SchemaError(
+            f"The rows that replace the schema of {root} have no column {display_name([missing])}, by which the table "
+            f"is partitioned: add the column, or choose the partition columns with partition_by."
+        )
 
 
 def _with_schema(metadata: Metadata, schema: StructType, configuration: Mapping[str, str]) -> Metadata:

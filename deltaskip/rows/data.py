@@ -59,6 +59,11 @@ class GivenRows:
         return incoming_schema(reader.schema, table_schema)
 
     @property
+    def frame(self) -> Any:
+        """The DataFrame of PySpark; None for Arrow data."""
+        return self._frame
+
+    @property
     def repeatable(self) -> bool:
         """Whether the rows can be read a second time, which a stream cannot."""
         return not isinstance(self._data, pa.RecordBatchReader)

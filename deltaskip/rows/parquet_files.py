@@ -22,18 +22,24 @@ from deltaskip.actions.partition_folders import encode_path, partition_folder, p
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.rows.parquet_schema import leaf_paths, parquet_schema
 from deltaskip.rows.written import delete_data_files
-from deltaskip.schema.arrow import VARIANT_STORAGE
+from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
 from deltaskip.schema.arrow_values import domain_values, numpy_values
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import LocalStorage, Storage, join
 
-__all__ = ["DEFAULT_CODEC", "DEFAULT_FILE_BYTES", "DataFileLayout", "write_data_files"]
+__all__ = ["CHANGE_FOLDER", "DEFAULT_CODEC", "DEFAULT_FILE_BYTES", "DataFileLayout", "write_data_files"]
 
 # As delta-spark 4.4, although the protocol's default is zstd, which not every reader of Parquet has.
 DEFAULT_CODEC = "snappy"
 DEFAULT_FILE_BYTES = 128 << 20
+
+CHANGE_FOLDER = "_change_data"
+"""The folder of the files of the change data feed.
+
+# PROTOCOL, Change Data Files
+"""
 
 # A row group holds about this many bytes in memory; what waits for its row group takes at most the second figure.
 _ROW_GROUP_BYTES = 128 << 20
@@ -65,6 +71,8 @@ class DataFileLayout:
         keeps_partition_columns: Whether files also contain the partition columns.
         random_prefix: Number of letters of the random folder that replaces the folders of partitions; None for those.
         time_zone: Time zone of timestamps in the names of folders.
+        extra: Columns of the rows that files contain beside the table's, without statistics: row ids, kind of change.
+        change_data: Whether the files are those of the change data feed, which have a folder of their own.
     """
 
     storage: Storage
@@ -78,6 +86,8 @@ class DataFileLayout:
     keeps_partition_columns: bool = False
     random_prefix: int | None = None
     time_zone: str = "UTC"
+    extra: tuple[StructField, ...] = ()
+    change_data: bool = False
 
     def partition_fields(self) -> list[StructField]:
         """The partition columns, in order."""
@@ -87,11 +97,14 @@ class DataFileLayout:
     def folder(self, values: Sequence[Any]) -> str:
         """Return the folder of a partition, or the random one, as a path below the table's root; "" for the root."""
         if self.random_prefix is not None:
-            return random_folder(self.random_prefix)
-        fields = [
-            StructField(physical_name(field, self.mapping_mode), field.type) for field in self.partition_fields()
-        ]
-        return partition_folder(fields, values, self.time_zone)
+            folder = random_folder(self.random_prefix)
+        else:
+            names = [physical_name(field, self.mapping_mode) for field in self.partition_fields()]
+            fields = [
+                StructField(name, field.type) for name, field in zip(names, self.partition_fields(), strict=True)
+            ]
+            folder = partition_folder(fields, values, self.time_zone)
+        return "/".join(filter(None, (CHANGE_FOLDER if self.change_data else "", folder)))
 
 
 def write_data_files(batches: Iterable[pa.RecordBatch], layout: DataFileLayout) -> list[AddFile]:
@@ -101,7 +114,8 @@ def write_data_files(batches: Iterable[pa.RecordBatch], layout: DataFileLayout) 
     that were written are deleted, where the storage allows it.
 
     Args:
-        batches: Rows with the columns of the table's schema, in its order, of the types of `schema.arrow_schema`.
+        batches: Rows with the columns of the table's schema but for void ones, of the types of `schema.arrow_schema`,
+            and the extra columns of the layout.
         layout: Where the files go, and what they contain.
 
     Returns:
@@ -129,13 +143,14 @@ class _Writer:
         schema = layout.schema
         partitions = set(layout.partition_columns)
         self._partition_fields = layout.partition_fields()
-        self._partition_indexes = [_index(schema, field.name) for field in self._partition_fields]
         kept = [
             i
             for i, field in enumerate(schema.fields)
             if layout.keeps_partition_columns or field.name not in partitions
         ]
-        self._parquet, self._data_indexes = parquet_schema(schema, kept, layout.mapping_mode)
+        parquet, indexes = parquet_schema(schema, kept, layout.mapping_mode)
+        self._parquet = pa.schema([*parquet, *(pa.field(f.name, arrow_type(f.type)) for f in layout.extra)])
+        self._names = [*(schema.fields[i].name for i in indexes), *(field.name for field in layout.extra)]
         self._waiting: dict[_Partition, _Waiting] = {}
         self._waiting_bytes = 0
         self._open: dict[_Partition, _OpenFile] = {}
@@ -182,10 +197,10 @@ class _Writer:
     def _by_partition(self, batch: pa.RecordBatch) -> Iterator[tuple[_Partition, pa.RecordBatch]]:
         """The rows of each partition, with the data columns under their physical names."""
         data = self._data(batch)
-        if not self._partition_indexes:
+        if not self._partition_fields:
             yield _Partition((), ()), data
             return
-        columns = [batch.column(i) for i in self._partition_indexes]
+        columns = [batch.column(field.name) for field in self._partition_fields]
         texts = [
             partition_texts(column, field.type) for column, field in zip(columns, self._partition_fields, strict=True)
         ]
@@ -202,7 +217,7 @@ class _Writer:
 
     def _data(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         arrays = [
-            _viewed(batch.column(i), field.type) for i, field in zip(self._data_indexes, self._parquet, strict=True)
+            _viewed(batch.column(name), field.type) for name, field in zip(self._names, self._parquet, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._parquet)
 
@@ -231,7 +246,8 @@ class _Writer:
         layout = self._layout
         codec = layout.codec
         extension = _EXTENSIONS.get(codec, f".{codec}")
-        name = f"part-{next(self._numbers):05}-{self._job}.c000{extension}.parquet"
+        kind = "cdc" if layout.change_data else "part"
+        name = f"{kind}-{next(self._numbers):05}-{self._job}.c000{extension}.parquet"
         folder = layout.folder(partition.values)
         path = f"{folder}/{name}" if folder else name
         self._written.append(path)
@@ -420,10 +436,6 @@ def _viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     fields = [data_type.field(i) for i in range(data_type.num_fields)]
     arrays = [_viewed(each, field.type) for each, field in zip(kept, fields, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=array.is_null() if array.null_count else None)
-
-
-def _index(schema: StructType, name: str) -> int:
-    return next(i for i, field in enumerate(schema.fields) if field.name == name)
 
 
 def _chunks(values: Sequence[_Partition], size: int) -> Iterator[Sequence[_Partition]]:

@@ -24,6 +24,7 @@ from deltaskip.spark.sessions import checked
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
+    from deltaskip.dml.execution import RowExecution
     from deltaskip.rows.parquet_files import DataFileLayout
     from deltaskip.rows.plan import RowPlan
     from deltaskip.rows.written import WrittenRows
@@ -87,6 +88,12 @@ class SparkEngine(Engine):
         spark = active_session()
         assert spark is not None
         check_rows(self.scan_to_dataframe(spark, scan), plan)
+
+    def row_execution(self, frame: DataFrame, snapshot: Snapshot) -> RowExecution:
+        """See deltaskip.spark.changes.SparkExecution."""
+        from deltaskip.spark.changes import SparkExecution
+
+        return SparkExecution(frame.sparkSession, snapshot)
 
     def recompute_statistics(
         self,

@@ -67,7 +67,7 @@ def write_parquet(
         frame: The rows, with the columns of the files by physical name.
         storage: The storage of the table.
         root: Location of the table.
-        folder: Name of a new folder below the root, see `new_folder`.
+        folder: A new folder below the root, see `new_folder`.
         partition_columns: Columns with the log's text of each partition value. They are not written into the files;
             rows that differ in one are in different files.
         codec: Compression codec, as Spark names it.
@@ -94,19 +94,20 @@ def write_parquet(
     files = [file for file in files if file.name.endswith(".parquet") and not file.name.startswith((".", "_"))]
     start = len(root.rstrip("/")) + 1
     paths = [file.path[start:] for file in files]
+    texts = [_texts(path.removeprefix(folder)) for path in paths]
     return pa.Table.from_arrays(
         [
             arrow_array(paths, pa.string()),
             arrow_array([file.size for file in files], pa.int64()),
             arrow_array([file.modified_ms for file in files], pa.int64()),
-            pa.array([_texts(path) for path in paths], WRITTEN_SCHEMA.field("partition_texts").type),
+            pa.array(texts, WRITTEN_SCHEMA.field("partition_texts").type),
         ],
         schema=WRITTEN_SCHEMA,
     )
 
 
 def _texts(path: str) -> list[str | None]:
-    """The values in the folders of a file, as they were before Spark escaped them."""
+    """The values in the folders of a file, named from the folder of the job, before Spark escaped them."""
     values = (segment.partition("=")[2] for segment in path.split("/")[1:-1])
     return [None if value == HIVE_NULL else hive_unescaped(value) for value in values]
 

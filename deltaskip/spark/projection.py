@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -34,16 +34,16 @@ def logical_columns(struct: StructType, mode: MappingMode, partition_values: Map
     return [_logical_column(f, mode, partition_values).alias(f.name) for f in struct.fields]
 
 
-def with_declared_lengths(frame: DataFrame, struct: StructType) -> DataFrame:
+def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
     """`frame` with char(n) columns padded to length n, as Spark reads them, and the type in the column's metadata.
 
     Spark pads a literal that is compared with such a column only if the metadata has the type. Strings inside structs,
-    arrays and maps stay as they are stored.
+    arrays and maps stay as they are stored. beside: columns of `frame` to keep after those of the table.
     """
     declared = {f.name: f.metadata[CHAR_VARCHAR_KEY] for f in struct.fields if CHAR_VARCHAR_KEY in f.metadata}
     if not declared:
         return frame
-    return frame.select(*(_declared(f.name, declared.get(f.name)) for f in struct.fields))
+    return frame.select(*(_declared(f.name, declared.get(f.name)) for f in struct.fields), *beside)
 
 
 def _declared(name: str, declaration: str | None) -> Column:

@@ -31,7 +31,7 @@ from deltaskip.spark.schemes import hadoop_uris
 from deltaskip.spark.to_column import to_column
 from deltaskip.spark.types import data_schema
 
-__all__ = ["scan_to_dataframe", "to_dataframe"]
+__all__ = ["scan_to_dataframe", "source_of", "to_dataframe"]
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
@@ -110,6 +110,34 @@ def to_dataframe(
         Exception: What read_deletion_vectors raises. If files disappear or are damaged later, Spark raises an error
             when the DataFrame runs.
     """
+    source = source_of(
+        spark,
+        table_root=table_root,
+        schema=schema,
+        mapping_mode=mapping_mode,
+        partition_columns=partition_columns,
+        files=files,
+        storage_options=storage_options,
+    )
+    frame = live_rows(source, files["deletion_vector"].combine_chunks(), read_deletion_vectors)
+    frame = with_declared_lengths(frame, schema)
+    if where is not None:
+        with predicate_errors_named(table_root):
+            frame = frame.where(_condition(where))
+    return frame if columns is None else frame.select(*_selected(schema, columns))
+
+
+def source_of(
+    spark: SparkSession,
+    *,
+    table_root: str,
+    schema: StructType,
+    mapping_mode: MappingMode,
+    partition_columns: Sequence[str],
+    files: pa.Table,
+    storage_options: Mapping[str, str] | None = None,
+) -> Source:
+    """Return what the scans of a read share. Arguments, errors and settings are those of to_dataframe."""
     _check_readable(spark, table_root, schema)
     if mapping_mode == "id":
         spark.conf.set(FIELD_ID_READ, "true")
@@ -123,12 +151,7 @@ def to_dataframe(
         data_schema(schema, mapping_mode, partition_columns),
     )
     _check_paths(source)
-    frame = live_rows(source, files["deletion_vector"].combine_chunks(), read_deletion_vectors)
-    frame = with_declared_lengths(frame, schema)
-    if where is not None:
-        with predicate_errors_named(table_root):
-            frame = frame.where(_condition(where))
-    return frame if columns is None else frame.select(*_selected(schema, columns))
+    return source
 
 
 def _check_readable(spark: SparkSession, table_root: str, schema: StructType) -> None:

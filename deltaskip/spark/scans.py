@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +25,7 @@ from deltaskip.spark.projection import logical_columns
 from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
 from deltaskip.spark.types import logical_type, spark_schema
 
-__all__ = ["DeletionVectorReader", "Source", "live_rows"]
+__all__ = ["DeletionVectorReader", "PositionalRows", "Source", "live_rows", "rows_at"]
 
 # Row numbers that each deletion vector deletes, ascending; the structs are those of FILE_SCHEMA.
 DeletionVectorReader = Callable[[pa.StructArray], list[pa.Int64Array]]
@@ -42,7 +42,7 @@ _PATH = "__deltaskip_path"
 _ROW = "__deltaskip_row"
 _KEY = "__deltaskip_key"
 _WORDS = "__deltaskip_words"
-_DELETED = "__deltaskip_deleted"
+_MARKED = "__deltaskip_marked"
 _NOTHING = "__deltaskip_nothing"
 
 
@@ -81,6 +81,38 @@ def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: De
     return frame
 
 
+@dataclass(frozen=True, slots=True)
+class PositionalRows:
+    """Which rows of files to read, and what to return of each beside the table's columns.
+
+    Attributes:
+        positions: For each file the positions of rows, ascending; None for every row.
+        only: Whether to read the rows at these positions, instead of all others.
+        position: Name of a column with the position of a row in its file; None for none.
+        values: Columns with one value for each file, by name.
+        stored: Columns of the files by their names there, which `Source.data` contains.
+    """
+
+    positions: Sequence[pa.Int64Array] | None = None
+    only: bool = False
+    position: str | None = None
+    values: Mapping[str, pa.Array] = field(default_factory=dict)
+    stored: Sequence[str] = ()
+
+
+_LIVE = PositionalRows()
+
+
+def rows_at(source: Source, wanted: PositionalRows) -> DataFrame:
+    """The rows in the table's columns, then the position, the values of the file and the stored columns."""
+    rows = range(len(source.paths))
+    marked = None if wanted.positions is None else deleted_rows(wanted.positions)
+    with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
+        frame = _with_file_values(source, rows, marked, wanted)
+        _ = frame.schema
+    return frame
+
+
 def _scan(source: Source, shape: Shape) -> DataFrame:
     match shape:
         case ConstantScan(rows, code):
@@ -93,8 +125,10 @@ def _scan(source: Source, shape: Shape) -> DataFrame:
             return _with_file_values(source, rows, None)
 
 
-def _with_file_values(source: Source, rows: Sequence[int], deleted: DeletedRows | None) -> DataFrame:
-    """Rows of the files, joined with partition values and deleted rows from the log.
+def _with_file_values(
+    source: Source, rows: Sequence[int], marked: DeletedRows | None, wanted: PositionalRows = _LIVE
+) -> DataFrame:
+    """Rows of the files, joined with partition values and marked rows, such as the deleted ones, from the log.
 
     It is a left join, and a row without a match raises an error: a path that Spark writes differently than
     metadata_path must not lose rows or return deleted ones. The check uses the row's path, so that Spark can neither
@@ -103,29 +137,32 @@ def _with_file_values(source: Source, rows: Sequence[int], deleted: DeletedRows 
     frame = _files(source, rows, extra=_with_location)
     keys = pa.array([metadata_path(source.paths[row]) for row in rows], pa.string())
     values = {f"__deltaskip_{i}": v.take(pa.array(rows)) for i, v in enumerate(source.partitions.values)}
-    words = {_WORDS: deleted.words} if deleted is not None and deleted.words is not None else {}
-    side = broadcast_rows(source.spark, pa.table({_KEY: keys, **values, **words}))
+    words = {_WORDS: marked.words} if marked is not None and marked.words is not None else {}
+    side = broadcast_rows(source.spark, pa.table({_KEY: keys, **values, **words, **wanted.values}))
     joined = frame.join(F.broadcast(side), F.col(_PATH) == F.col(_KEY), "left")
     lost = F.raise_error(F.concat(F.lit("deltaskip has no log entry for the data file "), F.col(_PATH)))
     if words:
         word = F.get(F.col(_WORDS), F.shiftright(F.col(_ROW), WORD_SHIFT).cast("int"))
-        live = F.coalesce(F.getbit(word, (F.col(_ROW) % (1 << WORD_SHIFT)).cast("int")), F.lit(0)) == 0
-        joined = joined.where(F.when(F.col(_KEY).isNull(), lost).otherwise(live))
-    elif deleted is not None:
-        numbers = _deleted_numbers(source, keys, deleted)
-        same = (F.col(_PATH) == F.col(_KEY + "2")) & (F.col(_ROW) == F.col(_DELETED))
+        bit = F.coalesce(F.getbit(word, (F.col(_ROW) % (1 << WORD_SHIFT)).cast("int")), F.lit(0))
+        joined = joined.where(F.when(F.col(_KEY).isNull(), lost).otherwise(bit == int(wanted.only)))
+    elif marked is not None:
+        numbers = _marked_numbers(source, keys, marked)
+        same = (F.col(_PATH) == F.col(_KEY + "2")) & (F.col(_ROW) == F.col(_MARKED))
         joined = joined.where(F.when(F.col(_KEY).isNull(), lost).otherwise(True))
-        joined = joined.join(F.broadcast(numbers), same, "left_anti")
+        joined = joined.join(F.broadcast(numbers), same, "left_semi" if wanted.only else "left_anti")
     columns = {
         field.name: F.when(F.col(_KEY).isNull(), lost).otherwise(decoded(F.col(name), field.type, logical_type(field)))
         for field, name in zip(source.partitions.fields, values, strict=True)
     }
-    return joined.select(*_logical(source, columns))
+    beside = [] if wanted.position is None else [F.col(_ROW).alias(wanted.position)]
+    beside += [F.when(F.col(_KEY).isNull(), lost).otherwise(F.col(name)).alias(name) for name in wanted.values]
+    beside += [F.col(quoted_name(name)) for name in wanted.stored]
+    return joined.select(*_logical(source, columns), *beside)
 
 
-def _deleted_numbers(source: Source, keys: pa.Array, deleted: DeletedRows) -> DataFrame:
-    indices = pa.array([i for i, count in enumerate(deleted.counts) for _ in range(count)], pa.int64())
-    return broadcast_rows(source.spark, pa.table({_KEY + "2": keys.take(indices), _DELETED: deleted.numbers}))
+def _marked_numbers(source: Source, keys: pa.Array, marked: DeletedRows) -> DataFrame:
+    indices = pa.array([i for i, count in enumerate(marked.counts) for _ in range(count)], pa.int64())
+    return broadcast_rows(source.spark, pa.table({_KEY + "2": keys.take(indices), _MARKED: marked.numbers}))
 
 
 def _files(

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
 from deltaskip.actions.partition_folders import encode_path
 from deltaskip.rows.identity import Identity
-from deltaskip.rows.parquet_files import DataFileLayout
+from deltaskip.rows.parquet_files import CHANGE_FOLDER, DataFileLayout
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.mapping import physical_name
@@ -47,7 +47,7 @@ def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> 
         StorageError: The files cannot be written or listed, or their footers not be read.
         SparkUnavailable: The session was stopped.
     """
-    folder = new_folder()
+    folder = f"{CHANGE_FOLDER}/{new_folder()}" if layout.change_data else new_folder()
     numbered = any(column.origin == "identity" for column in plan.columns)
     with row_errors_named(frame.sparkSession, plan.table):
         source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
@@ -80,7 +80,14 @@ def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
         for column in plan.columns:
             if column.field.name not in partitions:
                 yield F.col(quoted_name(column.field.name))
-        return
+    else:
+        yield from _mapped_columns(layout, partitions)
+    for field in layout.extra:
+        yield F.col(quoted_name(field.name))
+
+
+def _mapped_columns(layout: DataFileLayout, partitions: Sequence[str]) -> Iterator[Column]:
+    mode = layout.mapping_mode
     names = {physical_name(field, mode): field.name for field in layout.schema.fields}
     for field in data_schema(layout.schema, "id", partitions).fields:
         stored = F.col(quoted_name(names[field.name])).cast(field.dataType)

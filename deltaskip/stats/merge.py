@@ -1,4 +1,4 @@
-"""Merging of computed statistics into those of a file, and the check whether a file's statistics are complete."""
+"""Merging of computed statistics into those of a file, making them wide, and the check whether they are complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS, is_wide
 from deltaskip.stats.values import json_string
 
-__all__ = ["has_statistics", "lacking_columns", "merged_stats"]
+__all__ = ["has_statistics", "lacking_columns", "merged_stats", "widened_stats"]
 
 _GROUPS = ("minValues", "maxValues", "nullCount")
 
@@ -50,6 +50,26 @@ def merged_stats(old: str | None, new: str, request: StatisticsRequest) -> str:
     return _text(merged)
 
 
+def widened_stats(text: str | None, num_records: int, deleted: int) -> str:
+    """Return the statistics of a file whose deletion vector is about to grow: bounds of all its rows, in the wide form.
+
+    Bounds stay as they are, and of the null counts those that say that no row or every row is null.
+    # PROTOCOL, Per-file Statistics, tightBounds
+
+    Args:
+        text: The statistics as logged.
+        num_records: Number of rows in the file, deleted ones included.
+        deleted: Number of rows that are deleted already.
+    """
+    stats = _parsed(text)
+    every = num_records if is_wide(stats) else num_records - deleted
+    counts = _wide_counts(stats.get("nullCount"), every, _Number(num_records))
+    stats = {**stats, "numRecords": _Number(num_records), "nullCount": counts, TIGHT_BOUNDS: False}
+    if not counts:
+        del stats["nullCount"]
+    return _text(stats)
+
+
 def has_statistics(text: str | None, request: StatisticsRequest) -> bool:
     """Whether a file's statistics contain everything in the request: a row count, null counts, and the bounds of every
     column that is not null in all rows."""
@@ -64,6 +84,19 @@ def lacking_columns(text: str | None, request: StatisticsRequest) -> tuple[list[
     if not _has_count(stats):
         return list(range(len(request.columns))), False
     return list(_lacking(stats, request)), is_wide(stats)
+
+
+def _wide_counts(tree: Any, every: int, num_records: _Number) -> dict[str, Any]:
+    """The null counts of 0 and of `every` row, which become those of all rows."""
+    found: dict[str, Any] = {}
+    for name, value in _as_object(tree).items():
+        if isinstance(value, dict):
+            found[name] = _wide_counts(value, every, num_records)
+        elif value == "0":
+            found[name] = value
+        elif value == str(every):
+            found[name] = num_records
+    return found
 
 
 def _has_count(stats: Mapping[str, Any]) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from deltaskip import arguments
+from deltaskip.dml.overwrite import overwrite_in
 from deltaskip.rows.add_files import add_files_to
 from deltaskip.rows.append import append_to, write_metrics
 from deltaskip.rows.data import GivenRows
-from deltaskip.table.writing import time_zone_argument
+from deltaskip.table.writing import overwrite_argument, time_zone_argument
 from deltaskip.txn.transaction import Transaction
 
 __all__ = ["TableTransaction"]
@@ -79,3 +80,41 @@ class TableTransaction(Transaction):
         values = None if partition_values is None else arguments.mapping("partition_values", partition_values)
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         self.add_metrics(add_files_to(self, files, values, zone))
+
+    def overwrite(
+        self,
+        data: object,
+        where: object = None,
+        partitions: Literal["static", "dynamic"] = "static",
+        schema_mode: Literal["keep", "merge", "replace"] = "keep",
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        partition_by: Sequence[str] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        """Replace rows by new ones, as DeltaTable.overwrite does; before other rows are written in the transaction.
+
+        Args:
+            data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
+            where: Predicate of the rows to replace. The default replaces all rows.
+            partitions: "dynamic" replaces the partitions of which there are new rows.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, "replace" takes the columns of
+                the new rows for the table's.
+            params: Values of the parameters of `where`, as in `read`.
+            partition_by: Partition columns of a replaced schema; None to keep the table's.
+            time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
+                session's applies.
+
+        Raises:
+            PredicateError: The predicate is not valid, or fails for a row.
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint or does not match `where`, or a value does not fit its column.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
+            StorageError: The files cannot be written.
+            InvalidArgument: Arguments exclude each other, or one has a wrong value.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction has added or removed files, or has ended.
+        """
+        options = overwrite_argument(where, partitions, schema_mode, params, partition_by)
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        self.add_metrics(overwrite_in(self, GivenRows(data), options, zone))

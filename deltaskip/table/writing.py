@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
@@ -12,9 +12,10 @@ from deltaskip.log import Snapshot, refresh
 from deltaskip.schema.calendar import zone_of
 
 if TYPE_CHECKING:
+    from deltaskip.dml.overwrite import Overwrite
     from deltaskip.txn.result import WriteResult
 
-__all__ = ["WritingMethods", "time_zone_argument"]
+__all__ = ["WritingMethods", "overwrite_argument", "time_zone_argument"]
 
 
 class WritingMethods:
@@ -76,6 +77,69 @@ class WritingMethods:
         self.snapshot = refresh(self.snapshot)
         return result
 
+    def overwrite(
+        self,
+        data: object,
+        where: object = None,
+        partitions: Literal["static", "dynamic"] = "static",
+        schema_mode: Literal["keep", "merge", "replace"] = "keep",
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        partition_by: Sequence[str] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+    ) -> WriteResult:
+        """Replace rows of the latest version of the table by new ones, and move to the version that contains them.
+
+        Columns, defaults and constraints are as for `append`. Files that lose all their rows are removed without being
+        read. In files that lose some, rows are marked by deletion vectors if `delta.enableDeletionVectors` is true;
+        otherwise these files are rewritten, and the rows that stay keep their row ids.
+
+        Args:
+            data: A DataFrame of PySpark, or Arrow data, as for `append`.
+            where: Predicate of the rows to replace, as in `scan`. Every new row must match it; a row for which it is
+                NULL neither matches nor is replaced. The default replaces all rows.
+            partitions: "static" replaces as `where` says. "dynamic" replaces the partitions of which there are new
+                rows, and is "static" for a table without partitions.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them. "replace" takes the columns of
+                the new rows for the table's: id, properties and history of the table stay, and so does the
+                partitioning unless `partition_by` is given.
+            params: Values of the parameters of `where`, as in `scan`.
+            partition_by: Partition columns of a replaced schema; empty for none.
+            txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
+                version of the application, or a later one.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
+                session's applies.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if nothing was committed.
+
+        Raises:
+            PredicateError: The predicate is not valid, or fails for a row.
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint or does not match `where`, or a value does not fit its column.
+                Nothing was written.
+            CommitConflict: Another writer changed what this write depends on.
+            UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
+                an expression.
+            StorageError: Storage failed.
+            InvalidArgument: Arguments exclude each other, or one has a wrong value.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.dml.overwrite import overwrite
+
+        result = overwrite(
+            self.snapshot,
+            data,
+            overwrite_argument(where, partitions, schema_mode, params, partition_by),
+            arguments.app_version("txn", txn),
+            time_zone_argument(time_zone, self.uri),
+            arguments.text_or_none("user_metadata", user_metadata),
+        )
+        self.snapshot = refresh(self.snapshot)
+        return result
 
     def add_files(
         self,
@@ -128,6 +192,18 @@ class WritingMethods:
         )
         self.snapshot = refresh(self.snapshot)
         return result
+
+
+def overwrite_argument(
+    where: object, partitions: str, schema_mode: str, params: object, partition_by: Sequence[str] | None
+) -> Overwrite:
+    """Return what an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
+    from deltaskip.dml.overwrite import Overwrite, predicate_text
+
+    arguments.choice("partitions", partitions, "static", "dynamic")
+    arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")
+    columns = None if partition_by is None else arguments.texts("partition_by", partition_by)
+    return Overwrite(predicate_text(where, params), partitions, schema_mode, columns)  # type: ignore[arg-type]
 
 
 def time_zone_argument(time_zone: str, table: str) -> str:

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import absolute_uris
 from deltaskip.errors import CommitConflict
+from deltaskip.expr.render import to_sql
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent
@@ -109,8 +110,8 @@ def _check_new_rows(intent: Intent, isolation: str, winners: Winners) -> None:
         if may:
             raise CommitConflict(
                 f"Another writer committed version {winners.versions[0]} or later of {intent.base.root} and added "
-                f"{_named(may)}, which may contain rows that match the predicate {scan.where}, after version "
-                f"{intent.base.version} was read: read the table again and repeat the operation.",
+                f"{_named(may)}, which may contain rows that match the predicate {to_sql(scan.predicate)}, after "
+                f"version {intent.base.version} was read: read the table again and repeat the operation.",
                 "append",
                 tuple(may),
             )

@@ -32,6 +32,7 @@ class Intent:
     scans: predicates that were read. files: paths of files that were read by name, by key. apps: application
     ids whose version was read. unchanged: what the log contains for files that are added again, where the caller read
     them from the snapshot. rows_checked: whether the rows of all new files satisfy the rules of the table's features.
+    row_ids_kept: whether rows that new files took over from removed ones have their row ids in these files.
     """
 
     base: Snapshot
@@ -51,6 +52,7 @@ class Intent:
     txns: dict[str, Txn] = field(default_factory=dict)
     metrics: dict[str, str] = field(default_factory=dict)
     rows_checked: bool = False
+    row_ids_kept: bool = False
 
     @property
     def actions(self) -> int:

@@ -123,9 +123,9 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "tags": None,
     }
     if tracks_rows(candidate.protocol, candidate.properties):
-        # PROTOCOL, Row Tracking: rows copied into new files lose their ids, since nothing here materializes them.
-        copied = bool(intent.removes) and any(key not in candidate.known for key in intent.adds)
-        members["tags"] = {"delta.rowTracking.preserved": "false" if copied else "true"}
+        # PROTOCOL, Row Tracking: rows copied into new files lose their ids, unless these files contain them.
+        adds_rows = bool(intent.removes) and any(key not in candidate.known for key in intent.adds)
+        members["tags"] = {"delta.rowTracking.preserved": "false" if adds_rows and not intent.row_ids_kept else "true"}
     return CommitInfo(members)
 
 

@@ -141,6 +141,11 @@ class Transaction:
         return self._intent.actions > 0
 
     @property
+    def changes_files(self) -> bool:
+        """Whether it adds or removes a file."""
+        return bool(self._intent.adds or self._intent.removes)
+
+    @property
     def metadata(self) -> Metadata:
         """The metadata action of the table with the transaction's changes."""
         return self._intent.metadata or self.snapshot.metadata
@@ -184,8 +189,16 @@ class Transaction:
                 f"where must be a predicate, not None: pass 'true' to depend on every row of {self.snapshot.root}."
             )
         scan = Scan(self.snapshot, where, time_zone=time_zone, params=params)
-        self._pending.scans.append(scan)
+        self.read_scan(scan)
         return scan
+
+    def read_scan(self, scan: Scan) -> None:
+        """Make the transaction depend on the files that a scan of its snapshot keeps, as `read` does.
+
+        Args:
+            scan: The scan.
+        """
+        self._pending.scans.append(instance("scan", scan, Scan, "a Scan"))
 
     def read_files(self, paths: Iterable[str]) -> None:
         """Make the transaction depend on single files: it conflicts with a commit that removes one of them.
@@ -237,9 +250,27 @@ class Transaction:
         """
         pending = self._pending
         if delete is not None:
-            self._undo.append(delete)
+            self.undo_by(delete)
+        if files and pending.cdc_files:
+            raise InvalidCommit(
+                f"A transaction on {self.snapshot.root} with files of the change data feed takes no more rows, because "
+                f"these files must contain all changes: commit it first."
+            )
         self.add(*files)
         pending.rows_checked = True
+
+    def undo_by(self, delete: Callable[[], None]) -> None:
+        """Let `discard` delete files that were written for this transaction, beside those of `add_written`.
+
+        Args:
+            delete: Deletes the files.
+        """
+        self._check_open()
+        self._undo.append(delete)
+
+    def keep_row_ids(self) -> None:
+        """Declare that rows of removed files which new files contain have the row ids that they had."""
+        self._pending.row_ids_kept = True
 
     def add_again(self, *files: AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.
@@ -356,6 +387,15 @@ class Transaction:
         if number is None:
             raise InvalidArgumentType.of("version", "an int", version)
         self._pending.txns[name] = Txn(name, number, time.time_ns() // 1_000_000)
+
+    def set_parameters(self, parameters: Mapping[str, object]) -> None:
+        """Set parameters of the operation in the table's history (operationParameters), beside those it has.
+
+        Args:
+            parameters: Values by name, of any kind that has a JSON form.
+        """
+        pending = self._pending
+        pending.parameters = {**pending.parameters, **mapping("parameters", parameters)}
 
     def set_metrics(self, metrics: Mapping[str, object]) -> None:
         """Set metrics of the operation in the table's history (operationMetrics).

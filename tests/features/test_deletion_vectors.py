@@ -1,4 +1,4 @@
-"""Deletion vectors are found, checked and read: by hand-made files, by real tables and by damaged ones."""
+"""Deletion vectors are found, checked, read and written: hand-made files, real tables and damaged ones."""
 
 import json
 import struct
@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 
 from deltaskip.actions import DELETION_VECTOR, DeletionVectorDescriptor
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
-from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector, read_deletion_vectors
+from deltaskip.features import deletion_vectors
+from deltaskip.features.deletion_vectors import (
+    absolute_path,
+    read_deletion_vector,
+    read_deletion_vectors,
+    write_deletion_vectors,
+)
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
+from deltaskip.storage import LocalStorage
 from tests import corpus
 
 UUID_TEXT = "^-aqEH.-t@S}K{vb[*k^"
@@ -314,3 +321,32 @@ def test_every_file_of_vectors_in_the_corpus_has_a_good_checksum(shared: Path) -
                 assert len(read_deletion_vector(Files(), str(table.path), vector)) == vector.cardinality
                 read += 1
     assert read > 100
+
+
+@pytest.mark.parametrize("prefix", ["", "Ab"])
+def test_written_vectors_are_read_back_and_have_the_format_of_the_protocol(tmp_path: Path, prefix: str) -> None:
+    rows = [pa.array(each, pa.int64()) for each in ([0], [5, 1 << 33], list(range(0, 200_000, 3)), [])]
+    written = write_deletion_vectors(LocalStorage(), str(tmp_path), rows, prefix)
+    [path] = written.paths
+    content = (tmp_path / path).read_bytes()
+    assert path.startswith(f"{prefix}/deletion_vector_" if prefix else "deletion_vector_")
+    assert content[0] == 1
+    assert written.descriptors[0].offset == 1
+    for descriptor, expected in zip(written.descriptors, rows, strict=True):
+        assert descriptor.storage_type == "u"
+        assert len(descriptor.path_or_inline_dv) == 20 + len(prefix)
+        assert descriptor.cardinality == len(expected)
+        start, size = descriptor.offset, descriptor.size_in_bytes
+        assert int.from_bytes(content[start : start + 4], "big") == size
+        assert int.from_bytes(content[start + 4 + size :][:4], "big") == zlib.crc32(content[start + 4 :][:size])
+        assert read_deletion_vector(LocalStorage(), str(tmp_path), descriptor).equals(expected)
+
+
+def test_vectors_of_many_bytes_are_in_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deletion_vectors, "_FILE_BYTES", 100)
+    rows = [pa.array([i, i + 2], pa.int64()) for i in range(10)]
+    written = write_deletion_vectors(LocalStorage(), str(tmp_path), rows)
+    assert len(written.paths) > 2
+    for descriptor, expected in zip(written.descriptors, rows, strict=True):
+        assert read_deletion_vector(LocalStorage(), str(tmp_path), descriptor).equals(expected)
+    assert write_deletion_vectors(LocalStorage(), str(tmp_path), []).paths == ()

@@ -10,7 +10,7 @@ from deltaskip.schema.types import STRING, DecimalType, StructField, StructType
 from deltaskip.stats.columns import indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import StatisticsRequest
-from deltaskip.stats.merge import has_statistics, merged_stats
+from deltaskip.stats.merge import has_statistics, merged_stats, widened_stats
 
 SCHEMA = StructType(
     (
@@ -92,3 +92,36 @@ def test_bounds_under_another_spelling_of_the_identifier_are_replaced_and_count_
     merged = json.loads(merged_stats(old, new, asked))["statsWithCollation"]
     assert merged[key] == {"minValues": {"s": {"y": "k"}}, "maxValues": {"s": {}}}
     assert merged[CI]["maxValues"] == {"s": {"x": "new"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "deleted", "after"),
+    [
+        # Tight bounds without deleted rows: the count of every row is numRecords.
+        (WHOLE, 0, WHOLE.replace('"x":0,"y":1}', '"x":0}')[:-1] + ',"tightBounds":false}'),
+        ('{"numRecords":2,"nullCount":{"a":2}}', 0, '{"numRecords":2,"nullCount":{"a":2},"tightBounds":false}'),
+        # Tight bounds with a deleted row: the count of every live row becomes that of all rows.
+        (
+            '{"numRecords":2,"nullCount":{"a":1,"b":0},"tightBounds":true}',
+            1,
+            '{"numRecords":2,"nullCount":{"a":2,"b":0},"tightBounds":false}',
+        ),
+        # Wide already: the count of all rows keeps its meaning, and another has none.
+        ('{"numRecords":2,"nullCount":{"a":1},"tightBounds":false}', 1, '{"numRecords":2,"tightBounds":false}'),
+        (
+            '{"numRecords":2,"nullCount":{"a":2},"tightBounds":false}',
+            1,
+            '{"numRecords":2,"nullCount":{"a":2},"tightBounds":false}',
+        ),
+        (None, 0, '{"numRecords":2,"tightBounds":false}'),
+        ("no JSON", 0, '{"numRecords":2,"tightBounds":false}'),
+    ],
+)
+def test_statistics_of_a_file_that_loses_rows_are_in_the_wide_form(
+    before: str | None, deleted: int, after: str
+) -> None:
+    assert json.loads(widened_stats(before, 2, deleted)) == json.loads(after)
+
+
+def test_widened_bounds_keep_all_their_digits() -> None:
+    assert '"a":123456789012345678901234567890.10' in widened_stats(WHOLE, 2, 0)

@@ -1,0 +1,120 @@
+"""Changes of rows without Spark: files are read by pyarrow, and predicates evaluated by deltaskip's own evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles
+from deltaskip.dml.stored_rows import StoredBatch, StoredRows
+from deltaskip.errors import PredicateError, UnsupportedFeature
+from deltaskip.expr import EvaluationError, Undecided, columns_of
+from deltaskip.expr.render import to_sql
+from deltaskip.log import Snapshot
+from deltaskip.rows.arrow_expressions import row_values, whole_columns
+from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
+from deltaskip.rows.written import WrittenRows
+from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values, one_chunk
+from deltaskip.schema.types import VOID, StructType
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["ArrowExecution"]
+
+
+class ArrowExecution(RowExecution):
+    """Reads and writes rows of a table in this process, a file after the other.
+
+    Args:
+        snapshot: The table.
+        time_zone: The time zone of predicates.
+    """
+
+    def __init__(self, snapshot: Snapshot, time_zone: str) -> None:
+        self._snapshot = snapshot
+        self._time_zone = time_zone
+
+    @property
+    def time_zone(self) -> str:
+        """The time zone in which predicates are evaluated."""
+        return self._time_zone
+
+    def planned(self, scan: Scan) -> Scan:
+        """The scan itself."""
+        return scan
+
+    def matching(self, scan: Scan, files: pa.Table) -> list[pa.Int64Array]:
+        """See RowExecution.matching."""
+        snapshot = self._snapshot
+        wanted = {path[0] for path in columns_of(scan.predicate)}
+        rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
+        found: list[list[npt.NDArray[Any]]] = [[] for _ in range(len(files))]
+        for number, batch in rows.live(files):
+            matches = batch.positions[self._mask(scan, batch)]
+            if len(matches):
+                found[number].append(matches)
+        return [arrow_array(np.concatenate(each) if each else np.zeros(0, np.int64)) for each in found]
+
+    def write(
+        self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
+    ) -> WrittenRows:
+        """See RowExecution.write."""
+        columns = [field.name for field in schema.fields if field.type != VOID]
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for part in parts:
+                extra = () if row_ids is None else row_ids.fields
+                rows = StoredRows(self._snapshot, schema, layout.mapping_mode, None, extra)
+                for number, batch in rows.live(part.files):
+                    batch = _chosen(part, number, batch)
+                    if len(batch.positions):
+                        yield _written(part, number, batch, columns, row_ids)
+
+        return WrittenRows(tuple(write_data_files(batches(), layout)))
+
+    def _mask(self, scan: Scan, batch: StoredBatch) -> npt.NDArray[Any]:
+        """Whether the predicate is TRUE for each row of a batch."""
+        node, rows = scan.predicate, len(batch.positions)
+        whole = whole_columns(node, batch.columns, rows)
+        if isinstance(whole, pa.Scalar):
+            return np.full(rows, whole.as_py() is True)
+        if whole is not None:
+            return numpy_values(pc.fill_null(one_chunk(whole), FALSE))
+        try:
+            values = row_values(node, batch.columns, rows, self._time_zone, None)
+        except Undecided as error:
+            raise UnsupportedFeature(
+                f"The predicate {to_sql(node)} cannot be evaluated over rows of {self._snapshot.root} without Spark: "
+                f"{error} Write the rows as a DataFrame of a Spark session."
+            ) from error
+        except EvaluationError as error:
+            raise PredicateError(
+                f"The predicate {to_sql(node)} fails for a row of {self._snapshot.root}: {error} Nothing was written."
+            ) from error
+        return np.array([value is True for value in values], np.bool_)
+
+
+def _chosen(part: RowsOfFiles, number: int, batch: StoredBatch) -> StoredBatch:
+    if part.positions is None:
+        return batch
+    there = np.isin(batch.positions, numpy_values(part.positions[number]))
+    return batch.filter(there if part.only else ~there)
+
+
+def _written(
+    part: RowsOfFiles, number: int, batch: StoredBatch, columns: Sequence[str], row_ids: RowIdColumns | None
+) -> pa.RecordBatch:
+    arrays = {name: batch.columns[name] for name in columns}
+    if row_ids is not None:
+        first, version = (part.files[n][number] for n in ("base_row_id", "default_row_commit_version"))
+        fresh = pc.add(arrow_array(batch.positions), first)
+        arrays[row_ids.row_id] = pc.coalesce(batch.columns[row_ids.row_id], fresh)
+        arrays[row_ids.commit_version] = pc.coalesce(batch.columns[row_ids.commit_version], version)
+    if part.change is not None:
+        kind = arrow_array([part.change], pa.string())
+        arrays[CHANGE_TYPE.name] = kind.take(arrow_array(np.zeros(len(batch.positions), np.int64)))
+    return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))

@@ -1,0 +1,236 @@
+"""Overwriting: new rows take the place of all rows, of those in their partitions, or of those that match a predicate.
+
+# PROTOCOL, Add File and Remove File; delta-spark's operation WRITE with mode Overwrite
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from deltaskip.actions import parse_partition_value
+from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.execution import RowExecution
+from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions, files_to_change
+from deltaskip.dml.removal import RemovedRows, remove_rows
+from deltaskip.engine import engine, is_column
+from deltaskip.errors import InvalidArgument, InvalidCommit, PredicateError
+from deltaskip.expr import Node, to_node, with_parameters
+from deltaskip.expr import nodes as n
+from deltaskip.expr.nodes import And, Column, In, Opaque, Or, transform, walk
+from deltaskip.expr.render import exact_sql, to_sql
+from deltaskip.log import Snapshot
+from deltaskip.rows.append import append_to
+from deltaskip.rows.data import GivenRows
+from deltaskip.rows.plan import SchemaMode
+from deltaskip.rows.written import WrittenRows
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.types import StructField
+from deltaskip.skipping.scan import Scan
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["Overwrite", "overwrite", "overwrite_in", "predicate_text"]
+
+# A predicate with more partitions than this is recorded column by column, so that checking it stays fast.
+_MOST_PARTITIONS = 64
+_MOST_VALUES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Which rows an overwrite replaces, and what becomes of the schema.
+
+    Attributes:
+        where: SQL text of the predicate of the rows to replace, from `predicate_text`; None for all rows.
+        partitions: "static" replaces all rows, "dynamic" those in the partitions of the new rows.
+        schema_mode: "keep", "merge" or "replace".
+        partition_by: The partition columns of a replaced schema; None to keep them.
+
+    Raises:
+        InvalidArgument: Arguments exclude each other.
+    """
+
+    where: str | None = None
+    partitions: Literal["static", "dynamic"] = "static"
+    schema_mode: SchemaMode = "keep"
+    partition_by: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        # delta-spark, WriteIntoDelta: overwriteSchema is refused with dynamic partition overwrite and replaceWhere.
+        if self.partitions == "dynamic" and self.where is not None:
+            raise InvalidArgument("Specify either where or partitions='dynamic', not both: each says what to replace.")
+        if self.schema_mode == "replace" and (self.partitions == "dynamic" or self.where is not None):
+            given = "where" if self.where is not None else "partitions='dynamic'"
+            raise InvalidArgument(f"schema_mode='replace' replaces all rows, so {given} cannot be given with it.")
+        if self.partition_by is not None and self.schema_mode != "replace":
+            raise InvalidArgument("partition_by can be given only with schema_mode='replace', which rewrites all rows.")
+
+
+def predicate_text(where: object, params: object = None) -> str | None:
+    """Return a predicate as SQL text, in which it is recorded and checked; None for None.
+
+    Raises PredicateError for an expression of PySpark without a text, and as `with_parameters` does.
+    """
+    where = with_parameters(where, params)
+    if where is None or isinstance(where, str):
+        return where
+    node = engine("A predicate of pyspark").column_to_node(where) if is_column(where) else to_node(where)
+    opaque = next((part for part in walk(node) if isinstance(part, Opaque)), None)
+    if opaque is not None:
+        raise PredicateError(
+            f"The expression {to_sql(opaque)} of where has no SQL text, which an overwrite needs: pass where as text."
+        )
+    return to_sql(_exact(node))
+
+
+def overwrite(
+    snapshot: Snapshot,
+    data: Any,
+    options: Overwrite,
+    txn: tuple[str, int] | None = None,
+    time_zone: str = "UTC",
+    user_metadata: str | None = None,
+) -> WriteResult:
+    """Overwrite rows of the table, see DeltaTable.overwrite."""
+    rows = GivenRows(data)
+
+    def begin(latest: Snapshot) -> Transaction:
+        return Transaction(latest, "WRITE", {}, False, user_metadata)
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        return overwrite_in(transaction, rows, options, time_zone)
+
+    return commit_operation(snapshot, begin, act, txn, rows.repeatable)
+
+
+def overwrite_in(
+    transaction: Transaction, rows: GivenRows, options: Overwrite, time_zone: str = "UTC"
+) -> dict[str, int]:
+    """Add an overwrite to a transaction that does not change files yet, and return Delta's metrics of it.
+
+    Args:
+        transaction: The transaction. Its `discard` deletes the files.
+        rows: The new rows.
+        options: What they replace.
+        time_zone: Time zone of the predicate, and of casts; for a DataFrame that of its session applies.
+
+    Raises:
+        InvalidCommit: The transaction adds or removes files already.
+        PredicateError: The predicate is not valid, or fails for a row.
+        SchemaError: The columns of the rows do not fit the table.
+        RowViolation: A row violates a constraint or does not match the predicate, or a value does not fit its column.
+        UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
+        StorageError: The files cannot be written.
+    """
+    snapshot = transaction.snapshot
+    if transaction.changes_files:
+        raise InvalidCommit(
+            f"A transaction on {snapshot.root} that has added or removed files cannot overwrite rows, because these "
+            f"files may contain some of them: overwrite first, or commit."
+        )
+    execution = _execution(rows, snapshot, time_zone)
+    dynamic = options.partitions == "dynamic" and bool(snapshot.partition_columns)
+    if not dynamic:
+        # The predicate is checked before anything is written.
+        scan = execution.planned(Scan(snapshot, "true" if options.where is None else options.where))
+        transaction.read_scan(scan)
+    written = append_to(
+        transaction, rows, options.schema_mode, time_zone, where=options.where, partition_by=options.partition_by
+    )
+    transaction.set_parameters(_parameters(transaction, options, dynamic))
+    if dynamic:
+        removed = _replace_partitions(transaction, written, execution)
+    else:
+        removed = remove_rows(transaction, files_to_change(scan), scan, execution, written.files)
+    return _metrics(written, removed, options.where is not None)
+
+
+def _execution(rows: GivenRows, snapshot: Snapshot, time_zone: str) -> RowExecution:
+    if rows.frame is None:
+        return ArrowExecution(snapshot, time_zone)
+    found: RowExecution = engine(f"Overwriting rows of {snapshot.table_root}").row_execution(rows.frame, snapshot)
+    return found
+
+
+def _replace_partitions(transaction: Transaction, written: WrittenRows, execution: RowExecution) -> RemovedRows:
+    """Remove all rows in the partitions of the new rows; nothing if there are none."""
+    snapshot = transaction.snapshot
+    fields, mode = snapshot.partition_fields, snapshot.mapping_mode
+    names = [physical_name(field, mode) for field in fields]
+    partitions = {tuple(file.partition_values[name] for name in names) for file in written.files}
+    if not partitions:
+        return RemovedRows()
+    scan = execution.planned(Scan(snapshot, _of_partitions(fields, partitions)))
+    transaction.read_scan(scan)
+    whole = files_of_partitions(scan, partitions)
+    return remove_rows(transaction, FilesToChange(whole, whole.take([])), scan, execution)
+
+
+def _of_partitions(fields: Sequence[StructField], partitions: set[PartitionKey]) -> Node:
+    """A predicate that holds in these partitions; if they are many, perhaps in others with the same values too."""
+    if len(partitions) <= _MOST_PARTITIONS:
+        return Or(tuple(And(tuple(map(_is, fields, key))) for key in sorted(partitions, key=repr)))
+    columns = [sorted(set(texts), key=repr) for texts in zip(*partitions, strict=True)]
+    return And(tuple(_is_one_of(field, texts) for field, texts in zip(fields, columns, strict=True)))
+
+
+def _is(field: StructField, text: str | None) -> Node:
+    return n.Compare("<=>", Column((field.name,)), n.Literal(_value(field, text), field.type))
+
+
+def _is_one_of(field: StructField, texts: Sequence[str | None]) -> Node:
+    column = Column((field.name,))
+    values = tuple(n.Literal(_value(field, text), field.type) for text in texts if text is not None)
+    legs: list[Node] = [In(column, values)] if values else []
+    return Or((*legs, n.IsNull(column))) if None in texts else Or(tuple(legs))
+
+
+def _value(field: StructField, text: str | None) -> Any:
+    return None if text is None else parse_partition_value(text, field.type)
+
+
+def _parameters(transaction: Transaction, options: Overwrite, dynamic: bool) -> dict[str, object]:
+    found: dict[str, object] = {
+        "mode": "Overwrite",
+        "partitionBy": list(transaction.metadata.partition_columns),
+    }
+    if options.where is not None:
+        found["predicate"] = options.where
+    if dynamic:
+        found["isDynamicPartitionOverwrite"] = True
+    if options.schema_mode != "keep":
+        found["canOverwriteSchema" if options.schema_mode == "replace" else "canMergeSchema"] = True
+    return found
+
+
+def _metrics(written: WrittenRows, removed: RemovedRows, counted: bool) -> dict[str, int]:
+    """Delta's metrics. Rows that were written again count as output, as in delta-spark."""
+    sizes = sum(file.size for file in removed.rewritten)
+    found = {
+        "numFiles": len(written.files) + len(removed.rewritten),
+        "numOutputRows": written.rows + removed.copied,
+        "numOutputBytes": written.size_in_bytes + sizes,
+        "numRemovedFiles": removed.files,
+        "numRemovedBytes": removed.bytes,
+    }
+    if counted:
+        found |= {"numCopiedRows": removed.copied, "numAddedChangeFiles": removed.change_files}
+        if removed.rows is not None:
+            found["numDeletedRows"] = removed.rows
+    return found
+
+
+def _exact(node: Node) -> Node:
+    """The node with every literal and list in a form whose text is complete."""
+    match node:
+        case n.Literal(float() | Decimal()):
+            return Opaque(exact_sql(node))
+        case In(child, values) if len(values) > _MOST_VALUES:
+            parts = [values[i : i + _MOST_VALUES] for i in range(0, len(values), _MOST_VALUES)]
+            return Or(tuple(_exact(In(child, tuple(part))) for part in parts))
+        case _:
+            return transform(node, _exact)

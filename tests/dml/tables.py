@@ -1,0 +1,66 @@
+"""Tables for the tests of changed rows: their rows as Python values, their files, and what a commit contains."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip import DeltaTable
+from deltaskip.dml.files import files_to_change
+from deltaskip.dml.stored_rows import StoredRows
+
+DDL = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"
+
+
+def rows(ids: range | list[int], **columns: Any) -> pa.Table:
+    """Rows of DDL: p is a, b or NULL, and x is NULL in every fourth row."""
+    made = {
+        "id": pa.array(list(ids), pa.int64()),
+        "p": pa.array(["ab"[i % 3] if i % 3 < 2 else None for i in ids], pa.string()),
+        "x": pa.array([None if i % 4 == 0 else i for i in ids], pa.int32()),
+        "st": pa.array(
+            [{"a": i, "tags": [str(i)]} for i in ids], pa.struct([("a", pa.int32()), ("tags", pa.list_(pa.string()))])
+        ),
+    }
+    return pa.table({**made, **columns})
+
+
+def rows_of(table: DeltaTable, *extra: str) -> list[dict[str, Any]]:
+    """The live rows of a table, by id."""
+    found: list[dict[str, Any]] = []
+    snapshot = table.snapshot
+    reader = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode)
+    for _, batch in reader.live(files_to_change(table.scan()).whole.listed):
+        found += pa.RecordBatch.from_arrays(list(batch.columns.values()), names=list(batch.columns)).to_pylist()
+    return sorted(found, key=lambda row: (row["id"] is None, row["id"]))
+
+
+def ids_of(table: DeltaTable) -> list[int]:
+    """The ids of the live rows, ascending."""
+    return [row["id"] for row in rows_of(table)]
+
+
+def files_below(folder: Path) -> set[str]:
+    """Paths of the files of a table but for its log."""
+    every = (os.path.join(top, name) for top, _, names in os.walk(folder) for name in names)
+    return {os.path.relpath(path, folder) for path in every if "/_delta_log/" not in path}
+
+
+def actions_of(table: DeltaTable, version: int | None = None) -> dict[str, list[dict[str, Any]]]:
+    """The actions of one commit, by kind."""
+    number = table.version if version is None else version
+    path = Path(table.snapshot.root) / "_delta_log" / f"{number:020}.json"
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in path.read_text().splitlines():
+        for name, members in json.loads(line).items():
+            found.setdefault(name, []).append(members)
+    return found
+
+
+def info_of(table: DeltaTable, version: int | None = None) -> dict[str, Any]:
+    """The commitInfo of one commit."""
+    return actions_of(table, version)["commitInfo"][0]

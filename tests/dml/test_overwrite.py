@@ -1,0 +1,560 @@
+"""Overwriting with Arrow rows: what is replaced, by which actions, and what is refused. Rules of Delta's writers."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltaskip import DeltaTable, col
+from deltaskip.actions import AddFile, decode_path
+from deltaskip.errors import (
+    CommitConflict,
+    InvalidArgument,
+    InvalidArgumentType,
+    InvalidCommit,
+    PredicateError,
+    RowViolation,
+    SchemaError,
+    UnsupportedFeature,
+)
+from deltaskip.storage import local
+from deltaskip.txn import transaction
+from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+TRACKED = {"delta.enableRowTracking": "true"}
+UTC = datetime.UTC
+
+
+def made(folder: Path, partition_by: tuple[str, ...] = (), ids: int = 12, **properties: str) -> DeltaTable:
+    table = DeltaTable.create(folder / "t", DDL, partition_by, properties=properties)
+    table.append(rows(range(ids)))
+    return table
+
+
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_a_static_overwrite_replaces_all_rows(tmp_path: Path, partition_by: tuple[str, ...]) -> None:
+    table = made(tmp_path, partition_by)
+    before = table.snapshot.num_files
+    result = table.overwrite(rows(range(20, 23)))
+    assert (result.version, result.operation, table.version) == (2, "WRITE", 2)
+    assert rows_of(table) == rows(range(20, 23)).to_pylist()
+    assert deltalake.DeltaTable(table.uri).to_pyarrow_table().num_rows == 3
+    found = actions_of(table)
+    assert len(found["remove"]) == before
+    removed = found["remove"][0]
+    assert removed["extendedFileMetadata"] is True
+    assert removed["dataChange"] is True
+    assert set(removed) == {
+        "path", "dataChange", "extendedFileMetadata", "partitionValues", "size", "deletionTimestamp"
+    }
+    info = found["commitInfo"][0]
+    assert info["operationParameters"] == {"mode": "Overwrite", "partitionBy": json.dumps(list(partition_by))}
+    assert info["isBlindAppend"] is False
+    assert set(info["operationMetrics"]) == {
+        "numFiles", "numOutputRows", "numOutputBytes", "numRemovedFiles", "numRemovedBytes"
+    }
+    assert result.metrics["numRemovedFiles"] == before
+
+
+def test_rule_39_an_empty_overwrite_still_removes(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    result = table.overwrite(rows([]))
+    assert (result.version, result.metrics["numFiles"], result.metrics["numRemovedFiles"]) == (2, 0, 1)
+    assert (rows_of(table), table.snapshot.num_files) == ([], 0)
+    assert table.overwrite(rows([])).version is None
+
+
+def test_rule_38_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
+    table = made(tmp_path, **{"delta.appendOnly": "true"})
+    before = files_below(tmp_path / "t")
+    for options in ({}, {"where": "id = 3"}):
+        with pytest.raises(UnsupportedFeature, match=r"append-only"):
+            table.overwrite(rows([3]), **options)
+    assert files_below(tmp_path / "t") == before
+
+
+class TestDynamic:
+    def test_rule_36_the_partitions_of_the_new_rows_are_replaced_and_null_is_one(self, tmp_path: Path) -> None:
+        table = made(tmp_path, ("p",))
+        table.overwrite(rows([30, 32]), partitions="dynamic")
+        assert ids_of(table) == [1, 4, 7, 10, 30, 32]
+        info = info_of(table)
+        assert info["operationParameters"]["isDynamicPartitionOverwrite"] == "true"
+        assert "predicate" not in info["operationParameters"]
+
+    def test_rule_36_no_rows_replace_nothing(self, tmp_path: Path) -> None:
+        table = made(tmp_path, ("p",))
+        assert table.overwrite(rows([]), partitions="dynamic").version is None
+        assert len(ids_of(table)) == 12
+
+    def test_rule_36_a_table_without_partitions_loses_all_rows(self, tmp_path: Path) -> None:
+        table = made(tmp_path)
+        table.overwrite(rows([30]), partitions="dynamic")
+        assert ids_of(table) == [30]
+        assert "isDynamicPartitionOverwrite" not in info_of(table)["operationParameters"]
+
+    def test_rule_16_an_instant_in_two_spellings_is_one_partition(self, tmp_path: Path) -> None:
+        table = DeltaTable.create(tmp_path / "t", "id BIGINT, ts TIMESTAMP", ["ts"])
+        noon = datetime.datetime(2024, 3, 10, 12, tzinfo=UTC)
+        times = pa.array([noon], pa.timestamp("us", "UTC"))
+        table.append(pa.table({"id": [1], "ts": times}))
+        add = actions_of(table)["add"][0]
+        assert add["partitionValues"] == {"ts": "2024-03-10T12:00:00.000000Z"}
+        # Another writer spells the same instant in local time.
+        file = AddFile.from_json(add)
+        for spelling in ("2024-03-10 12:00:00", "2024-03-10 12:00:00.000000"):
+            name = f"{len(spelling)}.parquet"
+            (tmp_path / "t" / name).write_bytes((tmp_path / "t" / decode_path(add["path"])).read_bytes())
+            with table.transaction() as txn:
+                txn.add(replace(file, partition_values={"ts": spelling}, path=name))
+            table.refresh()
+        assert ids_of(table) == [1, 1, 1]
+        table.overwrite(pa.table({"id": [2], "ts": times}), partitions="dynamic")
+        assert ids_of(table) == [2]
+
+    def test_many_partitions_of_two_columns(self, tmp_path: Path) -> None:
+        table = DeltaTable.create(tmp_path / "t", "id BIGINT, a INT, b STRING", ["a", "b"])
+        every = [(i, i // 10, "xyz"[i % 3] if i % 4 else None) for i in range(200)]
+
+        def of(rows: list[tuple[int, int, str | None]]) -> pa.Table:
+            return pa.table({"id": [r[0] for r in rows], "a": pa.array([r[1] for r in rows], pa.int32()),
+                             "b": pa.array([r[2] for r in rows], pa.string())})
+
+        table.append(of(every))
+        new = [(1000 + i, a, b) for i, a, b in every if i % 7 == 0 or i > 150]
+        gone = {(a, b) for _, a, b in new}
+        table.overwrite(of(new), partitions="dynamic")
+        expected = [i for i, a, b in every if (a, b) not in gone] + [i for i, _, _ in new]
+        assert ids_of(table) == sorted(expected)
+
+
+class TestWhere:
+    @pytest.mark.parametrize("properties", [{}, VECTORS, FEED, {**FEED, **VECTORS}, {**TRACKED, **VECTORS}])
+    @pytest.mark.parametrize("partition_by", [(), ("p",)])
+    def test_rows_that_match_are_replaced_and_null_stays(
+        self, tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str]
+    ) -> None:
+        table = made(tmp_path, partition_by, **properties)
+        expected = [row for row in rows(range(12)).to_pylist() if row["x"] is None or row["x"] < 5]
+        table.overwrite(rows([21, 22]), where="x >= 5")
+        assert rows_of(table) == sorted(expected + rows([21, 22]).to_pylist(), key=lambda row: row["id"])
+        table.overwrite(rows([]), where="x IN (1, 22) OR id = 3")
+        assert ids_of(table) == [0, 2, 4, 8, 21]
+
+    def test_the_history_has_the_predicate_and_the_metrics_of_delta_spark(self, tmp_path: Path) -> None:
+        table = made(tmp_path)
+        table.overwrite(rows([3]), where="id >= 3 AND id <= 6")
+        info = info_of(table)
+        assert info["operationParameters"]["predicate"] == "id >= 3 AND id <= 6"
+        shown = {name: value for name, value in info["operationMetrics"].items() if "Bytes" not in name}
+        assert shown == {
+            "numFiles": "2", "numRemovedFiles": "1", "numCopiedRows": "8", "numAddedChangeFiles": "0",
+            "numDeletedRows": "4", "numOutputRows": "9",
+        }  # fmt: skip
+
+    def test_rule_35_a_new_row_outside_the_predicate_is_refused(self, tmp_path: Path) -> None:
+        table = made(tmp_path)
+        before = files_below(tmp_path / "t")
+        for outside in (rows([7]), rows([4])):
+            with pytest.raises(RowViolation, match=r"does not match the predicate of the overwrite.*x < 7"):
+                table.overwrite(outside, where="x < 7")
+        assert (files_below(tmp_path / "t"), table.refresh().version) == (before, 1)
+
+    def test_rule_15_an_empty_string_becomes_null_before_the_predicate_is_checked(self, tmp_path: Path) -> None:
+        table = made(tmp_path, ("p",))
+        with pytest.raises(RowViolation, match="does not match the predicate"):
+            table.overwrite(rows([1], p=[""]), where="p = ''")
+        table.overwrite(rows([50], p=[""]), where="p IS NULL")
+        assert ids_of(table) == [0, 1, 3, 4, 6, 7, 9, 10, 50]
+
+    def test_files_that_certainly_match_are_not_read(self, tmp_path: Path) -> None:
+        table = made(tmp_path, ("p",))
+        table.append(rows(range(100, 110)))
+        for file in (tmp_path / "t" / "p=a").iterdir():
+            if file.suffix == ".parquet":
+                file.write_bytes(b"unreadable")
+        table.overwrite(rows([3]), where="p = 'a'")
+        assert info_of(table)["operationMetrics"]["numRemovedFiles"] == "2"
+        assert info_of(table)["operationMetrics"]["numDeletedRows"] == "7"
+
+    def test_files_without_a_matching_row_stay(self, tmp_path: Path) -> None:
+        table = made(tmp_path)
+        table.append(rows(range(100, 112)))
+        table.overwrite(rows([]), where="id % 2 = 1 AND id > 50 AND id < 70")
+        assert table.version == 2
+        table.overwrite(rows([]), where="st.a % 12 = 5 AND id < 90")
+        assert info_of(table)["operationMetrics"]["numRemovedFiles"] == "1"
+
+    @pytest.mark.parametrize("properties", [{}, VECTORS])
+    def test_rule_50_a_file_that_loses_its_last_row_is_removed(
+        self, tmp_path: Path, properties: dict[str, str]
+    ) -> None:
+        table = made(tmp_path, **properties)
+        table.overwrite(rows([]), where="id % 2 = 0")
+        table.overwrite(rows([]), where="id % 2 = 1")
+        assert (ids_of(table), table.snapshot.num_files) == ([], 0)
+        assert "add" not in actions_of(table)
+
+    def test_expressions_and_parameters(self, tmp_path: Path) -> None:
+        table = made(tmp_path)
+        table.overwrite(rows([]), where=(col("id") == 3) | col("id").isin(*range(6, 30)))
+        assert ids_of(table) == [0, 1, 2, 4, 5]
+        table.overwrite(rows([1]), where="id IN (:ids)", params={"ids": [1, 2]})
+        assert ids_of(table) == [0, 1, 4, 5]
+        assert info_of(table)["operationParameters"]["predicate"] == "id IN (1, 2)"
+
+    def test_what_only_spark_can_evaluate_names_the_session(self, tmp_path: Path) -> None:
+        table = made(tmp_path)
+        before = files_below(tmp_path / "t")
+        with pytest.raises(UnsupportedFeature, match=r"without Spark.*Write the rows as a DataFrame"):
+            table.overwrite(rows([]), where="sha2(p, 256) = 'x'")
+        assert files_below(tmp_path / "t") == before
+
+    def test_a_predicate_that_fails_for_a_row_writes_nothing(self, tmp_path: Path) -> None:
+        table = made(tmp_path)
+        before = files_below(tmp_path / "t")
+        with pytest.raises(PredicateError, match="fails for a row"):
+            table.overwrite(rows([]), where="10 / id > 1")
+        with pytest.raises(PredicateError, match="nope"):
+            table.overwrite(rows([]), where="nope = 1")
+        with pytest.raises(PredicateError):
+            table.overwrite(rows([]), where="")
+        assert (files_below(tmp_path / "t"), table.refresh().version) == (before, 1)
+
+
+class TestDeletionVectors:
+    def test_rules_2_9_10_14_51_rows_are_marked_and_statistics_become_wide(self, tmp_path: Path) -> None:
+        table = made(tmp_path, **VECTORS)
+        old = actions_of(table)["add"][0]
+        table.overwrite(rows([]), where="id IN (2, 3)")
+        found = actions_of(table)
+        [add], [remove] = found["add"], found["remove"]
+        assert add["path"] == remove["path"] == old["path"]
+        assert "deletionVector" not in remove
+        vector = add["deletionVector"]
+        assert (vector["storageType"], vector["offset"], vector["cardinality"]) == ("u", 1, 2)
+        [name] = [file for file in files_below(tmp_path / "t") if file.endswith(".bin")]
+        content = (tmp_path / "t" / name).read_bytes()
+        assert name.startswith("deletion_vector_")
+        assert content[0] == 1
+        assert int.from_bytes(content[1:5], "big") == vector["sizeInBytes"] == len(content) - 9
+        stats, before = json.loads(add["stats"]), json.loads(old["stats"])
+        assert stats["tightBounds"] is False
+        assert stats["numRecords"] == 12
+        assert (stats["minValues"], stats["maxValues"]) == (before["minValues"], before["maxValues"])
+        # Of the null counts only those of no row and of every row are known.
+        assert before["nullCount"] == {"id": 0, "p": 4, "x": 3, "st": {"a": 0, "tags": 0}}
+        assert stats["nullCount"] == {"id": 0, "st": {"a": 0, "tags": 0}}
+        table.overwrite(rows([]), where="id = 3 OR id = 7")
+        found = actions_of(table)
+        assert found["remove"][0]["deletionVector"] == vector
+        assert found["add"][0]["deletionVector"]["cardinality"] == 3
+        assert ids_of(table) == [0, 1, 4, 5, 6, 8, 9, 10, 11]
+
+    def test_rule_51_without_the_property_files_are_rewritten_and_old_vectors_respected(self, tmp_path: Path) -> None:
+        table = made(tmp_path, **VECTORS)
+        table.overwrite(rows([]), where="id = 5")
+        off = {**table.metadata.configuration, "delta.enableDeletionVectors": "false"}
+        with table.transaction() as txn:
+            txn.set_metadata(replace(table.metadata, configuration=off))
+        table.refresh()
+        table.overwrite(rows([]), where="id = 6")
+        found = actions_of(table)
+        assert "deletionVector" not in found["add"][0]
+        assert found["remove"][0]["deletionVector"]["cardinality"] == 1
+        assert ids_of(table) == [0, 1, 2, 3, 4, 7, 8, 9, 10, 11]
+
+    def test_a_file_without_a_row_count_gets_one_from_its_footer(self, tmp_path: Path) -> None:
+        table = made(tmp_path, **VECTORS)
+        add = AddFile.from_json(actions_of(table)["add"][0])
+        with table.transaction() as txn:
+            txn.add(replace(add, stats=None, data_change=False))
+        table.refresh()
+        table.overwrite(rows([]), where="id = 5")
+        assert json.loads(actions_of(table)["add"][0]["stats"]) == {"numRecords": 12, "tightBounds": False}
+        table.overwrite(rows([]), where="id >= 0")
+        assert table.snapshot.num_files == 0
+
+
+class TestChangeDataFeed:
+    @staticmethod
+    def changes(table: DeltaTable) -> list[tuple[int, str]]:
+        found = []
+        for cdc in actions_of(table).get("cdc", []):
+            data = pq.ParquetFile(Path(table.snapshot.root) / cdc["path"]).read()
+            assert data.schema.names[-1] == "_change_type"
+            found += [(row["id"], row["_change_type"]) for row in data.to_pylist()]
+        return sorted(found)
+
+    @pytest.mark.parametrize("partition_by", [(), ("p",)])
+    def test_rewritten_files_need_files_with_every_change(
+        self, tmp_path: Path, partition_by: tuple[str, ...]
+    ) -> None:
+        table = made(tmp_path, partition_by, **FEED)
+        table.append(rows(range(50, 53)))
+        table.overwrite(rows([4, 51]), where="id BETWEEN 3 AND 5 OR id > 40")
+        gone = [3, 4, 5, 50, 51, 52]
+        assert self.changes(table) == sorted([(i, "delete") for i in gone] + [(4, "insert"), (51, "insert")])
+        for cdc in actions_of(table)["cdc"]:
+            assert cdc["path"].startswith("_change_data/p=" if partition_by else "_change_data/cdc-")
+            assert cdc["dataChange"] is False
+            assert set(cdc["partitionValues"]) == set(partition_by)
+
+    def test_whole_files_and_marked_rows_need_none(self, tmp_path: Path) -> None:
+        table = made(tmp_path, ("p",), **FEED)
+        table.overwrite(rows([3]), where="p = 'a'")
+        assert "cdc" not in actions_of(table)
+        table.overwrite(rows([3]))
+        assert "cdc" not in actions_of(table)
+        marked = made(tmp_path / "dv", **FEED, **VECTORS)
+        marked.overwrite(rows([3]), where="id BETWEEN 2 AND 4")
+        assert "cdc" not in actions_of(marked)
+
+    def test_no_rows_follow_in_the_transaction(self, tmp_path: Path) -> None:
+        table = made(tmp_path, **FEED)
+        with pytest.raises(InvalidCommit, match="takes no more rows"), table.transaction() as txn:
+            txn.overwrite(rows([3]), where="id = 3")
+            txn.append(rows([70]))
+        assert len(files_below(tmp_path / "t")) == 1
+
+
+class TestRowTracking:
+    IDS = ("delta.rowTracking.materializedRowIdColumnName", "delta.rowTracking.materializedRowCommitVersionColumnName")
+
+    def test_rule_49_rows_that_stay_keep_their_ids(self, tmp_path: Path) -> None:
+        table = made(tmp_path, **TRACKED)
+        table.overwrite(rows([5]), where="id BETWEEN 3 AND 5")
+        names = [table.properties[name] for name in self.IDS]
+        found = {}
+        for add in actions_of(table)["add"]:
+            data = pq.ParquetFile(Path(table.snapshot.root) / add["path"]).read().to_pylist()
+            found |= {row["id"]: tuple(row.get(name) for name in names) for row in data}
+        assert found == {5: (None, None), **{i: (i, 1) for i in range(12) if not 3 <= i <= 5}}
+        assert not set(names) & set(table.schema.names)
+        assert info_of(table)["tags"] == {"delta.rowTracking.preserved": "true"}
+        # A second time, the ids come from the columns.
+        table.overwrite(rows([]), where="id = 7")
+        [add] = actions_of(table)["add"]
+        data = pq.ParquetFile(Path(table.snapshot.root) / add["path"]).read().to_pylist()
+        assert {row["id"]: tuple(row[name] for name in names) for row in data} == {
+            i: (i, 1) for i in range(12) if not 3 <= i <= 5 and i != 7
+        }
+
+
+class TestSchema:
+    def test_rule_33_a_replaced_schema_keeps_id_properties_history_and_partitioning(self, tmp_path: Path) -> None:
+        table = made(tmp_path, ("p",), **{"delta.appendOnly": "false", "own": "1"})
+        identifier = table.metadata.id
+        table.overwrite(pa.table({"P": ["q"], "new": [1.5]}), schema_mode="replace")
+        assert table.schema.names == ("P", "new")
+        assert (table.metadata.id, table.partition_columns) == (identifier, ("P",))
+        assert table.properties["own"] == "1"
+        assert info_of(table)["operationParameters"]["canOverwriteSchema"] == "true"
+        assert len(table.history()) == 3
+        table.overwrite(pa.table({"a": [1], "b": [2]}), schema_mode="replace", partition_by=["B"])
+        assert table.partition_columns == ("b",)
+        table.overwrite(pa.table({"a": [1]}), schema_mode="replace", partition_by=[])
+        assert table.partition_columns == ()
+        assert deltalake.DeltaTable(table.uri).to_pyarrow_table().to_pylist() == [{"a": 1}]
+
+    def test_a_missing_partition_column_is_refused_with_the_cure(self, tmp_path: Path) -> None:
+        table = made(tmp_path, ("p",))
+        with pytest.raises(SchemaError, match=r"no column p, by which.*partition_by"):
+            table.overwrite(pa.table({"a": [1]}), schema_mode="replace")
+
+    def test_rules_55_56_only_compatible_columns_keep_their_physical_names(self, tmp_path: Path) -> None:
+        table = made(tmp_path, **{"delta.columnMapping.mode": "name"})
+        before = {field.name: field.metadata for field in table.schema.fields}
+        table.overwrite(pa.table({"id": [1], "x": ["text"]}), schema_mode="replace")
+        after = {field.name: field.metadata for field in table.schema.fields}
+        assert after["id"] == before["id"]
+        name, number = "delta.columnMapping.physicalName", "delta.columnMapping.id"
+        assert after["x"][name] != before["x"][name]
+        assert after["x"][number] > max(metadata[number] for metadata in before.values())
+        assert int(table.properties["delta.columnMapping.maxColumnId"]) >= after["x"][number]
+        assert rows_of(table) == [{"id": 1, "x": "text"}]
+
+    def test_a_constraint_of_a_dropped_column_stops_the_replacement(self, tmp_path: Path) -> None:
+        table = made(tmp_path, **{"delta.constraints.low": "x < 100 OR x IS NULL"})
+        with pytest.raises((SchemaError, InvalidCommit), match="x"):
+            table.overwrite(pa.table({"id": [1]}), schema_mode="replace")
+        table.overwrite(pa.table({"X": pa.array([7], pa.int64())}), schema_mode="replace")
+        with pytest.raises(RowViolation, match="low"):
+            table.overwrite(pa.table({"x": [100]}))
+
+    def test_a_merged_schema_with_rows_that_stay(self, tmp_path: Path) -> None:
+        table = made(tmp_path)
+        new = rows([3]).append_column("more", pa.array(["m"]))
+        table.overwrite(new, where="id = 3", schema_mode="merge")
+        assert {row["id"]: row["more"] for row in rows_of(table)} == {i: "m" if i == 3 else None for i in range(12)}
+        assert info_of(table)["operationParameters"]["canMergeSchema"] == "true"
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"where": "true", "partitions": "dynamic"}, "not both"),
+            ({"schema_mode": "replace", "partitions": "dynamic"}, "schema_mode='replace' replaces all rows"),
+            ({"schema_mode": "replace", "where": "id = 1"}, "schema_mode='replace' replaces all rows"),
+            ({"partition_by": ["p"]}, "only with schema_mode='replace'"),
+            ({"partitions": "some"}, "partitions must be static or dynamic"),
+            ({"schema_mode": "x"}, "schema_mode must be"),
+        ],
+    )
+    def test_rule_34_arguments_that_exclude_each_other_are_refused(
+        self, tmp_path: Path, options: dict[str, Any], message: str
+    ) -> None:
+        table = made(tmp_path)
+        with pytest.raises(InvalidArgument, match=message):
+            table.overwrite(rows([1]), **options)
+        with pytest.raises(InvalidArgumentType):
+            table.overwrite(1)
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+@pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
+def test_mapped_columns(tmp_path: Path, mode: str, properties: dict[str, str]) -> None:
+    table = made(tmp_path, ("p",), **{"delta.columnMapping.mode": mode}, **properties)
+    table.overwrite(rows([3]), where="st.a >= 3 AND x < 8")
+    expected = [row for row in rows(range(12)).to_pylist() if row["x"] is None or not 3 <= row["x"] < 8]
+    assert rows_of(table) == sorted(expected + rows([3]).to_pylist(), key=lambda row: row["id"])
+
+
+def test_void_columns_and_columns_of_every_type_are_copied(tmp_path: Path) -> None:
+    table = DeltaTable.create(
+        tmp_path / "t",
+        """v VOID, id BIGINT, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, b BINARY, f FLOAT, dec DECIMAL(20,3),
+           m MAP<STRING, STRUCT<k: INT, l: ARRAY<DATE>>>, flag BOOLEAN, s SMALLINT""",
+    )
+    given = pa.table(
+        {
+            "id": [1, 2, 3],
+            "d": pa.array([datetime.date(1, 1, 1), None, datetime.date(2024, 2, 29)]),
+            "ts": pa.array([-1, None, 10**15], pa.timestamp("us", "UTC")),
+            "n": pa.array([-1, None, 10**15], pa.timestamp("us")),
+            "b": pa.array([b"\0", None, b""]),
+            "f": pa.array([float("nan"), None, -0.0], pa.float32()),
+            "dec": pa.array([Decimal("1.234"), None, Decimal("-99999999999999999.999")], pa.decimal128(20, 3)),
+            "m": pa.array(
+                [[("a", {"k": 1, "l": [None, datetime.date(1969, 1, 1)]})], None, []],
+                pa.map_(pa.string(), pa.struct([("k", pa.int32()), ("l", pa.list_(pa.date32()))])),
+            ),
+            "flag": [True, None, False],
+            "s": pa.array([1, None, -32768], pa.int16()),
+        }
+    )
+    table.append(given)
+    table.overwrite(given.slice(1, 1), where="id = 2")
+    assert [repr(row) for row in rows_of(table)] == [repr({"v": None, **row}) for row in given.to_pylist()]
+
+
+def test_rule_71_a_failure_deletes_what_it_wrote_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_arguments: object) -> None:
+        raise MemoryError
+
+    for number, properties in enumerate([{}, VECTORS, {**FEED, **TRACKED}]):
+        table = made(tmp_path / str(number), ("p",), **properties)
+        table.overwrite(rows([]), where="id = 4")
+        before = files_below(tmp_path / str(number) / "t")
+        with monkeypatch.context() as patch:
+            patch.setattr(transaction, "prepare", failing)
+            with pytest.raises(MemoryError):
+                table.overwrite(rows([5]), where="id = 5 OR p = 'a'")
+        assert files_below(tmp_path / str(number) / "t") == before
+        with pytest.raises(RowViolation):
+            table.overwrite(rows([5]), where="id = 6")
+        assert files_below(tmp_path / str(number) / "t") == before
+        table.overwrite(rows([5]), where="id = 5")
+
+
+class TestConflicts:
+    def test_two_overwrites_of_one_partition_have_an_order(self, tmp_path: Path) -> None:
+        table, other = made(tmp_path, ("p",)), DeltaTable(tmp_path / "t")
+        with table.transaction() as txn:
+            txn.overwrite(rows([3]), where="p = 'a'")
+            other.overwrite(rows([6]), where="p = 'a'")
+            with pytest.raises(CommitConflict):
+                txn.commit()
+            txn.discard()
+        assert [row["id"] for row in rows_of(table.refresh()) if row["p"] == "a"] == [6]
+        assert len(files_below(tmp_path / "t")) == 4
+
+    def test_overwrites_of_disjoint_partitions_do_not_meet(self, tmp_path: Path) -> None:
+        table, other = made(tmp_path, ("p",)), DeltaTable(tmp_path / "t")
+        with table.transaction() as txn:
+            txn.overwrite(rows([3]), partitions="dynamic")
+            other.overwrite(rows([1]), where="p = 'b'")
+            other.append(rows([40, 41]))
+        assert txn.version == 4
+        assert ids_of(table.refresh()) == [1, 2, 3, 5, 8, 11, 40, 41]
+
+    def test_rule_52_rows_that_another_writer_adds_to_the_predicate_conflict(self, tmp_path: Path) -> None:
+        table, other = made(tmp_path), DeltaTable(tmp_path / "t")
+        with pytest.raises(CommitConflict, match=r"may contain rows that match the predicate id < 5"), \
+                table.transaction() as txn:
+            txn.overwrite(rows([]), where="id < 5")
+            other.append(rows([2]))
+        assert len(ids_of(table.refresh())) == 13
+
+    def test_the_operation_is_repeated_after_a_conflict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        table, other = made(tmp_path), DeltaTable(tmp_path / "t")
+        put = local.LocalStorage.put_if_absent
+        done: list[str] = []
+
+        def late(storage: local.LocalStorage, path: str, data: bytes) -> None:
+            if not done:
+                done.append(path)
+                other.append(rows([2]))
+            put(storage, path, data)
+
+        monkeypatch.setattr(local.LocalStorage, "put_if_absent", late)
+        result = table.overwrite(rows([4]), where="id < 5")
+        assert result.version == 3
+        assert ids_of(table) == [4, 5, 6, 7, 8, 9, 10, 11]
+
+    def test_a_stream_is_not_read_twice(self, tmp_path: Path) -> None:
+        table, other = made(tmp_path), DeltaTable(tmp_path / "t")
+        given = rows([4])
+
+        def batches() -> Any:
+            other.append(rows([2]))
+            yield from given.to_batches()
+
+        with pytest.raises(CommitConflict):
+            table.overwrite(pa.RecordBatchReader.from_batches(given.schema, batches()), where="id < 5")
+        assert len(files_below(tmp_path / "t")) == 2
+
+
+def test_an_overwrite_comes_first_in_a_transaction(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with table.transaction() as txn:
+        txn.overwrite(rows([3]), where="id < 4")
+        txn.append(rows([60]))
+    assert txn.version == 2
+    assert ids_of(table.refresh()) == [3, 4, 5, 6, 7, 8, 9, 10, 11, 60]
+    metrics = info_of(table)["operationMetrics"]
+    assert (metrics["numDeletedRows"], metrics["numOutputRows"]) == ("4", "10")
+    with pytest.raises(InvalidCommit, match="overwrite first, or commit"), table.transaction() as txn:
+        txn.append(rows([61]))
+        txn.overwrite(rows([3]))
+    assert ids_of(table.refresh())[-1] == 60
+
+
+def test_an_application_overwrites_once(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    assert table.overwrite(rows([1]), txn=("job", 4), user_metadata="again").version == 2
+    assert info_of(table)["userMetadata"] == "again"
+    assert table.overwrite(rows([2]), txn=("job", 4)).version is None
+    assert ids_of(table) == [1]
