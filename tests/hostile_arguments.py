@@ -205,6 +205,20 @@ VALID: dict[str, Any] = {
     "read_app.app_id": "a",
     "table": "t",
     "data": pa.table({"id": [1], "name": ["a"]}),
+    "new_name": "other",
+    "position": ds.FIRST,
+    "property": "mine",
+    "expression": "1",
+    "AddConstraint.expression": "id > 0",
+    "feature": "checkConstraints",
+    "add_feature.name": "checkConstraints",
+    "drop_feature.name": "checkConstraints",
+    "protect_history": False,
+    "statement": "ALTER COLUMN id COMMENT 'x'",
+    "nullable": True,
+    "comment": None,
+    "operation": "WRITE",
+    "set_operation.parameters": {},
 }
 # What the library itself makes: they hold what they are given, and nobody passes them on.
 RESULTS = {

@@ -36,6 +36,7 @@ LEVELS = {
     "txn": 10,
     "rows": 11,
     "dml": 12,
+    "alter": 12,
     "table": 13,
     "spark": 14,
     "delta": 15,

@@ -59,6 +59,11 @@ WORDS = {
     "partition_by": ("partition",),
     "cluster_by": ("cluster", "column"),
     "properties": ("properties", "property"),
+    "statement": ("statement", "sql text"),
+    "feature": ("feature",),
+    "user_metadata": ("user_metadata", "changes"),
+    "truncate_history": ("truncate_history", "feature"),
+    "property": ("property",),
 }
 
 

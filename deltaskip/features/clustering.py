@@ -5,25 +5,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 
+from deltaskip.actions import DomainMetadata
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
 from deltaskip.features.registry import TableProtocol, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.schema import StructType
 
-__all__ = ["CLUSTERING_DOMAIN", "check_clustering", "clustering_paths"]
+__all__ = [
+    "CLUSTERING_DOMAIN",
+    "MOST_CLUSTERING_COLUMNS",
+    "check_clustering",
+    "clustering_domain",
+    "clustering_paths",
+    "ordered_clustering_paths",
+]
 
 CLUSTERING_DOMAIN = "delta.clustering"
+MOST_CLUSTERING_COLUMNS = 4
 _RULE = "domains.clustering"
 
 
 def clustering_paths(configuration: str) -> frozenset[tuple[str, ...]] | None:
     """Return the physical paths of the clustering columns; None if the domain's configuration is malformed."""
+    found = ordered_clustering_paths(configuration)
+    return None if found is None else frozenset(found)
+
+
+def ordered_clustering_paths(configuration: str) -> tuple[tuple[str, ...], ...] | None:
+    """As `clustering_paths`, in the order of the clustering columns."""
     try:
-        return frozenset(tuple(path) for path in parse_json(configuration)["clusteringColumns"])
+        return tuple(tuple(path) for path in parse_json(configuration)["clusteringColumns"])
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def clustering_domain(paths: Iterable[Sequence[str]]) -> DomainMetadata:
+    """Return the domain that lists the clustering columns by their physical paths."""
+    columns = [list(path) for path in paths]
+    configuration = {"clusteringColumns": columns, "domainName": CLUSTERING_DOMAIN}
+    return DomainMetadata(CLUSTERING_DOMAIN, json.dumps(configuration, ensure_ascii=False, separators=(",", ":")))
 
 
 def check_clustering(

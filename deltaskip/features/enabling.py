@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
@@ -15,7 +16,18 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 from deltaskip.schema.types import StructType
 
-__all__ = ["NEW_TABLE", "protocol_for", "with_features"]
+__all__ = [
+    "FEATURE_PREFIX",
+    "NEW_TABLE",
+    "features_of",
+    "lowest_protocol",
+    "protocol_for",
+    "with_features",
+    "with_versions",
+]
+
+FEATURE_PREFIX = "delta.feature."
+"""A property with this prefix and the value `supported` adds a table feature, and is not a property of the table."""
 
 NEW_TABLE = Protocol(1, 2)
 """The protocol of a table that uses no feature, as delta-spark creates it: append-only tables and invariants."""
@@ -50,17 +62,71 @@ def with_features(protocol: Protocol, names: Iterable[str]) -> Protocol:
     added = {name for name in _with_requirements(names) if not has_feature(protocol, name)}
     if not added:
         return protocol
-    had = {*(protocol.writer_features or ()), *(protocol.reader_features or ())}
-    had |= {name for name in FEATURES if has_feature(protocol, name) and _is_real(name)}
-    writers = sorted(had | added)
-    readers = [name for name in writers if name in FEATURES and FEATURES[name].kind == "reader-writer"]
-    readers += sorted(set(protocol.reader_features or ()) - set(readers))
-    version = protocol.min_reader_version
-    implied = [name for name in readers if name in FEATURES and FEATURES[name].legacy_reader_version == version]
-    if version < FEATURES_READER_VERSION and len(implied) == len(readers):
+    had = features_of(protocol)
+    lowest = lowest_protocol(had | added, protocol.reader_features or ())
+    if protocol.min_reader_version < FEATURES_READER_VERSION:
         # Reader version 2 implies column mapping, and readers of that version can still read the table.
-        return Protocol(version, FEATURES_WRITER_VERSION, None, tuple(writers))
+        reader = max(lowest.min_reader_version, protocol.min_reader_version)
+        if lowest.min_writer_version >= protocol.min_writer_version:
+            return replace(lowest, min_reader_version=reader)
+    writers = sorted(had | added)
+    readers = _for_readers(writers, protocol.reader_features or ())
     return Protocol(FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, tuple(readers), tuple(writers))
+
+
+def with_versions(protocol: Protocol, reader: int, writer: int) -> Protocol:
+    """Return the protocol with the features that these versions imply; the same object if it has them.
+
+    Versions 3 and 7 imply none. Raises InvalidArgument for versions that the protocol does not define.
+    """
+    if not (1 <= reader <= FEATURES_READER_VERSION and 1 <= writer <= FEATURES_WRITER_VERSION):
+        raise InvalidArgument(
+            f"Delta has reader versions 1 to {FEATURES_READER_VERSION} and writer versions 1 to "
+            f"{FEATURES_WRITER_VERSION}, not {reader} and {writer}."
+        )
+    return with_features(protocol, filter(_is_real, sorted(_implied(reader, writer))))
+
+
+def lowest_protocol(features: Collection[str], read: Collection[str] = ()) -> Protocol:
+    """Return the protocol of the lowest versions that has exactly these features.
+
+    Args:
+        features: Names of the features.
+        read: Names of features that are for readers, too, even if this package does not know them.
+    """
+    names = {*features}
+    both = _for_readers(names, read)
+    versions = (FEATURES[name].legacy_reader_version if name in FEATURES else None for name in both)
+    reader = max((version or FEATURES_READER_VERSION for version in versions), default=1)
+    for writer in range(1, FEATURES_WRITER_VERSION):
+        implied = {name for name in _implied(1, writer) if _is_real(name)}
+        if implied == names and reader < FEATURES_READER_VERSION:
+            return Protocol(reader, writer)
+    if reader < FEATURES_READER_VERSION:
+        return Protocol(reader, FEATURES_WRITER_VERSION, None, tuple(sorted(names)))
+    return Protocol(FEATURES_READER_VERSION, FEATURES_WRITER_VERSION, tuple(both), tuple(sorted(names)))
+
+
+def _for_readers(names: Iterable[str], read: Collection[str]) -> list[str]:
+    """The names of features for readers and writers."""
+    known = {name for name in names if name in FEATURES and FEATURES[name].kind == "reader-writer"}
+    return sorted(known | {name for name in names if name in read})
+
+
+def features_of(protocol: Protocol) -> set[str]:
+    """Return the names of the features that a protocol lists or implies."""
+    listed = {*(protocol.writer_features or ()), *(protocol.reader_features or ())}
+    return listed | {name for name in FEATURES if has_feature(protocol, name) and _is_real(name)}
+
+
+def _implied(reader: int, writer: int) -> Iterator[str]:
+    """Features that versions below those of lists imply."""
+    versions = Protocol(min(reader, FEATURES_READER_VERSION - 1), min(writer, FEATURES_WRITER_VERSION - 1))
+    if reader == FEATURES_READER_VERSION:
+        versions = Protocol(1, versions.min_writer_version)
+    if writer == FEATURES_WRITER_VERSION:
+        versions = Protocol(versions.min_reader_version, 1)
+    return (name for name in FEATURES if has_feature(versions, name))
 
 
 def _with_requirements(names: Iterable[str]) -> Iterator[str]:

@@ -89,6 +89,13 @@ class Snapshot:
         snapshot.float_bounds = base.float_bounds
         return snapshot
 
+    def with_state(self, protocol: Protocol, metadata: Metadata) -> Snapshot:
+        """Return a snapshot of the same files with another protocol and metadata, such as those of a commit to come."""
+        tail = self.tail.with_state(StateChange(protocol, metadata))
+        snapshot = Snapshot(self.storage, self.segment, self.checkpoint, tail)
+        snapshot.float_bounds = self.float_bounds
+        return snapshot
+
     def __repr__(self) -> str:
         return f"Snapshot({self.root!r}, version={self.version})"
 

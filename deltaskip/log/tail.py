@@ -43,6 +43,12 @@ class Tail:
         assert self._unread is not None
         return Tail(self._root, overlay(older.state, self.state), self.info, self._unread[0], older)
 
+    def with_state(self, change: StateChange) -> "Tail":
+        """Return a tail with the same files and a newer state."""
+        tail = Tail(self._root, overlay(self.state, change), self.info, pa.table({}))
+        tail._files, tail._unread = self.files, None
+        return tail
+
     @property
     def files(self) -> Replay:
         """The reconciled adds and removes. Raises CorruptLog for a path that cannot be decoded."""

@@ -45,7 +45,7 @@ from deltaskip.schema.types import (
     UnknownType,
 )
 
-__all__ = ["DECIMAL_NAMES", "TYPE_NAMES", "parse_columns", "parse_type_text", "without_lengths"]
+__all__ = ["DECIMAL_NAMES", "TYPE_NAMES", "DdlParser", "parse_columns", "parse_type_text", "without_lengths"]
 
 DECIMAL_NAMES = ("decimal", "dec", "numeric")
 
@@ -93,7 +93,7 @@ def parse_columns(text: str) -> StructType:
         SchemaError: The text is no column list, a type is not one of Delta's, a name occurs twice in any letter case,
             or options of a column contradict each other.
     """
-    parser = _Parser(text)
+    parser = DdlParser(text)
     fields: list[StructField] = []
     names: set[str] = set()
     while True:
@@ -114,7 +114,7 @@ def parse_type_text(text: str) -> DataType:
     CHAR(n) and VARCHAR(n) stay as an UnknownType of that name, and collations are dropped: both belong to a field's
     metadata. Raises SchemaError for other text.
     """
-    parser = _Parser(text)
+    parser = DdlParser(text)
     found = parser.type("", {})
     if not parser.at_end:
         raise parser.error("this is unexpected after the type")
@@ -155,7 +155,7 @@ def _is_length(data_type: UnknownType) -> bool:
     return data_type.name.partition("(")[0] in ("char", "varchar")
 
 
-class _Parser:
+class DdlParser:
     """A recursive descent over the tokens of one text."""
 
     def __init__(self, text: str) -> None:
@@ -269,6 +269,7 @@ class _Parser:
         return found
 
     def type_here(self, path: str, collations: dict[str, str]) -> DataType:
+        """A type, at its first word."""
         token = self.next("a type")
         name = token.text.lower()
         if token.kind != "word":
@@ -292,11 +293,13 @@ class _Parser:
         return TYPE_NAMES[name]
 
     def map_type(self, path: str, collations: dict[str, str]) -> DataType:
+        """The types between the angles of a map."""
         key = self.type(f"{path}.key", collations)
         self.expect(",")
         return MapType(key, self.type(f"{path}.value", collations))
 
     def struct_type(self) -> DataType:
+        """The fields between the angles of a struct."""
         fields: list[StructField] = []
         names: set[str] = set()
         while not self.peek_symbol(">"):
@@ -323,12 +326,14 @@ class _Parser:
         return StructField(name, data_type, nullable, metadata)
 
     def between_angles(self, inner: Callable[[], DataType]) -> DataType:
+        """What `inner` reads between angles."""
         self.expect("<")
         found = inner()
         self.expect(">")
         return found
 
     def length_type(self, name: str, token: SqlToken) -> DataType:
+        """char(n) or varchar(n), after the name."""
         if not self.peek_symbol("("):
             raise sql_error(self.text, token.start, f"the type {token.text} needs a length, such as {name}(10)")
         at = self.position
@@ -338,6 +343,7 @@ class _Parser:
         return parse_type(f'"{name}({numbers[0]})"')
 
     def decimal(self, token: SqlToken) -> DataType:
+        """decimal(p, s), after the name; both numbers are optional."""
         numbers = self.numbers() if self.peek_symbol("(") else [10]
         try:
             if len(numbers) > 2:
@@ -359,6 +365,7 @@ class _Parser:
         return found
 
     def collation(self, path: str, collations: dict[str, str]) -> None:
+        """The name of a collation, of the string at the path."""
         token = self.next("the name of a collation")
         try:
             named = CollationId.named(token.text).canonical.without_version
@@ -423,10 +430,12 @@ class _Parser:
         raise sql_error(self.text, self.tokens[opening].start, "the parenthesis is not closed")
 
     def refuse_constraint(self) -> None:
+        """Raise the error for a constraint, if one begins here."""
         if self.peek_word(*_CONSTRAINT_WORDS):
             raise self.error("constraints are not part of a column list; add CHECK constraints to the table afterwards")
 
     def name(self, what: str) -> str:
+        """A word or a quoted name. what: for the error."""
         token = self.next(what)
         if token.kind not in ("word", "name") or not token.text:
             raise sql_error(self.text, token.start, f"{what} is expected here")
@@ -436,12 +445,14 @@ class _Parser:
         return token.text
 
     def string(self, what: str) -> str:
+        """The value of a string. what: for the error."""
         token = self.next(what)
         if token.kind != "string":
             raise sql_error(self.text, token.start, f"{what} must be a string in quotes")
         return token.text
 
     def integer(self) -> int:
+        """A whole number with an optional sign."""
         negative = self.peek_symbol("-")
         if negative or self.peek_symbol("+"):
             self.at += 1
@@ -454,20 +465,24 @@ class _Parser:
         return value
 
     def next(self, what: str) -> SqlToken:
+        """The next token, which is read. what: for the error at the end."""
         if self.at_end:
             raise sql_error(self.text, len(self.text), f"{what} is missing")
         self.at += 1
         return self.tokens[self.at - 1]
 
     def expect(self, symbol: str) -> None:
+        """Read a symbol, or raise the error for another token."""
         if not self.peek_symbol(symbol):
             raise sql_error(self.text, self.position, f"{symbol!r} is expected here")
         self.at += 1
 
     def peek_symbol(self, symbol: str) -> bool:
+        """Whether the next token is this symbol."""
         return not self.at_end and self.tokens[self.at].is_symbol(symbol)
 
     def peek_word(self, *words: str) -> bool:
+        """Whether the next token is one of these words."""
         return not self.at_end and self.tokens[self.at].is_word(*words)
 
     def take_words(self, *words: str) -> bool:

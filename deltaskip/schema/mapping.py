@@ -89,7 +89,7 @@ def physical_schema(struct: StructType, mode: MappingMode) -> StructType:
     return StructType(tuple(_physical_field(f, mode) for f in struct.fields))
 
 
-def map_new_columns(struct: StructType, max_id: int) -> tuple[StructType, int]:
+def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -> tuple[StructType, int]:
     """Give an id and a physical name to every field, at any depth, that has none; return also the highest id.
 
     # PROTOCOL, Column Mapping: ids only grow, and physical names are unique in all versions of the table.
@@ -97,29 +97,31 @@ def map_new_columns(struct: StructType, max_id: int) -> tuple[StructType, int]:
     Args:
         struct: The schema.
         max_id: The highest id that the table ever had (`delta.columnMapping.maxColumnId`).
+        keep_names: Whether a new physical name is the field's own, as existing files have it.
     """
     fields = []
     for each in struct.fields:
         field = each
         if field_id(field) is None or PHYSICAL_NAME_KEY not in field.metadata:
             max_id += 1
-            metadata = {**field.metadata, ID_KEY: max_id, PHYSICAL_NAME_KEY: f"col-{uuid4()}"}
+            physical = field.name if keep_names else f"col-{uuid4()}"
+            metadata = {**field.metadata, ID_KEY: max_id, PHYSICAL_NAME_KEY: physical}
             field = StructField(field.name, field.type, field.nullable, metadata)
-        data_type, max_id = _mapped_type(field.type, max_id)
+        data_type, max_id = _mapped_type(field.type, max_id, keep_names)
         fields.append(StructField(field.name, data_type, field.nullable, field.metadata))
     return StructType(tuple(fields)), max_id
 
 
-def _mapped_type(data_type: DataType, max_id: int) -> tuple[DataType, int]:
+def _mapped_type(data_type: DataType, max_id: int, keep_names: bool) -> tuple[DataType, int]:
     match data_type:
         case StructType():
-            return map_new_columns(data_type, max_id)
+            return map_new_columns(data_type, max_id, keep_names)
         case ArrayType(element, contains_null):
-            element, max_id = _mapped_type(element, max_id)
+            element, max_id = _mapped_type(element, max_id, keep_names)
             return ArrayType(element, contains_null), max_id
         case MapType(key, value, contains_null):
-            key, max_id = _mapped_type(key, max_id)
-            value, max_id = _mapped_type(value, max_id)
+            key, max_id = _mapped_type(key, max_id, keep_names)
+            value, max_id = _mapped_type(value, max_id, keep_names)
             return MapType(key, value, contains_null), max_id
         case _:
             return data_type, max_id

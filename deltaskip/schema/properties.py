@@ -22,6 +22,7 @@ __all__ = [
     "MappingMode",
     "TableProperties",
     "TableProperty",
+    "delta_property",
     "is_delta_property",
     "parse_property",
 ]
@@ -312,12 +313,20 @@ _UNUSED: Mapping[str, _Kind[Any]] = {
 }
 
 
+_BY_LOWER_NAME: Mapping[str, str] = {name.lower(): name for name in (*_DEFINITIONS, *_UNUSED)}
+
+
 def is_delta_property(name: str) -> bool:
     """Whether Delta, or this package, defines a property with this exact name.
 
     delta-spark refuses others that begin with `delta.`.
     """
     return name in _DEFINITIONS or name in _UNUSED
+
+
+def delta_property(name: str) -> str | None:
+    """Return the name of a property that Delta, or this package, defines, given in any letter case; otherwise None."""
+    return _BY_LOWER_NAME.get(name.lower())
 
 
 def parse_property(name: str, text: str) -> object:

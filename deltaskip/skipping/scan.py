@@ -192,6 +192,16 @@ class Scan:
         """
         return self._rewritten(not_true(self._predicate))
 
+    def unproved(self) -> Scan:
+        """Return a scan that keeps the files that can contain a row for which the predicate is not TRUE.
+
+        For other packages of deltaskip.
+        """
+        scan = copy(self)
+        scan.__dict__.pop("complement", None)
+        scan._predicate, scan.program = not_true(self._predicate), self.complement
+        return scan
+
     def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the files that can contain matching rows, one row each, in the order of the log.
 

@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import uuid4
 
 from deltaskip.actions import DomainMetadata
 from deltaskip.errors import InvalidArgument, SchemaError
-from deltaskip.features.clustering import CLUSTERING_DOMAIN
-from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features
+from deltaskip.features.clustering import MOST_CLUSTERING_COLUMNS, clustering_domain
+from deltaskip.features.enabling import FEATURE_PREFIX, NEW_TABLE, protocol_for, with_features
+from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log.new_table import before_creation
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.mapping import MappingMode, map_new_columns
@@ -26,17 +25,9 @@ from deltaskip.stats.columns import parse_names
 from deltaskip.storage import Storage
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["FEATURE_PREFIX", "Described", "creation", "describe"]
-
-FEATURE_PREFIX = "delta.feature."
-"""A property with this prefix and the value `supported` adds a table feature, and is not a property of the table."""
+__all__ = ["Described", "creation", "describe"]
 
 _SUPPORTED = ("supported", "enabled")
-_MATERIALIZED = (
-    (TableProperties.row_id_column, "row-id"),
-    (TableProperties.row_commit_version_column, "row-commit-version"),
-)
-_MOST_CLUSTERING_COLUMNS = 4
 
 
 def creation(
@@ -154,9 +145,7 @@ def describe(
         schema, highest = map_new_columns(schema, typed.max_column_id or 0)
         configuration[TableProperties.max_column_id.name] = str(highest)
     if typed.row_tracking:
-        # PROTOCOL, Row Tracking: names that no column has, which stay for good.
-        for definition, kind in _MATERIALIZED:
-            configuration.setdefault(definition.name, f"_{kind}-col-{uuid4()}")
+        configuration = with_materialized_columns(configuration)
     domain = _clustering(schema, cluster_by, mode, root) if cluster_by else None
     if domain is not None:
         if partitions:
@@ -191,10 +180,9 @@ def _columns(schema: StructType, names: Sequence[str], kind: str, root: str) -> 
 
 def _clustering(schema: StructType, names: Sequence[str], mode: MappingMode, root: str) -> DomainMetadata:
     """The domain that lists the clustering columns by their physical paths."""
-    if len(names) > _MOST_CLUSTERING_COLUMNS:
+    if len(names) > MOST_CLUSTERING_COLUMNS:
         raise InvalidArgument(
-            f"The table {root} can have at most {_MOST_CLUSTERING_COLUMNS} clustering columns, not {len(names)}."
+            f"The table {root} can have at most {MOST_CLUSTERING_COLUMNS} clustering columns, not {len(names)}."
         )
     parsed = [path for name in names for path in parse_names(name, "cluster_by")]
-    paths = [list(resolve(schema, path, mode).physical) for path in parsed]
-    return DomainMetadata(CLUSTERING_DOMAIN, json.dumps({"clusteringColumns": paths}, separators=(",", ":")))
+    return clustering_domain(resolve(schema, path, mode).physical for path in parsed)

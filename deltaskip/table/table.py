@@ -22,6 +22,7 @@ from deltaskip.skipping.coverage import table_coverage
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
+from deltaskip.table.altering import AlteringMethods
 from deltaskip.table.collations import CollatedColumn, collated_columns
 from deltaskip.table.detail import TableDetail, table_detail
 from deltaskip.table.recomputing import RecomputingMethods
@@ -36,7 +37,7 @@ __all__ = ["DeltaTable"]
 _SHOWN_COLUMNS = 20
 
 
-class DeltaTable(RecomputingMethods, WritingMethods):
+class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
     """A Delta table at one version.
 
     Args:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from deltaskip import arguments
+from deltaskip.alter.alter import alter_to
+from deltaskip.alter.changes import TableChange
 from deltaskip.dml.overwrite import overwrite_in
 from deltaskip.rows.add_files import add_files_to
 from deltaskip.rows.append import append_to, write_metrics
@@ -118,3 +120,18 @@ class TableTransaction(Transaction):
         options = overwrite_argument(where, partitions, schema_mode, params, partition_by)
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         self.add_metrics(overwrite_in(self, GivenRows(data), options, zone))
+
+    def alter(self, *changes: TableChange) -> None:
+        """Change columns, properties, constraints and clustering, as DeltaTable.alter does.
+
+        Args:
+            changes: Changes such as AddColumn("price", "DECIMAL(10,2)"), made in order.
+
+        Raises:
+            SchemaError: A change of a column is not possible.
+            InvalidArgument: A property, constraint or feature is not possible, or a feature would be dropped.
+            RowViolation: A row of the table violates a new constraint.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for a constraint.
+            InvalidCommit: A constraint is added after rows, or the transaction has ended.
+        """
+        alter_to(self, changes)

@@ -29,10 +29,10 @@ import pyarrow.compute as pc
 from deltaskip.actions import absolute_uris
 from deltaskip.errors import CommitConflict
 from deltaskip.expr.render import to_sql
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.intent import Intent
-from deltaskip.txn.validation.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.txn.winners import Winners
 
 __all__ = ["check_conflicts"]

@@ -33,6 +33,8 @@ class Intent:
     ids whose version was read. unchanged: what the log contains for files that are added again, where the caller read
     them from the snapshot. rows_checked: whether the rows of all new files satisfy the rules of the table's features.
     row_ids_kept: whether rows that new files took over from removed ones have their row ids in these files.
+    constraints_checked: names of new constraints that the rows of all files of `base` satisfy. dropped_features:
+    features that nothing in the new state uses, each with whether the history must be protected.
     """
 
     base: Snapshot
@@ -53,6 +55,8 @@ class Intent:
     metrics: dict[str, str] = field(default_factory=dict)
     rows_checked: bool = False
     row_ids_kept: bool = False
+    constraints_checked: set[str] = field(default_factory=set)
+    dropped_features: dict[str, bool] = field(default_factory=dict)
 
     @property
     def actions(self) -> int:

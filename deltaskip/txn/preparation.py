@@ -13,7 +13,7 @@ from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
-from deltaskip.schema.properties import IsolationLevel
+from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.operation_parameters import logged_parameter
@@ -66,6 +66,10 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     if metadata is not None and timestamp is not None and latest.version != BEFORE_CREATION:
         configuration = with_enablement(metadata.configuration, latest, version, timestamp)
         metadata = replace(metadata, configuration=configuration)
+    if metadata is not None and any(intent.dropped_features.values()):
+        # RFC Checkpoint Protection: versions before this one are not to be cleaned up piecemeal.
+        name = TableProperties.checkpoint_protection_version.name
+        metadata = replace(metadata, configuration={**metadata.configuration, name: str(version)})
     adds, mark = [_as_logged(add, known.get(key)) for key, add in intent.adds.items()], None
     if adds and tracks_rows(candidate.protocol, candidate.properties):
         adds, mark = assign_row_ids(adds, known, intent.adds, latest, version)

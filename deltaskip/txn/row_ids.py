@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from deltaskip.actions import AddFile, DomainMetadata
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot
 from deltaskip.txn.known_files import Known
-from deltaskip.txn.validation.row_tracking import MARK, ROW_TRACKING_DOMAIN, high_water_mark
+from deltaskip.txn.validation.row_tracking import MARK, high_water_mark
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 __all__ = ["assign_row_ids"]

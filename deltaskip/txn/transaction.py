@@ -334,6 +334,42 @@ class Transaction:
         """
         self._pending.protocol = instance("protocol", protocol, Protocol, "a Protocol action")
 
+    def set_operation(self, operation: str, parameters: Mapping[str, Any]) -> None:
+        """Name the operation in the table's history.
+
+        Args:
+            operation: Name of the operation.
+            parameters: Its parameters.
+        """
+        pending = self._pending
+        pending.operation = text("operation", operation)
+        pending.parameters = dict(mapping("parameters", parameters))
+
+    def set_checked_constraint(self, name: str) -> None:
+        """State, after checking it, that all rows of the snapshot satisfy a CHECK constraint that is added.
+
+        Args:
+            name: Name of the constraint in the properties. Files that other writers add then conflict.
+
+        Raises:
+            InvalidCommit: The transaction adds files, whose rows are not part of the snapshot.
+        """
+        if self._pending.adds:
+            raise InvalidCommit(
+                f"The constraint {name} cannot be added to {self.snapshot.root} after rows in one transaction: add the "
+                f"constraint first."
+            )
+        self._pending.constraints_checked.add(text("name", name))
+
+    def set_dropped_feature(self, feature: str, protect_history: bool) -> None:
+        """State, after checking it, that nothing uses a table feature that the transaction's protocol drops.
+
+        Args:
+            feature: Name of the feature.
+            protect_history: Whether `delta.requireCheckpointProtectionBeforeVersion` is set to the commit's version.
+        """
+        self._pending.dropped_features[text("feature", feature)] = flag("protect_history", protect_history)
+
     def set_domain(self, domain: str, configuration: str) -> None:
         """Set the configuration of a metadata domain.
 

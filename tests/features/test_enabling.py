@@ -6,7 +6,14 @@ import pytest
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
-from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features
+from deltaskip.features.enabling import (
+    NEW_TABLE,
+    features_of,
+    lowest_protocol,
+    protocol_for,
+    with_features,
+    with_versions,
+)
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.schema import LONG, TIMESTAMP_NTZ, ArrayType, StructField, StructType
 from deltaskip.schema.properties import TableProperties
@@ -28,8 +35,6 @@ def test_a_table_that_uses_nothing_keeps_its_versions() -> None:
     [
         ({"delta.enableDeletionVectors": "true"}, ("deletionVectors",), ("deletionVectors",)),
         ({"delta.enableRowTracking": "true"}, None, ("domainMetadata", "rowTracking")),
-        ({"delta.columnMapping.mode": "name"}, ("columnMapping",), ("columnMapping",)),
-        ({"delta.constraints.positive": "id > 0"}, None, ("checkConstraints",)),
         ({"delta.checkpointPolicy": "v2"}, ("v2Checkpoint",), ("v2Checkpoint",)),
         ({"delta.enableChangeDataFeed": "true"}, None, ("changeDataFeed",)),
     ],
@@ -39,6 +44,36 @@ def test_properties_enable_their_features_and_what_these_require(
 ) -> None:
     expected = tuple(sorted((*writers, "appendOnly", "invariants")))
     assert _protocol(properties) == Protocol(1 if readers is None else 3, 7, readers, expected)
+
+
+def test_versions_are_raised_no_further_than_features_need() -> None:
+    # Reader version 2 implies column mapping; writer version 3 has exactly these three features.
+    mapped = _protocol({"delta.columnMapping.mode": "name"})
+    assert mapped == Protocol(2, 7, None, ("appendOnly", "columnMapping", "invariants"))
+    assert _protocol({"delta.constraints.positive": "id > 0"}) == Protocol(1, 3)
+    assert with_features(Protocol(1, 4), ["columnMapping"]) == Protocol(2, 5)
+    listed = Protocol(1, 7, None, ("appendOnly", "invariants"))
+    assert with_features(listed, ["checkConstraints"]).min_writer_version == 7
+
+
+def test_versions_that_are_asked_for_bring_their_features() -> None:
+    assert with_versions(NEW_TABLE, 1, 3) == Protocol(1, 3)
+    assert with_versions(NEW_TABLE, 2, 5) == Protocol(2, 5)
+    assert with_versions(NEW_TABLE, 3, 7) is NEW_TABLE
+    listed = Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
+    assert with_versions(listed, 1, 3).writer_features == (
+        "appendOnly", "checkConstraints", "deletionVectors", "invariants",
+    )
+    with pytest.raises(InvalidArgument, match="reader versions 1 to 3"):
+        with_versions(NEW_TABLE, 4, 7)
+
+
+def test_the_lowest_protocol_has_exactly_the_features() -> None:
+    assert lowest_protocol(()) == Protocol(1, 1)
+    assert lowest_protocol(("appendOnly", "invariants")) == Protocol(1, 2)
+    assert lowest_protocol(("appendOnly",)) == Protocol(1, 7, None, ("appendOnly",))
+    assert lowest_protocol(("secret",), ("secret",)) == Protocol(3, 7, ("secret",), ("secret",))
+    assert features_of(Protocol(1, 3)) == {"appendOnly", "invariants", "checkConstraints"}
 
 
 def test_types_enable_their_features_at_any_depth() -> None:
@@ -82,7 +117,8 @@ def test_every_feature_can_be_added_once(name: str) -> None:
     assert has_feature(after, name)
     assert with_features(after, [name]) is after
     listed = set(after.writer_features or ())
-    assert set(after.reader_features or ()) == {n for n in listed if FEATURES[n].kind == "reader-writer"}
+    if after.min_reader_version == 3:
+        assert set(after.reader_features or ()) == {n for n in listed if FEATURES[n].kind == "reader-writer"}
 
 
 def test_names_that_do_not_exist_are_refused() -> None:

@@ -13,6 +13,7 @@ from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_m
 from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, check_clustering
 from deltaskip.features.domains import is_reserved
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.schema import physical_schema
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal
@@ -21,13 +22,15 @@ __all__ = ["check_app_versions", "check_domains", "listed_collations"]
 
 # Reserved domains that operations of this package set. Users cannot: Transaction.set_domain refuses them.
 _OWNED = (CLUSTERING_DOMAIN,)
+_FEATURES_OF = {ROW_TRACKING_DOMAIN: "rowTracking"}
 
 
 def check_domains(candidate: Candidate) -> None:
     """Check the domains that the commit sets, and that the clustering columns are still there."""
     base = candidate.base
     for name, domain in candidate.intent.domains.items():
-        if is_reserved(name) and name not in _OWNED:
+        ends = domain.removed and _FEATURES_OF.get(name) in candidate.intent.dropped_features
+        if is_reserved(name) and name not in _OWNED and not ends:
             why = f"The metadata domain {name} of {candidate.place} is reserved by the protocol; leave it out"
             raise refusal("domains.reserved", why)
         if not name:

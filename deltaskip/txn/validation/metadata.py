@@ -64,7 +64,7 @@ def _check_value(candidate: Candidate, name: str, text: str) -> None:
 
 def _check_guarded(candidate: Candidate) -> None:
     old, new = candidate.base.metadata.configuration, candidate.metadata.configuration
-    rule = "properties.guarded"
+    rule, dropped = "properties.guarded", candidate.intent.dropped_features
     for name in _ENABLEMENT:
         if name in new and new[name] != old.get(name):
             candidate.refuse_metadata(rule, f"sets {name}, which the commit itself sets: leave it out")
@@ -76,11 +76,11 @@ def _check_guarded(candidate: Candidate) -> None:
         candidate.refuse_metadata("row-ids.enabling", why)
     protected = TableProperties.checkpoint_protection_version
     highest = before.checkpoint_protection_version
-    if candidate.properties.checkpoint_protection_version < highest:
+    if candidate.properties.checkpoint_protection_version < highest and "checkpointProtection" not in dropped:
         why = f"lowers {protected.name} below {highest}, which protects the log of earlier versions"
         candidate.refuse_metadata(rule, f"{why}: keep it")
     for name in _MATERIALIZED:
-        if name in old and new.get(name) != old[name]:
+        if name in old and new.get(name) != old[name] and not (name not in new and "rowTracking" in dropped):
             change = f"changes {name} to {new[name]}" if name in new else f"removes {name}"
             why = f"{change}, but files of the table may have row ids in the column {old[name]}: keep it"
             candidate.refuse_metadata("row-ids.columns", why)

@@ -96,7 +96,10 @@ def _check_versions(candidate: Candidate, new: Protocol) -> None:
 
 
 def _check_not_lowered(candidate: Candidate, old: Protocol, new: Protocol) -> None:
-    lost = sorted(_features(old) - _features(new))
+    dropped = candidate.intent.dropped_features
+    lost = sorted(_features(old) - _features(new) - {*dropped})
+    if dropped and not lost:
+        return
     lower = new.min_reader_version < old.min_reader_version or new.min_writer_version < old.min_writer_version
     if lost or lower:
         what = f"drop the table feature {', '.join(lost)}" if lost else "lower the protocol version"

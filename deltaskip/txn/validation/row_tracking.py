@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import AddFile, Protocol, table_keys
 from deltaskip.errors import CorruptLog
 from deltaskip.features.registry import has_feature
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.schema import physical_name
@@ -25,9 +26,8 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
-__all__ = ["MARK", "ROW_TRACKING_DOMAIN", "check_row_ids", "enables_late", "high_water_mark", "tracks_rows"]
+__all__ = ["MARK", "check_row_ids", "enables_late", "high_water_mark", "tracks_rows"]
 
-ROW_TRACKING_DOMAIN = "delta.rowTracking"
 MARK = "rowIdHighWaterMark"
 _BATCH_ROWS = 1 << 16
 _ROW_COUNT = r'"numRecords"\s*:\s*(?P<rows>\d{1,18})'

@@ -16,10 +16,11 @@ from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.schema import ArrayType, DataType, MapType, StructField, StructType, physical_name, type_to_json
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, parse_type
+from deltaskip.schema.lengths import with_lengths
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
-from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY
+from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, UnknownType
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.schema import IDENTITY_MARK, expressions, identity_numbers
 
@@ -36,13 +37,22 @@ def check_changes(candidate: Candidate) -> bool:
     that other writers must not add any.
     """
     dependence = file_dependence(candidate)
-    if dependence is not None and not candidate.ends_every_file:
+    if dependence is None:
+        # A constraint that its writer has checked holds only for the files that it knew.
+        _check_rest(candidate)
+        return bool(candidate.intent.constraints_checked)
+    if not candidate.ends_every_file:
         base = candidate.base
         candidate.refuse_metadata(
             "schema.existing-files",
             f"{dependence}, which files of version {base.version} may violate: remove them in the same transaction, or "
             f"make the change with Spark",
         )
+    _check_rest(candidate)
+    return True
+
+
+def _check_rest(candidate: Candidate) -> None:
     try:
         _check_columns(candidate, candidate.base.schema, candidate.schema, "")
         _check_dependents(candidate)
@@ -50,7 +60,6 @@ def check_changes(candidate: Candidate) -> bool:
         # Counting the files of a large table takes longer than everything else.
         if not candidate.ends_every_file:
             raise
-    return dependence is not None
 
 
 def file_dependence(candidate: Candidate) -> str | None:
@@ -58,7 +67,7 @@ def file_dependence(candidate: Candidate) -> str | None:
     base, metadata = candidate.base, candidate.metadata
     before = base.table_properties.constraints
     for name, text in candidate.properties.constraints.items():
-        if before.get(name) != text:
+        if before.get(name) != text and name not in candidate.intent.constraints_checked:
             return f"sets the constraint {name}"
     before_columns = _physical_names(base.schema, base.partition_columns, base.mapping_mode)
     if _physical_names(candidate.schema, metadata.partition_columns, candidate.mode) != before_columns:
@@ -94,7 +103,7 @@ def _dependent_columns(candidate: Candidate, old: StructType, new: StructType, a
             if TYPE_CHANGES_KEY in field.metadata:
                 yield f"claims type changes of the new column {name}"
             continue
-        if _shortened(known, field):
+        if _shortened(candidate, with_lengths(known).type, with_lengths(field).type):
             yield f"sets the type of the column {name} to {field.metadata[CHAR_VARCHAR_KEY]}"
         yield from _dependent_types(candidate, known.type, field.type, name)
     for gone in by_name.values():
@@ -128,13 +137,26 @@ def _widens(candidate: Candidate) -> bool:
     return supported and candidate.properties.type_widening
 
 
-def _shortened(old: StructField, new: StructField) -> bool:
-    """Whether values of the old column may be too long for the new char(n) or varchar(n)."""
-    before, after = old.metadata.get(CHAR_VARCHAR_KEY), new.metadata.get(CHAR_VARCHAR_KEY)
-    if after is None or before == after:
-        return False
-    was, now = (_LENGTH.fullmatch(text) if isinstance(text, str) else None for text in (before, after))
-    return was is None or now is None or int(now[2]) < int(was[2]) or (was[1], now[1]) == ("varchar", "char")
+def _shortened(candidate: Candidate, old: DataType, new: DataType) -> bool:
+    """Whether values of the old type may be too long for a char(n) or varchar(n) in the new one."""
+    match old, new:
+        case StructType(), StructType():
+            before = {physical_name(field, candidate.base.mapping_mode): field.type for field in old.fields}
+            pairs = ((before.get(physical_name(field, candidate.mode)), field.type) for field in new.fields)
+            return any(was is not None and _shortened(candidate, was, now) for was, now in pairs)
+        case ArrayType(a), ArrayType(b):
+            return _shortened(candidate, a, b)
+        case MapType(k, v), MapType(l, w):
+            return _shortened(candidate, k, l) or _shortened(candidate, v, w)
+        case _, UnknownType() if old != new:
+            length = _LENGTH.fullmatch(new.name)
+            limited = _LENGTH.fullmatch(old.name) if isinstance(old, UnknownType) else None
+            if length is None:
+                return False
+            shorter = limited is None or int(length[2]) < int(limited[2])
+            return shorter or (limited is not None and (limited[1], length[1]) == ("varchar", "char"))
+        case _:
+            return False
 
 
 def _check_columns(candidate: Candidate, old: StructType, new: StructType, above: str) -> None:

@@ -36,7 +36,7 @@ def validate(candidate: Candidate) -> bool:
     _check_info(candidate)
     _check_types(candidate)
     check_protocol(candidate)
-    every_file = False
+    every_file = bool(candidate.intent.dropped_features)
     if candidate.intent.metadata is not None:
         check_metadata(candidate)
         check_properties(candidate)
@@ -46,7 +46,7 @@ def validate(candidate: Candidate) -> bool:
     if candidate.intent.metadata is not None:
         check_column_mapping(candidate)
         check_schema(candidate)
-        every_file = check_changes(candidate)
+        every_file |= check_changes(candidate)
         every_file |= enables_late(candidate)
     check_files(candidate)
     check_row_ids(candidate)

@@ -1,0 +1,240 @@
+"""Changes of a table as one commit: planned against its state, checked against its rows, added to a transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import FILE_SCHEMA, AddFile, DomainMetadata, add_files, hadoop_path
+from deltaskip.alter.changes import (
+    AddColumn,
+    AddConstraint,
+    AddFeature,
+    ClusterBy,
+    DeleteColumn,
+    DropConstraint,
+    DropDefault,
+    DropFeature,
+    MoveColumn,
+    RemoveProperty,
+    RenameColumn,
+    ReplaceColumns,
+    SetComment,
+    SetDefault,
+    SetProperty,
+    SyncIdentity,
+    TableChange,
+    UpdateColumn,
+    UpdateColumnComment,
+    UpdateColumnNullability,
+)
+from deltaskip.alter.clustering import check_clustering_statistics, cluster_by
+from deltaskip.alter.columns import (
+    add_column,
+    delete_column,
+    move_column,
+    rename_column,
+    replace_columns,
+    update_comment,
+    update_nullability,
+)
+from deltaskip.alter.constraints import add_constraint, drop_constraint, sync_identity
+from deltaskip.alter.existing_rows import check_existing_rows
+from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
+from deltaskip.alter.operation import operation_of
+from deltaskip.alter.properties import remove_property, set_comment, set_property
+from deltaskip.alter.state import TableState, with_property
+from deltaskip.alter.types import drop_default, set_default, update_type
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.json_text import parse_json
+from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.checkpoint.write import write_checkpoint
+from deltaskip.schema.properties import TableProperties
+from deltaskip.stats.footer import read_footer
+from deltaskip.storage import storage_for
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["alter", "alter_to"]
+
+_BATCH_FILES = 1 << 14
+_DEFAULT_OPERATION = "ALTER TABLE"
+
+
+def alter(snapshot: Snapshot, changes: Sequence[TableChange], user_metadata: str | None = None) -> WriteResult:
+    """Commit the changes to the latest version of a table, see DeltaTable.alter."""
+    checked = _checked(changes)
+
+    def begin(latest: Snapshot) -> Transaction:
+        return Transaction(latest, _DEFAULT_OPERATION, None, False, user_metadata)
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        before = _state_of(transaction)
+        after = _after(before, checked)
+        transaction.set_operation(*operation_of(after.steps))
+        _put(transaction, before, after)
+        return {}
+
+    result = commit_operation(snapshot, begin, act)
+    if result.version is not None and any(_protects(change) for change in checked):
+        # Clients without the feature begin to read the history here.
+        write_checkpoint(load_snapshot(snapshot.storage, snapshot.root, result.version))
+    return result
+
+
+def alter_to(transaction: Transaction, changes: Sequence[TableChange]) -> None:
+    """Add the changes to a transaction, each made to the result of what the transaction did before.
+
+    Raises SchemaError, InvalidArgument, RowViolation and UnsupportedFeature as DeltaTable.alter does.
+    """
+    checked = _checked(changes)
+    if any(isinstance(change, DropFeature) for change in checked):
+        raise InvalidArgument(
+            f"A feature of {transaction.snapshot.root} cannot be dropped in a transaction with other operations: use "
+            f"DeltaTable.drop_feature."
+        )
+    before = _state_of(transaction)
+    _put(transaction, before, _after(before, checked))
+
+
+def _checked(changes: Sequence[TableChange]) -> tuple[TableChange, ...]:
+    for change in changes:
+        if not isinstance(change, TableChange):
+            raise InvalidArgumentType.of("Each of changes", "a change such as AddColumn(…)", change)
+    if not changes:
+        raise InvalidArgument("No changes are given: pass one at least, such as AddColumn('price', 'DECIMAL(10,2)').")
+    return tuple(changes)
+
+
+def _state_of(transaction: Transaction) -> TableState:
+    return TableState.of(
+        transaction.snapshot, transaction.metadata, transaction.protocol, transaction.schema, transaction.domains
+    )
+
+
+def _protects(change: TableChange) -> bool:
+    return isinstance(change, DropFeature) and not change.truncate_history and needs_protection(change.feature)
+
+
+def _after(state: TableState, changes: Sequence[TableChange]) -> TableState:
+    """The state after all changes, with its protocol."""
+    for change in changes:
+        state = _changed(state, change)
+    check_clustering_statistics(state)
+    return replace(state, protocol=protocol_after(state))
+
+
+def _changed(state: TableState, change: TableChange) -> TableState:
+    match change:
+        case AddColumn():
+            return add_column(state, change)
+        case DeleteColumn():
+            return delete_column(state, change)
+        case RenameColumn():
+            return rename_column(state, change)
+        case MoveColumn():
+            return move_column(state, change)
+        case UpdateColumn():
+            return update_type(state, change)
+        case UpdateColumnComment():
+            return update_comment(state, change)
+        case UpdateColumnNullability():
+            return update_nullability(state, change)
+        case ReplaceColumns():
+            return replace_columns(state, change)
+        case SetDefault():
+            return set_default(state, change)
+        case DropDefault():
+            return drop_default(state, change)
+        case SyncIdentity():
+            return sync_identity(state, change)
+        case SetProperty():
+            return set_property(state, change)
+        case RemoveProperty():
+            return remove_property(state, change)
+        case SetComment():
+            return set_comment(state, change)
+        case AddConstraint():
+            return add_constraint(state, change)
+        case DropConstraint():
+            return drop_constraint(state, change)
+        case ClusterBy():
+            return cluster_by(state, change)
+        case AddFeature():
+            return add_feature(state, change)
+        case DropFeature():
+            return drop_feature(state, change)
+        case _:
+            raise InvalidArgumentType.of("Each of changes", "a change of this package", change)
+
+
+def _put(transaction: Transaction, before: TableState, after: TableState) -> None:
+    """Add the actions that lead from one state to the other, after the rows are checked."""
+    for name in after.new_constraints:
+        check_existing_rows(after, name, after.properties.constraints[name])
+        transaction.set_checked_constraint(name)
+    for feature, truncated in after.dropped.items():
+        protected = needs_protection(feature) and not truncated
+        transaction.set_dropped_feature(feature, protected)
+        if protected:
+            after = with_property(after, TableProperties.checkpoint_protection_version.name, str(before.next_version))
+            # Its commit is then all that is after a checkpoint, whatever other clients make of older commits.
+            write_checkpoint(transaction.snapshot)
+    if after.protocol != before.protocol:
+        transaction.set_protocol(after.protocol)
+    metadata = after.written_metadata
+    if metadata != before.metadata:
+        transaction.set_metadata(metadata, keep_collations=False)
+    _put_domains(transaction, before, after)
+    if "rowTracking" in after.dropped:
+        _renumber(transaction, numbered=True)
+    elif after.properties.row_tracking and not before.properties.well_formed().row_tracking:
+        _renumber(transaction, numbered=False)
+
+
+def _put_domains(transaction: Transaction, before: TableState, after: TableState) -> None:
+    if after.clustering is not None and after.clustering != before.clustering:
+        transaction.set_system_domain(clustering_domain(after.clustering))
+    for feature, name in (("clustering", CLUSTERING_DOMAIN), ("rowTracking", ROW_TRACKING_DOMAIN)):
+        domain = transaction.domains.get(name)
+        if feature in after.dropped and domain is not None:
+            transaction.set_system_domain(DomainMetadata(name, domain.configuration, removed=True))
+
+
+def _renumber(transaction: Transaction, numbered: bool) -> None:
+    """Add the files again that have row ids, or those that have none; the commit gives them ids if the table does.
+
+    # PROTOCOL, Row Tracking: it is enabled only if every file has row ids.
+    """
+    snapshot = transaction.snapshot
+    for batch in snapshot.add_batches(_BATCH_FILES):
+        has_ids = pc.and_(pc.is_valid(batch["base_row_id"]), pc.is_valid(batch["default_row_commit_version"]))
+        some = batch.filter(has_ids if numbered else pc.invert(has_ids))
+        for file in add_files(pa.Table.from_batches([some.select(FILE_SCHEMA.names)])):
+            again = replace(file, data_change=False)
+            if numbered:
+                transaction.add_again(replace(again, base_row_id=None, default_row_commit_version=None))
+            else:
+                transaction.add_again(_counted(snapshot, again))
+
+
+def _counted(snapshot: Snapshot, file: AddFile) -> AddFile:
+    """The file with its row count, read from the footer if the statistics lack it."""
+    try:
+        stats: Any = parse_json(file.stats) if file.stats else {}
+    except ValueError:
+        stats = {}
+    if isinstance(stats, dict) and isinstance(stats.get("numRecords"), int):
+        return file
+    location = hadoop_path(snapshot.table_root, file.path)
+    footer = read_footer(storage_for(location, near=snapshot.storage), location, file.size)
+    counted = {**(stats if isinstance(stats, dict) else {}), "numRecords": footer.num_rows}
+    return replace(file, stats=json.dumps(counted, ensure_ascii=False, separators=(",", ":")))

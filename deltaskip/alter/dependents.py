@@ -1,0 +1,57 @@
+"""What depends on the name or type of a column: expressions of the table, and lists of columns with statistics."""
+
+from __future__ import annotations
+
+from deltaskip.alter.changes import ColumnPath
+from deltaskip.alter.paths import is_below
+from deltaskip.alter.state import TableState, with_property
+from deltaskip.errors import SchemaError
+from deltaskip.expr import columns_in, is_valid_sql
+from deltaskip.schema.resolve import display_name
+from deltaskip.stats.columns import STATS_COLUMNS, parse_names
+from deltaskip.txn.validation.schema import expressions
+
+__all__ = ["refuse_dependents", "remove_from_statistics", "rename_in_statistics"]
+
+
+def refuse_dependents(state: TableState, path: ColumnPath, what: str) -> None:
+    """Raise SchemaError if a constraint, generated column or invariant uses the column, or something in or around it.
+
+    The expression of a column that is itself at the path does not count.
+    """
+    for owner, text in expressions(state.schema, state.properties):
+        if len(path) == 1 and owner.endswith(f" of the column {path[0]}"):
+            continue
+        if text is None or not is_valid_sql(text):
+            uses = True
+        else:
+            uses = any(is_below(parts, path) or is_below(path, parts) for parts in columns_in(text))
+        if uses:
+            raise SchemaError(
+                f"{display_name(path)} of {state.table} cannot be {what}, because {owner} uses it ({text}): drop that "
+                f"first."
+            )
+
+
+def rename_in_statistics(state: TableState, path: ColumnPath, new_name: str) -> TableState:
+    """Return the state with the new name of a column in the list of columns with statistics."""
+    names = _statistics_columns(state)
+    if names is None or not any(is_below(name, path) for name in names):
+        return state
+    last = len(path) - 1
+    after = [(*name[:last], new_name, *name[last + 1 :]) if is_below(name, path) else name for name in names]
+    return with_property(state, STATS_COLUMNS, ",".join(map(display_name, after)))
+
+
+def remove_from_statistics(state: TableState, path: ColumnPath) -> TableState:
+    """Return the state without a column in the list of columns with statistics."""
+    names = _statistics_columns(state)
+    if names is None or not any(is_below(name, path) for name in names):
+        return state
+    after = [name for name in names if not is_below(name, path)]
+    return with_property(state, STATS_COLUMNS, ",".join(map(display_name, after)))
+
+
+def _statistics_columns(state: TableState) -> list[ColumnPath] | None:
+    text = state.configuration.get(STATS_COLUMNS)
+    return None if text is None else parse_names(text, STATS_COLUMNS)

@@ -1,0 +1,234 @@
+"""Table features that are added and dropped: what still uses a feature, and what protects the table's history.
+
+# PROTOCOL, Table Features; RFC Checkpoint Protection
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow.compute as pc
+
+from deltaskip.actions import Protocol
+from deltaskip.alter.changes import AddFeature, DropFeature
+from deltaskip.alter.state import TableState, done, with_property
+from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
+from deltaskip.features.enabling import features_of, lowest_protocol, protocol_for, with_features
+from deltaskip.features.registry import FEATURES, has_feature
+from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
+from deltaskip.features.writing import uses_of
+from deltaskip.schema.mapping import ID_KEY
+from deltaskip.schema.properties import TableProperties, TableProperty
+
+__all__ = ["add_feature", "drop_feature", "needs_protection", "protocol_after", "requested_feature"]
+
+# Added only where they are asked for by name, as in delta-spark: columns of the table do not enable them.
+_BY_REQUEST = ("timestampNtz", "allowColumnDefaults")
+_PROTECTION = "checkpointProtection"
+_BATCH_ROWS = 1 << 16
+
+# Properties whose removal is all that dropping the feature takes, besides what _remaining finds.
+_SWITCHES: Mapping[str, TableProperty[bool]] = {
+    "deletionVectors": TableProperties.deletion_vectors,
+    "typeWidening": TableProperties.type_widening,
+    "typeWidening-preview": TableProperties.type_widening,
+    "inCommitTimestamp": TableProperties.in_commit_timestamps,
+    "variantShredding": TableProperties.variant_shredding,
+    "variantShredding-preview": TableProperties.variant_shredding,
+}
+_DROPPABLE = frozenset(
+    (
+        *_SWITCHES,
+        "allowColumnDefaults",
+        "checkConstraints",
+        "checkpointProtection",
+        "clustering",
+        "collations",
+        "collations-preview",
+        "columnMapping",
+        "domainMetadata",
+        "rowTracking",
+        "timestampNtz",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantType",
+        "variantType-preview",
+    )
+)
+
+
+def requested_feature(state: TableState, name: str) -> TableState:
+    """Return the state with a feature that was asked for by name, in any letter case."""
+    feature = _spelled(name, state.table)
+    if FEATURES[feature].writes in ("no", "not yet"):
+        raise UnsupportedFeature(f"deltaskip cannot write tables with the feature {feature}, so {state.table} cannot "
+                                 f"get it: add it with a client that can.")
+    return replace(state, protocol=with_features(state.protocol, [feature]))
+
+
+def add_feature(state: TableState, change: AddFeature) -> TableState:
+    """Return the state with a feature, and with the features that it requires."""
+    after = requested_feature(state, change.feature)
+    if after.protocol == state.protocol:
+        return state
+    return done(after, "UPGRADE PROTOCOL", {"newProtocol": _protocol_json(after.protocol)})
+
+
+def drop_feature(state: TableState, change: DropFeature) -> TableState:
+    """Return the state without a feature; its protocol is lowered after all changes.
+
+    Properties that only switch the feature on are removed with it. Anything else that uses it refuses.
+    """
+    feature, features = _spelled(change.feature, state.table), features_of(state.protocol) - {*state.dropped}
+    if feature not in features:
+        raise InvalidArgument(
+            f"{state.table} does not have the feature {feature}, so it cannot be dropped; it has "
+            f"{', '.join(sorted(features))}."
+        )
+    if feature not in _DROPPABLE:
+        raise UnsupportedFeature(
+            f"The feature {feature} of {state.table} cannot be dropped; features that can are "
+            f"{', '.join(sorted(_DROPPABLE))}."
+        )
+    needing = next((name for name in sorted(features) if feature in _requirements(name)), None)
+    if needing is not None:
+        raise SchemaError(
+            f"The feature {feature} of {state.table} cannot be dropped, because {needing} needs it: drop {needing} "
+            f"first."
+        )
+    state = _switched_off(state, feature)
+    left = next(_remaining(state, feature), None)
+    if left is not None:
+        raise SchemaError(f"The feature {feature} of {state.table} cannot be dropped, because {left}.")
+    if feature == _PROTECTION and not change.truncate_history:
+        raise SchemaError(
+            f"The feature {feature} of {state.table} protects versions of its history, so it can only be dropped with "
+            f"truncate_history=True, which deletes them."
+        )
+    clustering = None if feature == "clustering" else state.clustering
+    state = replace(state, clustering=clustering, dropped={**state.dropped, feature: change.truncate_history})
+    parameters = {"featureName": feature, "truncateHistory": change.truncate_history}
+    return done(state, "DROP FEATURE", parameters)
+
+
+def protocol_after(state: TableState) -> Protocol:
+    """Return the protocol that the state needs: raised for what it uses, without the features that were dropped.
+
+    Raises SchemaError for a feature that must be asked for by name, and for a dropped one that is used again.
+    """
+    for names, what in uses_of(state.properties, state.schema).items():
+        if names[0] in _BY_REQUEST and not any(has_feature(state.protocol, name) for name in names):
+            raise SchemaError(
+                f"{state.table} needs the table feature {names[0]} for {what}, and does not have it: add it with "
+                f"AddFeature({names[0]!r}) in the same alter. Clients of the table must then support it."
+            )
+    protocol = protocol_for(state.protocol, state.properties, state.schema)
+    if state.clustering is not None:
+        protocol = with_features(protocol, ["clustering"])
+    if not state.dropped:
+        return protocol
+    used = next((name for name in state.dropped if any(_uses(state, name))), None)
+    if used is not None:
+        raise SchemaError(f"The feature {used} of {state.table} is dropped, but used by a later change.")
+    left = features_of(protocol) - {*state.dropped}
+    if any(needs_protection(name) and not truncated for name, truncated in state.dropped.items()):
+        left.add(_PROTECTION)
+    return lowest_protocol(left, protocol.reader_features or ())
+
+
+def needs_protection(feature: str) -> bool:
+    """Whether clients without the feature could misread versions of the table that had it."""
+    known = next((row for name, row in FEATURES.items() if name.lower() == feature.lower()), None)
+    return known is not None and known.kind == "reader-writer"
+
+
+def _spelled(name: str, table: str) -> str:
+    # Of names that differ in letter case only, the first is the protocol's.
+    found = next((known for known in FEATURES if known.lower() == name.lower()), None)
+    if found is None:
+        raise InvalidArgument(
+            f"There is no table feature {name!r} (table {table}); the features are {', '.join(sorted(FEATURES))}."
+        )
+    return found
+
+
+def _requirements(name: str) -> tuple[str, ...]:
+    return FEATURES[name].requires if name in FEATURES else ()
+
+
+def _protocol_json(protocol: Protocol) -> dict[str, object]:
+    return {
+        "minReaderVersion": protocol.min_reader_version,
+        "minWriterVersion": protocol.min_writer_version,
+        "readerFeatures": None if protocol.reader_features is None else list(protocol.reader_features),
+        "writerFeatures": None if protocol.writer_features is None else list(protocol.writer_features),
+    }
+
+
+def _switched_off(state: TableState, feature: str) -> TableState:
+    """The state without what only switches the feature on."""
+    if feature in _SWITCHES:
+        state = with_property(state, _SWITCHES[feature].name, None)
+    match feature:
+        case "inCommitTimestamp":
+            for since in (TableProperties.in_commit_timestamps_version, TableProperties.in_commit_timestamps_since_ms):
+                state = with_property(state, since.name, None)
+        case "v2Checkpoint":
+            state = with_property(state, TableProperties.checkpoint_policy.name, None)
+        case "rowTracking":
+            for name in (
+                TableProperties.row_tracking.name, TableProperties.row_tracking_suspended.name, *MATERIALIZED_COLUMNS
+            ):
+                state = with_property(state, name, None)
+        case "checkpointProtection":
+            state = with_property(state, TableProperties.checkpoint_protection_version.name, None)
+    return state
+
+
+def _uses(state: TableState, feature: str) -> Iterator[str]:
+    """What in the metadata uses the feature."""
+    for names, what in uses_of(state.properties, state.schema).items():
+        if feature in names:
+            yield what
+
+
+def _remaining(state: TableState, feature: str) -> Iterator[str]:
+    """What still uses a feature, and what to do about it."""
+    for what in _uses(state, feature):
+        yield f"{what} uses it: {_CURES.get(feature, 'remove that first')}"
+    match feature:
+        case "deletionVectors":
+            yield from _files(state, "deletion_vector", "has a deletion vector: rewrite such files with REORG TABLE … "
+                              "APPLY (PURGE) first")
+        case "clustering" if state.clustering:
+            yield "the table is clustered: end that with ClusterBy() first"
+        case "domainMetadata":
+            names = [name for name, domain in state.snapshot.domains.items() if not domain.removed]
+            if names:
+                yield f"the metadata domain {names[0]} is set: remove it first"
+        case "columnMapping" if any(_is_mapped(state)):
+            yield "columns have ids and physical names: rewrite the table into one without them"
+
+
+def _files(state: TableState, column: str, what: str) -> Iterator[str]:
+    for adds in state.snapshot.add_batches(_BATCH_ROWS, ["path", column]):
+        paths = adds["path"].filter(pc.is_valid(adds[column]))
+        if len(paths):
+            yield f"the file {paths[0].as_py()} {what}"
+            return
+
+
+def _is_mapped(state: TableState) -> Iterator[bool]:
+    return (ID_KEY in field.metadata for field in state.schema.fields)
+
+
+_CURES: Mapping[str, str] = {
+    "allowColumnDefaults": "remove the defaults with DropDefault first",
+    "checkConstraints": "drop the constraints first",
+    "columnMapping": "it cannot be removed without rewriting the files",
+    "timestampNtz": "drop the columns of the type first",
+    "typeWidening": "files may have the narrower type: rewrite them with delta-spark, which drops the feature",
+    "variantType": "drop the columns of the type first",
+    "collations": "columns have collations: drop them first",
+}

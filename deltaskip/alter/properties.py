@@ -1,0 +1,177 @@
+"""Table properties that are set and removed, with what a property needs besides its text.
+
+# PROTOCOL, Table Properties, Column Mapping, Row Tracking
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from deltaskip.alter.changes import RemoveProperty, SetComment, SetProperty
+from deltaskip.alter.features import requested_feature
+from deltaskip.alter.state import TableState, done, with_property
+from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
+from deltaskip.features.enabling import FEATURE_PREFIX, with_versions
+from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
+from deltaskip.schema.mapping import map_new_columns
+from deltaskip.schema.numerals import integer_of
+from deltaskip.schema.properties import (
+    CONSTRAINT_PREFIX,
+    TableProperties,
+    delta_property,
+    is_delta_property,
+    parse_property,
+)
+from deltaskip.stats.columns import STATS_COLUMNS, parse_names
+
+__all__ = ["remove_property", "set_comment", "set_property"]
+
+_PREFIX = "delta."
+_READER_VERSION, _WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
+_COMMENT = "comment"
+# Spark gives them another place than the properties.
+_RESERVED = ("external", "location", "provider")
+_MAINTAINED = (
+    TableProperties.max_column_id.name,
+    TableProperties.in_commit_timestamps_version.name,
+    TableProperties.in_commit_timestamps_since_ms.name,
+    TableProperties.checkpoint_protection_version.name,
+    *MATERIALIZED_COLUMNS,
+)
+_UNIFORM = "delta.universalFormat.enabledFormats"
+_SUPPORTED = ("supported", "enabled")
+
+
+def set_property(state: TableState, change: SetProperty) -> TableState:
+    """Return the state with a property, and with the features and columns that it needs."""
+    name, value = _spelled(change.property), change.value
+    after = _set(state, name, value)
+    return state if after == state else done(after, "SET TBLPROPERTIES", {"property": (name, value)})
+
+
+def remove_property(state: TableState, change: RemoveProperty) -> TableState:
+    """Return the state without a property."""
+    name = _spelled(change.property)
+    if name.startswith(FEATURE_PREFIX):
+        feature = name.removeprefix(FEATURE_PREFIX)
+        raise InvalidArgument(
+            f"The property {name} cannot be removed from {state.table}: drop the feature with DropFeature({feature!r})."
+        )
+    _refuse_special(state, name, "removed from")
+    if name == _COMMENT and state.metadata.description is not None:
+        after = replace(state, metadata=replace(state.metadata, description=None))
+    elif name not in state.configuration:
+        if change.if_exists:
+            return state
+        known = ", ".join(sorted(state.configuration)) or "none"
+        raise InvalidArgument(
+            f"{state.table} has no property {name}: use if_exists=True if that is no error. It has {known}."
+        )
+    else:
+        if name == TableProperties.mapping_mode.name:
+            _set_mode(state, "none")
+        after = with_property(state, name, None)
+    return done(after, "UNSET TBLPROPERTIES", {"property": name})
+
+
+def set_comment(state: TableState, change: SetComment) -> TableState:
+    """Return the state with another description of the table."""
+    if state.metadata.description == change.comment:
+        return state
+    after = replace(state, metadata=replace(state.metadata, description=change.comment))
+    return done(after, "SET TBLPROPERTIES", {"property": (_COMMENT, change.comment or "")})
+
+
+def _set(state: TableState, name: str, value: str) -> TableState:
+    if name.startswith(FEATURE_PREFIX):
+        if value.lower() not in _SUPPORTED:
+            raise InvalidArgument(f"The property {name} must be 'supported', not {value!r} (table {state.table}).")
+        return requested_feature(state, name.removeprefix(FEATURE_PREFIX))
+    if name in (_READER_VERSION, _WRITER_VERSION):
+        return _with_version(state, name, value)
+    if name == _COMMENT:
+        return replace(state, metadata=replace(state.metadata, description=value))
+    _refuse_special(state, name, "set on")
+    _check_value(state, name, value)
+    if name == TableProperties.mapping_mode.name:
+        return _set_mode(state, value)
+    if name == _UNIFORM and value.strip():
+        raise UnsupportedFeature(
+            f"The property {name} cannot be set on {state.table}, because deltaskip does not write the metadata of "
+            f"other formats: set it with a client that does."
+        )
+    state = with_property(state, name, value)
+    if name == TableProperties.row_tracking.name and state.properties.row_tracking:
+        configuration = with_materialized_columns(state.configuration)
+        state = replace(state, metadata=replace(state.metadata, configuration=configuration))
+    return state
+
+
+def _set_mode(state: TableState, value: str) -> TableState:
+    """# PROTOCOL, Column Mapping: existing columns keep their names as physical names, and no file is rewritten."""
+    definition = TableProperties.mapping_mode
+    before, after = state.mode, definition.parse(value, state.table)
+    if before == after:
+        return with_property(state, definition.name, value) if definition.name in state.configuration else state
+    if (before, after) != ("none", "name"):
+        needs = "rewriting every data file" if after == "none" else "data files that have column ids"
+        raise UnsupportedFeature(
+            f"{definition.name} of {state.table} cannot be changed from {before} to {after}, which needs {needs}: "
+            f"create a table with the mode {after}, and copy the rows."
+        )
+    state = with_property(state, definition.name, value)
+    schema, highest = map_new_columns(state.schema, _highest_id(state), keep_names=True)
+    return replace(with_property(state, TableProperties.max_column_id.name, str(highest)), schema=schema)
+
+
+def _highest_id(state: TableState) -> int:
+    return state.properties.well_formed().max_column_id or 0
+
+
+def _with_version(state: TableState, name: str, value: str) -> TableState:
+    if not (value.isascii() and value.isdigit()):
+        raise InvalidArgument(f"The property {name} must be a version, not {value!r} (table {state.table}).")
+    reader = integer_of(value) if name == _READER_VERSION else 1
+    writer = integer_of(value) if name == _WRITER_VERSION else 1
+    return replace(state, protocol=with_versions(state.protocol, reader, writer))
+
+
+def _check_value(state: TableState, name: str, value: str) -> None:
+    if not is_delta_property(name):
+        if name.lower().startswith(_PREFIX):
+            raise InvalidArgument(
+                f"Delta does not define the property {name}, so it cannot be set on {state.table}: correct the name, "
+                f"or use another prefix than {_PREFIX!r} for properties of your own."
+            )
+        return
+    try:
+        parse_property(name, value)
+        if name == STATS_COLUMNS:
+            parse_names(value, name)
+    except SchemaError as error:
+        raise InvalidArgument(f"The property cannot be set on {state.table}: {error}") from error
+
+
+def _refuse_special(state: TableState, name: str, what: str) -> None:
+    cure = None
+    if name.startswith(CONSTRAINT_PREFIX):
+        cure = "use AddConstraint and DropConstraint, which check existing rows"
+    elif name in _MAINTAINED:
+        cure = "writers of the table maintain it"
+    elif name in (_READER_VERSION, _WRITER_VERSION):
+        cure = "it is part of the protocol"
+    elif name.lower() in _RESERVED:
+        cure = "it is not a property of a Delta table"
+    if cure is not None:
+        raise InvalidArgument(f"The property {name} cannot be {what} {state.table}: {cure}.")
+
+
+def _spelled(name: str) -> str:
+    """The name as Delta spells it; letter case counts only in properties of others."""
+    lowered = name.lower()
+    if lowered.startswith(FEATURE_PREFIX):
+        return FEATURE_PREFIX + name[len(FEATURE_PREFIX) :]
+    if lowered.startswith(CONSTRAINT_PREFIX):
+        return CONSTRAINT_PREFIX + name[len(CONSTRAINT_PREFIX) :]
+    special = {each.lower(): each for each in (_READER_VERSION, _WRITER_VERSION)}
+    return special.get(lowered) or delta_property(name) or name

@@ -1,0 +1,259 @@
+"""ALTER TABLE statements as changes: what follows ALTER TABLE and the table's name.
+
+# Spark 4.1, SqlBaseParser.g4; delta-spark, DeltaSqlBase.g4
+Names and keywords are read here; types and expressions keep the text as typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from deltaskip.alter.changes import (
+    FIRST,
+    AddColumn,
+    AddConstraint,
+    After,
+    ClusterBy,
+    ColumnPath,
+    DeleteColumn,
+    DropConstraint,
+    DropDefault,
+    DropFeature,
+    MoveColumn,
+    Position,
+    RemoveProperty,
+    RenameColumn,
+    ReplaceColumns,
+    SetDefault,
+    SetProperty,
+    SyncIdentity,
+    TableChange,
+    UpdateColumn,
+    UpdateColumnComment,
+    UpdateColumnNullability,
+)
+from deltaskip.errors import SchemaError
+from deltaskip.schema.ddl import DdlParser, parse_columns
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.sql_text import sql_error
+
+__all__ = ["parse_alter"]
+
+_T = TypeVar("_T")
+_ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC")
+
+
+def parse_alter(text: str) -> tuple[TableChange, ...]:
+    """Return the changes of an ALTER TABLE statement without ALTER TABLE and the table's name.
+
+    Raises SchemaError for other text.
+    """
+    statement = _Statement(text)
+    if statement.at_end:
+        raise SchemaError("The statement is empty: write what follows ALTER TABLE and the table's name.")
+    changes = statement.changes()
+    if not statement.at_end and statement.peek_symbol(";"):
+        statement.at += 1
+    if not statement.at_end:
+        raise statement.error("this is unexpected after the statement")
+    return tuple(changes)
+
+
+class _Statement(DdlParser):
+    """A recursive descent over the tokens of one statement."""
+
+    def changes(self) -> list[TableChange]:
+        """The changes of the statement."""
+        if self.take_words("ADD", "COLUMNS") or self.take_words("ADD", "COLUMN"):
+            return list(self.enclosed_list(self.added_column))
+        if self.take_words("ADD", "CONSTRAINT"):
+            return [self.added_constraint()]
+        if self.take_words("RENAME", "COLUMN"):
+            return [self.renamed_column()]
+        if self.take_words("DROP"):
+            return self.drop()
+        if self.take_words("REPLACE", "COLUMNS"):
+            return [self.replaced_columns()]
+        if self.take_words("SET", "TBLPROPERTIES"):
+            return list(self.parenthesized_list(self.property_with_value))
+        if self.take_words("UNSET", "TBLPROPERTIES"):
+            # delta-spark makes no difference between the two forms.
+            self.take_words("IF", "EXISTS")
+            return [RemoveProperty(name, if_exists=True) for name in self.parenthesized_list(self.property_name)]
+        if self.take_words("CLUSTER", "BY"):
+            return [ClusterBy() if self.take_words("NONE") else ClusterBy(*self.parenthesized_list(self.path))]
+        named = len(self.tokens) > 2 and self.tokens[1].is_word("TABLE") and not self.tokens[2].is_word(*_ACTIONS)
+        if not named and (self.take_words("ALTER") or self.take_words("CHANGE")):
+            self.take_words("COLUMN")
+            return self.altered_columns()
+        raise self.error(
+            "write ADD COLUMN, DROP COLUMN, RENAME COLUMN, ALTER COLUMN, REPLACE COLUMNS, SET or UNSET TBLPROPERTIES, "
+            "ADD or DROP CONSTRAINT, CLUSTER BY, or DROP FEATURE, without ALTER TABLE and the table's name"
+        )
+
+    def added_column(self) -> AddColumn:
+        """A name, a type and options in any order."""
+        path = self.path()
+        declared = self.type_source(path[-1])
+        nullable, comment, position = True, None, None
+        while not (self.at_end or self.peek_symbol(",") or self.peek_symbol(")") or self.peek_symbol(";")):
+            if self.take_words("NOT", "NULL"):
+                nullable = False
+            elif comment is None and self.take_words("COMMENT"):
+                comment = self.string("the comment")
+            elif position is None and self.peek_word("FIRST", "AFTER"):
+                position = self.position_clause()
+            elif self.peek_word("DEFAULT"):
+                raise self.error(
+                    f"existing rows would need a value: add the column {display_name(path)} first, and then ALTER "
+                    f"COLUMN {display_name(path)} SET DEFAULT"
+                )
+            elif self.peek_word("GENERATED"):
+                raise self.error("existing rows would need a value, so a generated column cannot be added")
+            else:
+                raise self.error(f"this is no option of the column {display_name(path)}")
+        return AddColumn(path, declared, comment, nullable, position)
+
+    def added_constraint(self) -> AddConstraint:
+        """name CHECK (condition)"""
+        name = self.name("the constraint's name")
+        if not self.take_words("CHECK"):
+            raise self.error("only CHECK constraints can be added: write CHECK (condition)")
+        return AddConstraint(name, self.parenthesized())
+
+    def renamed_column(self) -> RenameColumn:
+        """path TO name"""
+        path = self.path()
+        if not self.take_words("TO"):
+            raise self.error("TO and the new name are expected here")
+        return RenameColumn(path, self.name("the new name"))
+
+    def drop(self) -> list[TableChange]:
+        """COLUMN, CONSTRAINT or FEATURE."""
+        if self.take_words("COLUMNS") or self.take_words("COLUMN"):
+            exists = self.take_words("IF", "EXISTS")
+            return [DeleteColumn(path, exists) for path in self.enclosed_list(self.path)]
+        if self.take_words("CONSTRAINT"):
+            exists = self.take_words("IF", "EXISTS")
+            return [DropConstraint(self.name("the constraint's name"), exists)]
+        if self.take_words("FEATURE"):
+            token = self.next("the feature's name")
+            if token.kind == "symbol" or not token.text:
+                raise sql_error(self.text, token.start, "the feature's name is expected here")
+            return [DropFeature(token.text, self.take_words("TRUNCATE", "HISTORY"))]
+        raise self.error("write DROP COLUMN, DROP CONSTRAINT or DROP FEATURE")
+
+    def replaced_columns(self) -> ReplaceColumns:
+        """(column, …)"""
+        if not self.peek_symbol("("):
+            raise self.error("the columns are expected here, in parentheses")
+        return ReplaceColumns(parse_columns(self.parenthesized()))
+
+    def property_with_value(self) -> SetProperty:
+        """name = value"""
+        at = self.position
+        name = self.property_name()
+        if self.peek_symbol("="):
+            self.at += 1
+        if self.at_end or self.peek_symbol(",") or self.peek_symbol(")"):
+            raise sql_error(self.text, at, f"the property {name} needs a value")
+        first = self.tokens[self.at]
+        if first.kind == "string":
+            self.at += 1
+            return SetProperty(name, first.text)
+        while not (self.at_end or self.peek_symbol(",") or self.peek_symbol(")")):
+            self.at += 1
+        value = self.text[first.start : self.tokens[self.at - 1].end]
+        return SetProperty(name, value.lower() if value.lower() in ("true", "false") else value)
+
+    def property_name(self) -> str:
+        """A string, or names with dots between them."""
+        if not self.at_end and self.tokens[self.at].kind == "string":
+            return self.string("the name of a property")
+        return ".".join(self.path())
+
+    def altered_columns(self) -> list[TableChange]:
+        """path action, …; or path, the same name, a type and options."""
+        changes: list[TableChange] = []
+        while True:
+            path = self.path()
+            changes += self.action(path) if self.peek_word(*_ACTIONS) else self.described(path)
+            if not self.peek_symbol(","):
+                return changes
+            self.at += 1
+
+    def action(self, path: ColumnPath) -> list[TableChange]:
+        """One change of a column."""
+        if self.take_words("TYPE"):
+            return [UpdateColumn(path, self.type_source(path[-1]))]
+        if self.take_words("COMMENT"):
+            return [UpdateColumnComment(path, self.string("the comment"))]
+        if self.peek_word("FIRST", "AFTER"):
+            return [MoveColumn(path, self.position_clause())]
+        if self.take_words("SET", "NOT", "NULL"):
+            return [UpdateColumnNullability(path, nullable=False)]
+        if self.take_words("DROP", "NOT", "NULL"):
+            return [UpdateColumnNullability(path, nullable=True)]
+        if self.take_words("SET", "DEFAULT"):
+            return [SetDefault(path, self.expression())]
+        if self.take_words("DROP", "DEFAULT"):
+            return [DropDefault(path)]
+        if self.take_words("SYNC", "IDENTITY"):
+            return [SyncIdentity(path)]
+        raise self.error("write SET or DROP NOT NULL, SET or DROP DEFAULT, or SYNC IDENTITY")
+
+    def described(self, path: ColumnPath) -> list[TableChange]:
+        """As Hive writes it: the name again, a type, and options."""
+        at = self.position
+        name = self.name("TYPE, COMMENT, FIRST, AFTER, SET, DROP or SYNC")
+        if fold_name(name) != fold_name(path[-1]):
+            raise sql_error(self.text, at, "a column is renamed with RENAME COLUMN")
+        changes: list[TableChange] = [UpdateColumn(path, self.type_source(name))]
+        if self.take_words("NOT", "NULL"):
+            changes.append(UpdateColumnNullability(path, nullable=False))
+        if self.take_words("COMMENT"):
+            changes.append(UpdateColumnComment(path, self.string("the comment")))
+        if self.peek_word("FIRST", "AFTER"):
+            changes.append(MoveColumn(path, self.position_clause()))
+        return changes
+
+    def position_clause(self) -> Position:
+        """FIRST or AFTER name."""
+        if self.take_words("FIRST"):
+            return FIRST
+        self.at += 1
+        return After(self.name("the name of another column"))
+
+    def type_source(self, name: str) -> str:
+        """The text of a type, as typed."""
+        start = self.position
+        self.type(name, {})
+        return self.text[start : self.tokens[self.at - 1].end]
+
+    def path(self) -> ColumnPath:
+        """Names with dots between them."""
+        parts = [self.name("a column's name")]
+        while self.peek_symbol("."):
+            self.at += 1
+            parts.append(self.name("the name of a field"))
+        return tuple(parts)
+
+    def enclosed_list(self, item: Callable[[], _T]) -> list[_T]:
+        """Items with commas between them, with or without parentheses around all of them."""
+        return self.parenthesized_list(item) if self.peek_symbol("(") else self.list_of(item)
+
+    def parenthesized_list(self, item: Callable[[], _T]) -> list[_T]:
+        """Items with commas between them, in parentheses."""
+        self.expect("(")
+        found = self.list_of(item)
+        self.expect(")")
+        return found
+
+    def list_of(self, item: Callable[[], _T]) -> list[_T]:
+        """Items with commas between them."""
+        found = [item()]
+        while self.peek_symbol(","):
+            self.at += 1
+            found.append(item())
+        return found

@@ -1,0 +1,134 @@
+"""The state of a table while it is altered: each change is made to the result of the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from deltaskip.actions import DomainMetadata, Metadata, Protocol
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
+from deltaskip.features.enabling import with_features
+from deltaskip.log import Snapshot
+from deltaskip.schema import parse_schema, schema_to_json
+from deltaskip.schema.mapping import MappingMode, map_new_columns
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.types import StructType
+
+__all__ = ["PhysicalPath", "Step", "TableState", "done", "with_property", "with_schema"]
+
+PhysicalPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change that was made, as the table's history shows it.
+
+    Attributes:
+        operation: Name of the operation, as delta-spark writes it.
+        parameters: Its parameters.
+    """
+
+    operation: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """What a table is apart from its files.
+
+    Attributes:
+        snapshot: The version of the table whose files exist.
+        schema: The columns.
+        metadata: The metaData action; `schema` is newer than its schemaString.
+        protocol: The protocol, which is raised only after all changes.
+        clustering: Physical paths of the clustering columns, in order; None if the table never had any.
+        features: Features that were asked for by name.
+        dropped: Features that were dropped, with whether the history is truncated.
+        new_constraints: Names of constraints that existing rows have not been checked against.
+        steps: The changes so far.
+    """
+
+    snapshot: Snapshot = field(compare=False)
+    schema: StructType
+    metadata: Metadata
+    protocol: Protocol
+    clustering: tuple[PhysicalPath, ...] | None
+    features: frozenset[str] = frozenset()
+    dropped: Mapping[str, bool] = field(default_factory=dict)
+    new_constraints: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        snapshot: Snapshot,
+        metadata: Metadata,
+        protocol: Protocol,
+        schema: StructType,
+        domains: Mapping[str, DomainMetadata],
+    ) -> TableState:
+        """Return the state of a table at a snapshot, with later actions of a transaction."""
+        domain = domains.get(CLUSTERING_DOMAIN)
+        clustered = None if domain is None else ordered_clustering_paths(domain.configuration)
+        return cls(snapshot, schema, metadata, protocol, clustered)
+
+    @property
+    def table(self) -> str:
+        """Location of the table, for messages."""
+        return self.snapshot.root
+
+    @property
+    def next_version(self) -> int:
+        """The version that a commit of the state becomes, unless others commit first."""
+        return self.snapshot.version + 1
+
+    @property
+    def configuration(self) -> Mapping[str, str]:
+        """The table properties as texts."""
+        return self.metadata.configuration
+
+    @property
+    def properties(self) -> TableProperties:
+        """The table properties by typed attribute."""
+        return TableProperties(self.metadata.configuration, self.table)
+
+    @property
+    def mode(self) -> MappingMode:
+        """The column mapping mode; the protocol is raised for it afterwards."""
+        return self.properties.well_formed().mapping_mode
+
+    @property
+    def written_metadata(self) -> Metadata:
+        """The metaData action with the schema."""
+        if self.schema == parse_schema(self.metadata.schema_string):
+            return self.metadata
+        return replace(self.metadata, schema_string=schema_to_json(self.schema))
+
+    @property
+    def protocol_with_mapping(self) -> Protocol:
+        """The protocol with the feature that the column mapping mode needs."""
+        return self.protocol if self.mode == "none" else with_features(self.protocol, ["columnMapping"])
+
+
+def done(state: TableState, operation: str, parameters: Mapping[str, Any]) -> TableState:
+    """Return the state with another step."""
+    return replace(state, steps=(*state.steps, Step(operation, parameters)))
+
+
+def with_schema(state: TableState, schema: StructType) -> TableState:
+    """Return the state with another schema; its new fields get ids and physical names if columns are mapped."""
+    if state.mode == "none":
+        return replace(state, schema=schema)
+    before = state.properties.well_formed().max_column_id or 0
+    schema, highest = map_new_columns(schema, before)
+    state = replace(state, schema=schema)
+    return state if highest == before else with_property(state, TableProperties.max_column_id.name, str(highest))
+
+
+def with_property(state: TableState, name: str, value: str | None) -> TableState:
+    """Return the state with the text of a property; None removes it."""
+    configuration = {key: text for key, text in state.configuration.items() if key != name}
+    if value is not None:
+        configuration[name] = value
+    return replace(state, metadata=replace(state.metadata, configuration=configuration))

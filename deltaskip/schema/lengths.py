@@ -1,0 +1,74 @@
+"""char(n) and varchar(n): in a column's type while it is changed, in its metadata as the protocol stores it.
+
+Spark stores such a column as string, and the declared type of the whole top-level column under a metadata key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from deltaskip.errors import SchemaError
+from deltaskip.schema.ddl import parse_type_text, type_text, without_lengths
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, UnknownType
+
+__all__ = ["stored_field", "with_lengths"]
+
+
+def with_lengths(field: StructField) -> StructField:
+    """Return the field with the types char(n) and varchar(n) in place of string, and without the metadata key."""
+    declared = field.metadata.get(CHAR_VARCHAR_KEY)
+    inner = _inner(field.type)
+    if declared is None:
+        return field if inner is field.type else StructField(field.name, inner, field.nullable, field.metadata)
+    try:
+        lengths = parse_type_text(str(declared))
+    except SchemaError:
+        # What cannot be read is kept as it is.
+        return field
+    metadata = {key: value for key, value in field.metadata.items() if key != CHAR_VARCHAR_KEY}
+    return StructField(field.name, _declared(inner, lengths), field.nullable, metadata)
+
+
+def stored_field(field: StructField) -> StructField:
+    """Return the field as a schema stores it: the converse of `with_lengths`."""
+    plain = without_lengths(field.type)
+    if plain == field.type:
+        return field
+    metadata = {**field.metadata, CHAR_VARCHAR_KEY: type_text(field.type)}
+    return StructField(field.name, plain, field.nullable, metadata)
+
+
+def _inner(data_type: DataType) -> DataType:
+    """The type with the lengths that the fields of nested structs declare."""
+    match data_type:
+        case StructType(fields):
+            found = tuple(map(with_lengths, fields))
+            return data_type if all(a is b for a, b in zip(found, fields, strict=True)) else StructType(found)
+        case ArrayType(element, contains_null):
+            inner = _inner(element)
+            return data_type if inner is element else ArrayType(inner, contains_null)
+        case MapType(key, value, contains_null):
+            inner_key, inner_value = _inner(key), _inner(value)
+            same = inner_key is key and inner_value is value
+            return data_type if same else MapType(inner_key, inner_value, contains_null)
+        case _:
+            return data_type
+
+
+def _declared(actual: DataType, declared: DataType) -> DataType:
+    """The actual type with the lengths of the declared one, as far as both have the same structure."""
+    match actual, declared:
+        case _, UnknownType() if actual == STRING:
+            return declared
+        case StructType(fields), StructType(others):
+            by_name = {fold_name(other.name): other.type for other in others}
+            inner = (_declared(f.type, by_name.get(fold_name(f.name), f.type)) for f in fields)
+            return StructType(tuple(replace(f, type=t) for f, t in zip(fields, inner, strict=True)))
+        case ArrayType(element, contains_null), ArrayType(other):
+            return ArrayType(_declared(element, other), contains_null)
+        case MapType(key, value, contains_null), MapType(other_key, other_value):
+            return MapType(_declared(key, other_key), _declared(value, other_value), contains_null)
+        case _:
+            return actual

@@ -1,0 +1,114 @@
+"""The methods of DeltaTable that alter the table itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deltaskip import arguments
+from deltaskip.log import Snapshot, refresh
+
+if TYPE_CHECKING:
+    from deltaskip.alter.changes import TableChange
+    from deltaskip.txn.result import WriteResult
+
+__all__ = ["AlteringMethods"]
+
+
+class AlteringMethods:
+    """Altering a table: columns, properties, constraints, clustering and table features."""
+
+    snapshot: Snapshot
+
+    def alter(self, *changes: TableChange, user_metadata: str | None = None) -> WriteResult:
+        """Change columns, properties, constraints, clustering or features in one commit, and move to its version.
+
+        The changes are made in order, each on the result of the one before; if one is refused, nothing is committed.
+        No data file is rewritten. If nothing would change, nothing is committed.
+
+        Args:
+            changes: AddColumn, DeleteColumn, RenameColumn, MoveColumn, ReplaceColumns, UpdateColumn (the type),
+                UpdateColumnComment, UpdateColumnNullability, SetDefault, DropDefault, SyncIdentity, SetProperty,
+                RemoveProperty, SetComment, AddConstraint, DropConstraint, ClusterBy, AddFeature and DropFeature.
+            user_metadata: Text that the table's history has with the commit.
+
+        Returns:
+            The committed version; None if nothing would change.
+
+        Raises:
+            SchemaError: A change of a column is not possible.
+            InvalidArgument: A property, constraint or feature is not possible, or there is no change.
+            InvalidArgumentType: An argument has a wrong type.
+            RowViolation: A row of the table violates a new constraint.
+            UnsupportedFeature: deltaskip cannot write a table with the change, or needs Spark for a constraint.
+            InvalidCommit: A rule of the protocol forbids the new state of the table.
+            CommitConflict: Other writers changed the table each time the commit was tried.
+            StorageError: Storage failed.
+        """
+        from deltaskip.alter.alter import alter
+
+        result = alter(self.snapshot, changes, arguments.text_or_none("user_metadata", user_metadata))
+        self.snapshot = refresh(self.snapshot)
+        return result
+
+    def alter_sql(self, statement: str, user_metadata: str | None = None) -> WriteResult:
+        """Alter the table as an ALTER TABLE statement of Spark or Delta does; see `alter`.
+
+        Args:
+            statement: What follows ALTER TABLE and the table's name, such as "ADD COLUMN c INT AFTER b". Types and
+                expressions are stored as typed.
+            user_metadata: Text that the table's history has with the commit.
+
+        Returns:
+            The committed version; None if nothing would change.
+
+        Raises:
+            SchemaError: The statement cannot be parsed, or a change of a column is not possible.
+            DeltaSkipError: As `alter` does.
+        """
+        from deltaskip.alter.sql import parse_alter
+
+        return self.alter(*parse_alter(arguments.unicode_text("statement", statement)), user_metadata=user_metadata)
+
+    def add_feature(self, name: str) -> WriteResult:
+        """Add a table feature to the protocol, with the features that it requires, and move to the commit's version.
+
+        Args:
+            name: Name of the feature in the protocol, such as "deletionVectors", in any letter case.
+
+        Returns:
+            The committed version; None if the table has the feature.
+
+        Raises:
+            InvalidArgument: There is no such feature.
+            UnsupportedFeature: deltaskip cannot write tables with the feature.
+            CommitConflict: Other writers changed the table each time the commit was tried.
+        """
+        from deltaskip.alter.changes import AddFeature
+
+        return self.alter(AddFeature(arguments.text("name", name)))
+
+    def drop_feature(self, name: str, truncate_history: bool = False) -> WriteResult:
+        """Drop a table feature from the protocol, so that clients without it can work with the table.
+
+        Properties that switch the feature on are removed with it. What else uses it must be gone before. Earlier
+        versions of the table still need the feature: checkpoints around the commit and the feature checkpointProtection
+        keep clients without it from misreading them.
+
+        Args:
+            name: Name of the feature in the protocol, in any letter case.
+            truncate_history: Instead of the protection, delete the versions that need the feature from the log. They
+                must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default.
+
+        Returns:
+            The committed version.
+
+        Raises:
+            InvalidArgument: The table does not have the feature.
+            SchemaError: Something still uses the feature; the message names it.
+            UnsupportedFeature: The feature cannot be dropped, or versions that need it are too new to be deleted.
+            CommitConflict: Other writers changed the table each time the commit was tried.
+        """
+        from deltaskip.alter.changes import DropFeature
+
+        truncated = arguments.flag("truncate_history", truncate_history)
+        return self.alter(DropFeature(arguments.text("name", name), truncated))

@@ -1,0 +1,139 @@
+"""Table features that are added and dropped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
+from deltaskip.features.enabling import features_of
+from tests.alter.test_columns import commit_info, parameters, table_of
+
+BASE = {"appendOnly", "invariants"}
+
+
+def test_a_feature_is_added_with_what_it_requires(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT")
+    assert table.add_feature("ROWTRACKING").operation == "UPGRADE PROTOCOL"
+    assert features_of(table.protocol) == BASE | {"rowTracking", "domainMetadata"}
+    assert set(parameters(table)["newProtocol"]["writerFeatures"]) == BASE | {"rowTracking", "domainMetadata"}
+    assert table.add_feature("rowTracking").version is None
+    with pytest.raises(InvalidArgument, match="no table feature 'nope'"):
+        table.add_feature("nope")
+    for name in ("catalogManaged", "icebergCompatV1", "geospatial"):
+        with pytest.raises(UnsupportedFeature, match=f"cannot write tables with the feature {name}"):
+            table.add_feature(name)
+
+
+@pytest.mark.parametrize("name", ["checkConstraints", "domainMetadata", "allowColumnDefaults", "clustering"])
+def test_rule_65_writer_features_leave_no_trace(tmp_path: Path, name: str) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties={f"delta.feature.{name}": "supported"})
+    table.drop_feature(name.upper())
+    assert name not in features_of(table.protocol)
+    assert (commit_info(table)["operation"], parameters(table)) == (
+        "DROP FEATURE", {"featureName": name, "truncateHistory": "false"},
+    )
+    assert table.properties == {}
+    if name != "clustering":
+        assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("properties", "name", "after"),
+    [
+        ({"delta.enableDeletionVectors": "true"}, "deletionVectors", {}),
+        ({"delta.enableTypeWidening": "true"}, "typeWidening", {}),
+        ({"delta.checkpointPolicy": "v2"}, "v2Checkpoint", {}),
+        ({"delta.feature.vacuumProtocolCheck": "supported"}, "vacuumProtocolCheck", {}),
+        ({"delta.feature.timestampNtz": "supported"}, "timestampNtz", {}),
+        ({"delta.feature.columnMapping": "supported"}, "columnMapping", {}),
+    ],
+)
+def test_rule_65_reader_features_leave_a_protected_history(
+    tmp_path: Path, properties: dict[str, str], name: str, after: dict[str, str]
+) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties=properties)
+    table.append(pa.table({"id": [1]}))
+    assert table.drop_feature(name).version == 2
+    assert features_of(table.protocol) == BASE | {"checkpointProtection"}
+    assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == (1, 7)
+    assert table.properties == {**after, "delta.requireCheckpointProtectionBeforeVersion": "2"}
+    log = tmp_path / "t/_delta_log"
+    assert (log / f"{2:020}.checkpoint.parquet").exists()
+    assert ds.DeltaTable(tmp_path / "t").scan("id = 1").count() == 1
+    assert ds.DeltaTable(tmp_path / "t", version=1).scan("id = 1").count() == 1
+    assert table.clean_up_log() == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "properties", "name", "why"),
+    [
+        ("id BIGINT", {}, "deletionVectors", "does not have the feature"),
+        ("id BIGINT", {}, "appendOnly", "cannot be dropped; features that can"),
+        ("id BIGINT GENERATED ALWAYS AS IDENTITY, v INT", {}, "identityColumns", "cannot be dropped; features"),
+        ("id BIGINT, x TIMESTAMP_NTZ", {}, "timestampNtz", "type timestamp_ntz of the column x uses it"),
+        ("id BIGINT DEFAULT 5", {}, "allowColumnDefaults", "remove the defaults"),
+        ("id BIGINT", {"delta.columnMapping.mode": "name"}, "columnMapping", "without rewriting"),
+        ("id BIGINT", {"delta.enableRowTracking": "true"}, "domainMetadata", "because rowTracking needs it"),
+        ("id BIGINT", {"delta.constraints.c": "id > 0"}, "checkConstraints", "drop the constraints first"),
+        ("id BIGINT", {}, "nope", "no table feature"),
+    ],
+)
+def test_rule_65_what_uses_a_feature_is_named(
+    tmp_path: Path, columns: str, properties: dict[str, str], name: str, why: str
+) -> None:
+    table = table_of(tmp_path, columns, properties=properties)
+    with pytest.raises((InvalidArgument, SchemaError, UnsupportedFeature), match=why):
+        table.drop_feature(name)
+    assert table.version == 0
+
+
+def test_rule_65_a_clustered_table_ends_clustering_first(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT", cluster_by=["id"])
+    with pytest.raises(SchemaError, match=r"end that with ClusterBy\(\)"):
+        table.drop_feature("clustering")
+    with pytest.raises(SchemaError, match=r"domainMetadata .* because the metadata domain delta.clustering is set"):
+        table.alter(ds.ClusterBy(), ds.DropFeature("clustering"), ds.DropFeature("domainMetadata"))
+    table.alter(ds.ClusterBy(), ds.DropFeature("clustering"))
+    table.drop_feature("domainMetadata")
+    assert table.domains == {}
+    assert features_of(table.protocol) == BASE
+
+
+def test_rule_65_files_lose_their_row_ids_with_row_tracking(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties={"delta.enableRowTracking": "true"})
+    table.append(pa.table({"id": [1, 2]}))
+    table.drop_feature("rowTracking")
+    adds = table.snapshot.adds(["base_row_id", "default_row_commit_version"]).to_pylist()
+    assert adds == [{"base_row_id": None, "default_row_commit_version": None}]
+    assert (table.properties, table.domains) == ({}, {})
+    assert features_of(table.protocol) == BASE | {"domainMetadata"}
+    table.append(pa.table({"id": [3]}))
+    assert table.scan("id >= 1").count() == 3
+
+
+def test_rule_65_in_commit_timestamps_are_dropped_with_their_properties(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT")
+    table.alter(ds.SetProperty("delta.enableInCommitTimestamps", "true"))
+    table.drop_feature("inCommitTimestamp")
+    assert table.properties == {}
+    assert features_of(table.protocol) == BASE
+    table.append(pa.table({"id": [1]}))
+    assert len(table.history()) == 4
+
+
+def test_rule_6_a_feature_makes_a_list_of_all_that_the_versions_implied(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties={"delta.enableChangeDataFeed": "true"})
+    table.alter(ds.SetProperty("delta.minWriterVersion", "6"))
+    implied = features_of(table.protocol)
+    table.add_feature("vacuumProtocolCheck")
+    assert features_of(table.protocol) == implied | {"vacuumProtocolCheck"}
+
+
+def test_a_transaction_with_other_operations_drops_no_feature(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties={"delta.feature.checkConstraints": "supported"})
+    with pytest.raises(InvalidArgument, match=r"use DeltaTable.drop_feature"), table.transaction() as txn:
+        txn.alter(ds.DropFeature("checkConstraints"))
