@@ -84,6 +84,7 @@ from deltaskip.skipping.explain.report import Branch, Explain, LeafReport
 from deltaskip.skipping.scan import Scan
 from deltaskip.stats.coverage import Advice, ColumnCoverage, TableCoverage
 from deltaskip.table.collations import CollatedColumn
+from deltaskip.table.conversion import convert_to_delta
 from deltaskip.table.detail import LogDetail, TableDetail
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.recompute.recomputed import ColumnPlan, Recomputed, RecomputePlan
@@ -183,6 +184,7 @@ __all__ = [
     "available_collations",
     "col",
     "collation",
+    "convert_to_delta",
     "lit",
     "register_icu",
 ]

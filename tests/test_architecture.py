@@ -37,6 +37,7 @@ LEVELS = {
     "rows": 11,
     "dml": 12,
     "alter": 12,
+    "maintenance": 12,
     "table": 13,
     "spark": 14,
     "delta": 15,

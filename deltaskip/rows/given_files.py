@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from deltaskip.actions.partition_folders import encode_path
 from deltaskip.errors import DataFileMissing, InvalidArgument
 from deltaskip.log import LOG_FOLDER
+from deltaskip.rows.streaming_sink import sink_files
 from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for, uri_of
 from deltaskip.storage.tree import files_below
 
@@ -45,7 +46,8 @@ def find_files(
     """Return the files that the paths name, sorted by location.
 
     A folder stands for all files in it and in the folders below, without hidden ones: names that begin with `_` or `.`,
-    except those of partitions, such as `_day=1`.
+    except those of partitions, such as `_day=1`. Of a folder that a streaming query of Spark writes, it stands for the
+    files that the query has committed.
 
     Args:
         storage: Storage of the table.
@@ -135,9 +137,15 @@ def _below(storage: Storage, root: str, folder: str) -> list[FileInfo]:
             )
         return _is_visible(entry.name)
 
-    files = [file for file in files_below(storage, folder, descend) if _is_visible(file.name)]
+    try:
+        files = [file for file in files_below(storage, folder, descend) if _is_visible(file.name)]
+    except FileNotFoundError as error:
+        raise DataFileMissing(f"There is no folder {folder} with data files.") from error
+    committed = sink_files(storage, folder)
+    if committed is not None:
+        files = [file for file in files if file.path in committed]
     if not files:
-        raise DataFileMissing(f"The folder {folder} contains no data files to add to {root}.")
+        raise DataFileMissing(f"The folder {folder} contains no data files.")
     return files
 
 

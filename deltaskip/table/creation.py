@@ -39,6 +39,7 @@ def creation(
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
     name: str | None = None,
+    operation: tuple[str, Mapping[str, object]] | None = None,
 ) -> Transaction:
     """Return a transaction whose commit creates the table as version 0; rows can be added to it first.
 
@@ -54,6 +55,7 @@ def creation(
         properties: Properties of the table.
         comment: Description of the table.
         name: Name of the table in its metadata.
+        operation: Name and parameters of the operation in the table's history; None for CREATE TABLE.
 
     Raises:
         SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
@@ -64,8 +66,8 @@ def creation(
         protocol_for(NEW_TABLE, TableProperties(described.configuration, root), described.schema), described.features
     )
     snapshot = before_creation(storage, root, NEW_TABLE)
-    parameters = described.parameters(cluster_by, comment)
-    transaction = Transaction(snapshot, "CREATE TABLE", parameters, look_up_files=False)
+    action, parameters = operation or ("CREATE TABLE", described.parameters(cluster_by, comment))
+    transaction = Transaction(snapshot, action, parameters, look_up_files=False)
     transaction.set_protocol(protocol)
     transaction.set_metadata(
         replace(

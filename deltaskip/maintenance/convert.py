@@ -1,0 +1,245 @@
+"""A folder of Parquet files as a table in the same place: its schema from the files, its partitions from the folders.
+
+# delta-spark's CONVERT TO DELTA: ConvertToDeltaCommand, ConvertUtils, SchemaMergingUtils
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from deltaskip.actions import parse_partition_value
+from deltaskip.actions.partition_values import PartitionValueError
+from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.rows.add_files import add_given_files
+from deltaskip.rows.folder_values import folder_pairs, log_text
+from deltaskip.rows.given_files import GivenFile, find_files
+from deltaskip.rows.merge import replaced_schema
+from deltaskip.rows.parquet_types import file_schema
+from deltaskip.schema.ddl import type_text
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.types import (
+    BYTE,
+    DATE,
+    INTEGER,
+    LONG,
+    SHORT,
+    TIMESTAMP,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
+from deltaskip.stats.footer import Footer, read_footer
+from deltaskip.storage import Storage
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["OPERATION", "ParquetFolder", "add_folder", "read_folder"]
+
+OPERATION = "CONVERT"
+_FOOTER_READERS = 32
+_INTEGERS: tuple[DataType, ...] = (BYTE, SHORT, INTEGER)
+# The types that the message about a missing partition schema proposes, narrowest first.
+_PROPOSED = (INTEGER, LONG, DATE, TIMESTAMP)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFolder:
+    """What a folder of Parquet files contains.
+
+    Attributes:
+        root: Location of the folder.
+        schema: The columns of all files and of the partitions.
+        partition_columns: Names of the partition columns.
+        files: The files.
+        footers: The footer of each file, by location.
+    """
+
+    root: str
+    schema: StructType
+    partition_columns: tuple[str, ...]
+    files: tuple[GivenFile, ...]
+    footers: Mapping[str, Footer]
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The parameters of the operation in the table's history."""
+        return {
+            "numFiles": len(self.files),
+            "partitionedBy": list(self.partition_columns),
+            "collectStats": True,
+            "sourceFormat": "parquet",
+        }
+
+
+def read_folder(
+    storage: Storage, root: str, partition_schema: StructType | None = None, time_zone: str = "UTC"
+) -> ParquetFolder:
+    """Return what a folder contains. Columns are nullable, and those of several files are merged.
+
+    Args:
+        storage: Storage of the folder.
+        root: Location of the folder.
+        partition_schema: The columns that the names of folders give values to, in their order.
+        time_zone: Time zone of timestamps in the names of folders.
+
+    Raises:
+        DataFileMissing: The folder does not exist, or contains no data files.
+        SchemaError: The files have columns of one name and types that cannot be merged, or a type that Spark does not
+            read.
+        InvalidArgument: The folders above a file are not those of the partition columns.
+        StorageError: A file cannot be read.
+    """
+    files = find_files(storage, root, [root])
+    partitions = partition_schema or StructType()
+    for file in files:
+        _check_folders(root, file, files, partitions, time_zone)
+
+    def footer(file: GivenFile) -> Footer:
+        return read_footer(storage, file.location, file.size)
+
+    with ThreadPoolExecutor(_FOOTER_READERS if storage.remote else 1, "deltaskip") as pool:
+        footers = dict(zip([file.location for file in files], pool.map(footer, files), strict=True))
+    schema = _with_partitions(_merged(root, files, footers), partitions)
+    return ParquetFolder(root, schema, partitions.names, tuple(files), footers)
+
+
+def add_folder(transaction: Transaction, folder: ParquetFolder, time_zone: str = "UTC") -> None:
+    """Add the files to the transaction that creates the table.
+
+    Raises what add_files_to raises.
+    """
+    written = add_given_files(transaction, folder.files, time_zone=time_zone, footers=folder.footers)
+    transaction.set_metrics({"numConvertedFiles": written["numFiles"]})
+
+
+def _check_folders(
+    root: str, file: GivenFile, files: Sequence[GivenFile], partitions: StructType, time_zone: str
+) -> None:
+    found = [name for name, _ in folder_pairs(file.folders)]
+    if list(map(fold_name, found)) == [fold_name(name) for name in partitions.names]:
+        return
+    expected = ", ".join(map(_shown, partitions.names)) or "no partition columns"
+    proposed = _proposed(files, time_zone) if found else ""
+    cure = f": pass partition_schema={proposed!r}" if proposed else ""
+    raise InvalidArgument(
+        f"{root} cannot be converted: partition_schema has {expected}, and the folders above {file.path} are named for "
+        f"{', '.join(map(_shown, found)) or 'none'}{cure}."
+    )
+
+
+def _proposed(files: Sequence[GivenFile], time_zone: str) -> str:
+    """The partition columns that fit the names of all folders, as DDL text; "" if the files have different ones."""
+    values: dict[str, set[str | None]] = {}
+    levels = {tuple(fold_name(name) for name, _ in folder_pairs(file.folders)) for file in files}
+    if len(levels) != 1:
+        return ""
+    for file in files:
+        for name, value in folder_pairs(file.folders):
+            values.setdefault(name, set()).add(value)
+    return ", ".join(f"{_shown(name)} {_fitting(found, time_zone)}" for name, found in values.items())
+
+
+def _fitting(values: set[str | None], time_zone: str) -> str:
+    texts = [value for value in values if value]
+    for data_type in _PROPOSED if texts else ():
+        try:
+            if all(_spells(text, data_type, time_zone) for text in texts):
+                return type_text(data_type).upper()
+        except PartitionValueError:
+            continue
+    return "STRING"
+
+
+def _spells(text: str, data_type: DataType, time_zone: str) -> bool:
+    """Whether the text is exactly the one that a value of the type has, so that no digit would be lost."""
+    if data_type == TIMESTAMP:
+        return ":" in text and parse_partition_value(text, data_type, time_zone) is not None
+    return log_text(text, data_type, time_zone) == text and parse_partition_value(text, data_type) is not None
+
+
+def _merged(root: str, files: Sequence[GivenFile], footers: Mapping[str, Footer]) -> StructType:
+    merged: StructType | None = None
+    seen: list[object] = []
+    origins: dict[tuple[str, ...], str] = {}
+    for file in files:
+        footer = footers[file.location]
+        # Most files have the columns of the one before them.
+        known: list[object] = [footer.elements, footer.key_values]
+        if known == seen:
+            continue
+        seen = known
+        try:
+            schema = file_schema(footer)
+        except (SchemaError, ValueError) as error:
+            raise SchemaError(f"{root} cannot be converted: in the file {file.path}, {error}") from error
+        schema = replaced_schema(schema, root)
+        merge = _Merge(root, file.path, origins)
+        merged = merge.noted(schema) if merged is None else merge.struct(merged, schema, ())
+    assert merged is not None
+    return merged
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """The merge of one file's columns into those of the files before it. origins: the first file with each column."""
+
+    root: str
+    path: str
+    origins: dict[tuple[str, ...], str]
+
+    def noted(self, struct: StructType) -> StructType:
+        """The struct of the first file."""
+        return self.struct(StructType(), struct, ())
+
+    def struct(self, before: StructType, found: StructType, above: tuple[str, ...]) -> StructType:
+        """The fields of both, new ones at the end."""
+        new = {fold_name(field.name): field for field in found.fields}
+        fields = []
+        for field in before.fields:
+            other = new.pop(fold_name(field.name), None)
+            fields.append(field if other is None else self._field(field, other, (*above, field.name)))
+        for field in new.values():
+            self.origins[*above, field.name] = self.path
+        return StructType((*fields, *new.values()))
+
+    def _field(self, before: StructField, found: StructField, path: tuple[str, ...]) -> StructField:
+        if before.name != found.name:
+            self._conflict(path, f"is spelled {_shown(before.name)}", f"{_shown(found.name)}")
+        return StructField(before.name, self._type(before.type, found.type, path), True, before.metadata)
+
+    def _type(self, before: DataType, found: DataType, path: tuple[str, ...]) -> DataType:
+        match before, found:
+            case StructType(), StructType():
+                return self.struct(before, found, path)
+            case ArrayType(old), ArrayType(new):
+                return ArrayType(self._type(old, new, (*path, "element")))
+            case MapType(old_key, old_value), MapType(key, value):
+                return MapType(
+                    self._type(old_key, key, (*path, "key")), self._type(old_value, value, (*path, "value"))
+                )
+            case _ if before in _INTEGERS and found in _INTEGERS:
+                return max(before, found, key=_INTEGERS.index)
+            case _ if before != found:
+                self._conflict(path, f"is {type_text(before).upper()}", type_text(found).upper())
+        return before
+
+    def _conflict(self, path: tuple[str, ...], before: str, found: str) -> None:
+        first = next((self.origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.origins), "")
+        raise SchemaError(
+            f"{self.root} cannot be converted: the column {display_name(path)} {before} in {first} and {found} in "
+            f"{self.path}. Rewrite one of the files."
+        )
+
+
+def _with_partitions(data: StructType, partitions: StructType) -> StructType:
+    """The columns of the files, with those of the partitions in their place or at the end."""
+    left = {fold_name(field.name): field for field in partitions.fields}
+    fields = [left.pop(fold_name(field.name), field) for field in data.fields]
+    return StructType((*fields, *left.values()))
+
+
+def _shown(name: str) -> str:
+    return display_name([name])

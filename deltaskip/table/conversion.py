@@ -1,0 +1,77 @@
+"""Converting a folder of Parquet files to a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from deltaskip import arguments
+from deltaskip.errors import InvalidArgument, TableNotFound
+from deltaskip.log import load_snapshot
+from deltaskip.schema.properties import TableProperties
+from deltaskip.storage import open_storage
+from deltaskip.table.table import DeltaTable
+from deltaskip.table.writing import time_zone_argument
+
+__all__ = ["convert_to_delta"]
+
+
+def convert_to_delta(
+    path: str | os.PathLike[str],
+    partition_schema: object = None,
+    *,
+    properties: Mapping[str, str] | None = None,
+    time_zone: str = "UTC",
+    storage_options: Mapping[str, str] | None = None,
+) -> DeltaTable:
+    """Make a folder of Parquet files a table in the same place, and return it. Needs no Spark.
+
+    The files stay as they are and get statistics from their footers. The columns are those of all files, nullable, and
+    merged where files differ: Spark's own schema in a footer is preferred, byte, short and int become the widest of
+    them. Hidden files are left out, and so are files that a streaming query of Spark has not committed to the folder. A
+    folder that is a Delta table already is returned as it is.
+
+    Args:
+        path: The folder, as for DeltaTable.
+        partition_schema: The partition columns in the order of the folders `column=value`, such as "day DATE, n INT",
+            or a schema of PySpark, Arrow or deltaskip. Values must be of these types. None if there are no partitions.
+        properties: Properties of the table.
+        time_zone: Time zone of timestamps in the names of folders.
+        storage_options: Options of object stores, as for DeltaTable.
+
+    Raises:
+        DataFileMissing: The folder does not exist or contains no data files.
+        SchemaError: Columns of two files cannot be merged, or have a type or name that a table cannot have.
+        InvalidArgument: The folders are not those of the partition columns, or a value is not of its column's type.
+        RowViolation: A row violates the length of a CHAR or VARCHAR.
+        TableExists: Another writer creates a table in the folder at the same time.
+        InvalidCommit: A rule of the protocol forbids the table.
+        StorageError: A file cannot be read.
+        InvalidArgumentType: An argument has a wrong type.
+    """
+    # Reading a table needs none of these.
+    from deltaskip.maintenance.convert import OPERATION, add_folder, read_folder
+    from deltaskip.schema.given import schema_of
+    from deltaskip.table.creation import creation
+
+    options = arguments.storage_settings(storage_options)
+    storage, root = open_storage(arguments.path("path", path), options)
+    zone = time_zone_argument(time_zone, root)
+    configuration = {} if properties is None else arguments.texts_by_name("properties", properties)
+    if TableProperties(configuration, root).mapping_mode != "none":
+        raise InvalidArgument(
+            f"The property {TableProperties.mapping_mode.name} cannot be set while {root} is converted, because its "
+            f"files have no physical names: set it afterwards."
+        )
+    partitions = None if partition_schema is None else schema_of(partition_schema)
+    try:
+        load_snapshot(storage, root)
+    except TableNotFound:
+        folder = read_folder(storage, root, partitions, zone)
+        operation = (OPERATION, folder.parameters)
+        transaction = creation(
+            storage, root, folder.schema, folder.partition_columns, properties=configuration, operation=operation
+        )
+        add_folder(transaction, folder, zone)
+        transaction.commit()
+    return DeltaTable(path, storage_options=storage_options)
