@@ -160,6 +160,8 @@ VALID: dict[str, Any] = {
     "files": [],
     "schema": ds.StructType((ds.StructField("id", LONG),)),
     "app_id": "a",
+    "batch": pa.table({"id": [1]}),
+    "batch_id": 1,
     "paths": [],
     "domain": "d",
     "set_domain.configuration": "{}",

@@ -37,13 +37,18 @@ def append(
     txn: tuple[str, int] | None = None,
     time_zone: str = "UTC",
     user_metadata: str | None = None,
+    operation: tuple[str, Mapping[str, str]] | None = None,
 ) -> WriteResult:
-    """Append rows to the table, see DeltaTable.append."""
+    """Append rows to the table, see DeltaTable.append.
+
+    operation: Name and parameters in the table's history; None for delta-spark's WRITE.
+    """
     rows = GivenRows(data)
 
     def begin(latest: Snapshot) -> Transaction:
-        parameters = {"mode": "Append", "partitionBy": list(latest.partition_columns)}
-        return Transaction(latest, "WRITE", parameters, False, user_metadata)
+        write = "WRITE", {"mode": "Append", "partitionBy": list(latest.partition_columns)}
+        name, parameters = operation or write
+        return Transaction(latest, name, parameters, False, user_metadata)
 
     def act(transaction: Transaction) -> Mapping[str, int]:
         return write_metrics(append_to(transaction, rows, schema_mode, time_zone))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
-from deltaskip.errors import InvalidArgument
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.log import Snapshot, refresh
 from deltaskip.schema.calendar import zone_of
 
@@ -73,6 +73,57 @@ class WritingMethods:
             arguments.app_version("txn", txn),
             time_zone_argument(time_zone, self.uri),
             arguments.text_or_none("user_metadata", user_metadata),
+        )
+        self.snapshot = refresh(self.snapshot)
+        return result
+
+    def append_batch(
+        self,
+        batch: object,
+        batch_id: int,
+        app_id: str,
+        schema_mode: Literal["keep", "merge"] = "keep",
+        *,
+        user_metadata: str | None = None,
+    ) -> WriteResult:
+        """Append a micro-batch of Structured Streaming exactly once; for the function that foreachBatch calls.
+
+        The table records the number of the batch with its rows, in one commit. A batch that the query repeats after it
+        was stopped or killed is not written again if the table has it.
+
+        Args:
+            batch: The DataFrame that foreachBatch passes, of a classic or a Connect session.
+            batch_id: The number of the batch that foreachBatch passes.
+            app_id: A name of the query that no other query which writes to this table has. A query with a new
+                checkpoint counts its batches from 0 again, so it needs a new name.
+            schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
+            user_metadata: Text that the table's history has with the commit.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if the table has the batch already.
+
+        Raises:
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
+            CommitConflict: Another writer changed what this write depends on.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write.
+            StorageError: Storage failed.
+            InvalidArgument: `batch_id` is negative.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.rows.append import append
+
+        arguments.choice("schema_mode", schema_mode, "keep", "merge")
+        name, number = arguments.unicode_text("app_id", app_id), arguments.non_negative("batch_id", batch_id)
+        if number is None:
+            raise InvalidArgumentType.of("batch_id", "an int", batch_id)
+        result = append(
+            self.snapshot,
+            batch,
+            schema_mode,
+            (name, number),
+            user_metadata=arguments.text_or_none("user_metadata", user_metadata),
+            operation=("STREAMING UPDATE", {"outputMode": "Append", "queryId": name, "epochId": str(number)}),
         )
         self.snapshot = refresh(self.snapshot)
         return result

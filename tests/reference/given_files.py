@@ -41,7 +41,8 @@ def make_folders(spark: Any, folder: Path) -> None:
     )
     spark.sql(rows).write.partitionBy("p", "n", "d").parquet(str(folder / "partitioned"))
     nested = (
-        "SELECT id, array(1, null) AS l, map('a', CAST(1 AS TINYINT)) AS m, named_struct('x', 1, 'y', array('z')) AS s, "
+        "SELECT id, array(1, null) AS l, map('a', CAST(1 AS TINYINT)) AS m, "
+        "named_struct('x', 1, 'y', array('z')) AS s, "
         "timestamp'2024-01-01 12:00:00' AS ts, timestamp_ntz'2024-01-01 12:00:00' AS ntz, "
         "CAST(1.5 AS DECIMAL(9,2)) AS d, CAST('ab' AS BINARY) AS b, double('NaN') AS f FROM range(3)"
     )
