@@ -64,6 +64,7 @@ def layout_after(
         or has_feature(protocol, "materializePartitionColumns"),
         random_prefix=properties.random_prefix_length if prefixed else None,
         time_zone=time_zone,
+        balanced=properties.optimize_write,
     )
 
 

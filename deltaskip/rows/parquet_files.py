@@ -73,6 +73,7 @@ class DataFileLayout:
         time_zone: Time zone of timestamps in the names of folders.
         extra: Columns of the rows that files contain beside the table's, without statistics: row ids, kind of change.
         change_data: Whether the files are those of the change data feed, which have a folder of their own.
+        balanced: Whether Spark redistributes rows that are not partitioned, too, for files near the target size.
     """
 
     storage: Storage
@@ -88,6 +89,7 @@ class DataFileLayout:
     time_zone: str = "UTC"
     extra: tuple[StructField, ...] = ()
     change_data: bool = False
+    balanced: bool = False
 
     def partition_fields(self) -> list[StructField]:
         """The partition columns, in order."""

@@ -228,6 +228,7 @@ class TableProperties:
     # Folders, size and compression of data files; None leaves them to the writer.
     compression_codec = TableProperty("delta.parquet.compression.codec", _one_of(_CODECS), None)
     target_file_bytes = TableProperty("delta.targetFileSize", _BYTES, None)
+    optimize_write = TableProperty("delta.autoOptimize.optimizeWrite", _BOOLEAN, False)
     randomize_file_prefixes = TableProperty("delta.randomizeFilePrefixes", _BOOLEAN, False)
     random_prefix_length = TableProperty("delta.randomPrefixLength", _POSITIVE, 2)
 
@@ -295,7 +296,6 @@ _DEFINITIONS: Mapping[str, TableProperty[Any]] = {
 _UNUSED: Mapping[str, _Kind[Any]] = {
     "delta.autoOptimize": _BOOLEAN,
     "delta.autoOptimize.autoCompact": _TEXT,
-    "delta.autoOptimize.optimizeWrite": _BOOLEAN,
     "delta.castIcebergTimeType": _BOOLEAN,
     "delta.checkpointRetentionDuration": _INTERVAL,
     "delta.compatibility.symlinkFormatManifest.enabled": _BOOLEAN,
@@ -304,8 +304,6 @@ _UNUSED: Mapping[str, _Kind[Any]] = {
     "delta.enableFullRetentionRollback": _BOOLEAN,
     "delta.ignoreIcebergBucketPartition": _BOOLEAN,
     "delta.parquet.format.version": _TEXT,
-    "delta.randomPrefixLength": _POSITIVE,
-    "delta.randomizeFilePrefixes": _BOOLEAN,
     "delta.sampleRetentionDuration": _INTERVAL,
     "delta.tuneFileSizesForRewrites": _BOOLEAN,
     "delta.universalFormat.enabledFormats": _TEXT,

@@ -60,6 +60,7 @@ def write_parquet(
     *,
     codec: str = "snappy",
     options: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> pa.Table:
     """Write the rows of a DataFrame as Parquet files, and list them. After an error the folder is deleted.
 
@@ -72,6 +73,7 @@ def write_parquet(
             rows that differ in one are in different files.
         codec: Compression codec, as Spark names it.
         options: Further options of Spark's Parquet writer, such as maxRecordsPerFile.
+        settings: Further settings of the session for the job.
 
     Returns:
         WRITTEN_SCHEMA, sorted by path. Spark also writes a file without rows where there are none.
@@ -85,7 +87,7 @@ def write_parquet(
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     try:
-        with session_settings(frame.sparkSession, _SETTINGS):
+        with session_settings(frame.sparkSession, {**_SETTINGS, **(settings or {})}):
             writer.parquet(spark_path(uri_of(location)))
         files = files_below(storage, location, lambda each: "=" in each.name)
     except BaseException:

@@ -18,7 +18,21 @@ from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import BINARY, STRING, TIMESTAMP, DataType
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    FLOAT,
+    INTEGER,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    VARIANT,
+    DataType,
+    DecimalType,
+    nested_types,
+)
 from deltaskip.spark.failures import row_errors_named
 from deltaskip.spark.parquet_files import new_folder, write_parquet
 from deltaskip.spark.rows import rows_to_write, violation_of
@@ -34,6 +48,10 @@ __all__ = ["write_dataframe"]
 _FOOTER_READERS = 16
 # Identity values of a task follow each other at this distance, so it also bounds the gaps that a small write leaves.
 _IDENTITY_TASKS = 16
+_SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+# Rows in a shuffle take about twice the bytes of their file.
+_SHUFFLED_PER_WRITTEN = 2
+_WIDTHS: dict[DataType, int] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INTEGER: 4, FLOAT: 4, DATE: 4}
 _TEXT = "v"
 
 
@@ -54,11 +72,13 @@ def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> 
         rows = rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0)
         texts = [f"part{i}" for i in range(len(layout.partition_columns))]
         rows = rows.select(*_data_columns(plan, layout), *_partition_texts(layout, texts))
-        if texts:
-            # Tasks write the files of few partitions each, and AQE divides those that are large among several.
-            rows = rows.repartition(*map(F.col, texts))
+        rows, settings = _balanced(rows, texts, layout)
+        options = {"maxRecordsPerFile": str(_rows_per_file(frame, layout))}
+        target = layout.storage, layout.root, folder
         try:
-            found = write_parquet(rows, layout.storage, layout.root, folder, texts, codec=_codec(layout.codec))
+            found = write_parquet(
+                rows, *target, texts, codec=_codec(layout.codec), options=options, settings=settings
+            )
         except Exception as error:
             violation = violation_of(error, plan)
             if violation is not None:
@@ -70,6 +90,30 @@ def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> 
     except BaseException:
         layout.storage.delete_directory(join(layout.root, folder))
         raise
+
+
+def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> tuple[DataFrame, dict[str, str]]:
+    """The rows by partition, in tasks of about one file each, and the settings that this needs."""
+    if not texts and not layout.balanced:
+        return rows, {}
+    if texts and int(rows.sparkSession.version.partition(".")[0]) < 4:
+        # This hint takes no columns from Python, so a large partition is written by one task.
+        return rows.repartition(*map(F.col, texts)), {}
+    return rows.hint("rebalance", *texts), {_SHUFFLED_BYTES: str(_SHUFFLED_PER_WRITTEN * layout.target_bytes)}
+
+
+def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
+    """The rows of a file of the target size, if no value is compressed; or fewer, if the session says so."""
+    limit = max(1, layout.target_bytes // sum(map(_width, nested_types(layout.schema))))
+    chosen = int(frame.sparkSession.conf.get("spark.sql.files.maxRecordsPerFile", "0") or 0)
+    return min(limit, chosen) if chosen > 0 else limit
+
+
+def _width(data_type: DataType) -> int:
+    """Bytes of a value without what it contains, roughly."""
+    if isinstance(data_type, DecimalType):
+        return 8 if data_type.precision <= 18 else 16
+    return _WIDTHS.get(data_type, 20 if data_type in (STRING, BINARY, VARIANT) else 8)
 
 
 def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:

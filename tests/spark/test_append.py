@@ -128,3 +128,34 @@ def test_a_source_that_cannot_be_read_is_an_error_by_name_with_its_cause(spark: 
     with pytest.raises(StorageError, match=r"cannot write to .*(does not exist|FILE_NOT_EXIST)"):
         table.append(rows)
     assert os.listdir(tmp_path / "t") == ["_delta_log"]
+
+
+def test_a_large_partition_is_divided_among_tasks(spark: Any, tmp_path: Path) -> None:
+    properties = {"delta.targetFileSize": "262144"}
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, h STRING, p STRING", ["p"], properties=properties)
+    part = "IF(id % 100 < 98, 'large', cast(id % 100 AS string)) AS p"
+    table.append(spark.range(0, 100_000, 1, 4).selectExpr("id", "md5(cast(id AS string)) AS h", part))
+    files = table.snapshot.adds(["partition_values", "size"]).to_pylist()
+    sizes = [file["size"] for file in files if dict(file["partition_values"])["p"] == "large"]
+    assert 10 <= len(sizes) <= 60, sizes
+    assert max(sizes) < 2 * 262144, sizes
+    # Small partitions that Spark shuffles together with the large one are divided along with it, once a task at most.
+    assert len(files) <= len(sizes) + 2 * 4
+    assert table.scan().to_spark(spark).count() == 100_000
+
+
+def test_optimized_writes_gather_small_tasks(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT")
+    frame = spark.range(0, 1000, 1, 8)
+    table.append(frame)
+    assert table.snapshot.num_files == 8
+    table = DeltaTable.create(tmp_path / "u", "id BIGINT", properties={"delta.autoOptimize.optimizeWrite": "true"})
+    table.append(frame)
+    assert table.snapshot.num_files <= 2
+    assert table.scan().to_spark(spark).count() == 1000
+
+
+def test_a_task_begins_another_file_at_the_target_size(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.targetFileSize": "160000"})
+    table.append(spark.range(0, 100_000, 1, 1))
+    assert table.snapshot.num_files == 10
