@@ -139,8 +139,8 @@ class Engine(Protocol):
         plan: A RowPlan whose columns are stored as they are.
         """
 
-    def row_execution(self, frame: Any, snapshot: Snapshot) -> Any:
-        """Return the RowExecution (deltaskip.dml) of the session of a DataFrame for a snapshot."""
+    def row_execution(self, session: Any, snapshot: Snapshot) -> Any:
+        """Return the RowExecution (deltaskip.dml) of a session, or of a DataFrame's session, for a snapshot."""
 
     def recompute_statistics(
         self,

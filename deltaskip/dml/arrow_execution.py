@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from deltaskip.rows.arrow_expressions import row_values, whole_columns
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values, one_chunk
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import VOID, StructType
 from deltaskip.skipping.scan import Scan
 
@@ -51,6 +52,7 @@ class ArrowExecution(RowExecution):
         """See RowExecution.matching."""
         snapshot = self._snapshot
         wanted = {path[0] for path in columns_of(scan.predicate)}
+        self._check_padding(scan, wanted)
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
         found: list[list[npt.NDArray[Any]]] = [[] for _ in range(len(files))]
         for number, batch in rows.live(files):
@@ -75,6 +77,17 @@ class ArrowExecution(RowExecution):
                         yield _written(part, number, batch, columns, row_ids)
 
         return WrittenRows(tuple(write_data_files(batches(), layout)))
+
+    def _check_padding(self, scan: Scan, columns: Collection[str]) -> None:
+        """Refuse predicates on columns of type char(n), which Spark compares padded to their length."""
+        declared = {f.name: str(f.metadata.get(CHAR_VARCHAR_KEY, "")) for f in self._snapshot.schema.fields}
+        padded = next((name for name in columns if declared[name].lower().startswith("char(")), None)
+        if padded is not None:
+            raise UnsupportedFeature(
+                f"The predicate {to_sql(scan.predicate)} compares {padded} of {self._snapshot.root}, which is "
+                f"{declared[padded]} and padded by Spark, so it cannot be evaluated without Spark. Write the rows as a "
+                f"DataFrame of a Spark session."
+            )
 
     def _mask(self, scan: Scan, batch: StoredBatch) -> npt.NDArray[Any]:
         """Whether the predicate is TRUE for each row of a batch."""

@@ -77,6 +77,11 @@ class DataFiles:
         """Size of the files."""
         return pc.sum(self.logged["size"]).as_py() or 0
 
+    @property
+    def num_vectors(self) -> int:
+        """Number of files with a deletion vector."""
+        return len(self) - int(self.listed["deletion_vector"].null_count)
+
     def adds(self) -> list[AddFile]:
         """Return the add action of each file; all columns of FILE_SCHEMA must have been read."""
         return list(add_files(self.logged))

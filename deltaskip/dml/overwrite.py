@@ -14,9 +14,9 @@ from deltaskip.actions import parse_partition_value
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions, files_to_change
-from deltaskip.dml.removal import RemovedRows, remove_rows
+from deltaskip.dml.removal import RemovedRows, check_first, remove_rows
 from deltaskip.engine import engine, is_column
-from deltaskip.errors import InvalidArgument, InvalidCommit, PredicateError
+from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node, to_node, with_parameters
 from deltaskip.expr import nodes as n
 from deltaskip.expr.nodes import And, Column, In, Opaque, Or, transform, walk
@@ -127,11 +127,7 @@ def overwrite_in(
         StorageError: The files cannot be written.
     """
     snapshot = transaction.snapshot
-    if transaction.changes_files:
-        raise InvalidCommit(
-            f"A transaction on {snapshot.root} that has added or removed files cannot overwrite rows, because these "
-            f"files may contain some of them: overwrite first, or commit."
-        )
+    check_first(transaction, "overwrite")
     execution = _execution(rows, snapshot, time_zone)
     dynamic = options.partitions == "dynamic" and bool(snapshot.partition_columns)
     if not dynamic:

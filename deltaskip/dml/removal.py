@@ -14,6 +14,7 @@ from deltaskip.actions.partition_folders import random_folder
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowsOfFiles, row_id_columns
 from deltaskip.dml.files import DataFiles, FilesToChange, new_files, remove_actions
 from deltaskip.dml.stored_rows import stored_file_rows
+from deltaskip.errors import InvalidCommit
 from deltaskip.features.deletion_vectors import read_deletion_vectors, write_deletion_vectors
 from deltaskip.features.registry import has_feature
 from deltaskip.rows.layout import layout_after
@@ -25,7 +26,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.stats.merge import widened_stats
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["RemovedRows", "remove_rows"]
+__all__ = ["RemovedRows", "check_first", "remove_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ class RemovedRows:
         bytes: Size of these files.
         copied: Number of rows that were written again because other rows of their file were removed.
         rewritten: The files that contain these rows.
-        marked: Number of files of which rows were marked as deleted.
+        marked: Number of files that got a deletion vector and had none.
+        marked_again: Number of files whose deletion vector was replaced.
+        vectors_removed: Number of removed files that had a deletion vector.
         change_files: Number of files that were written for the change data feed.
     """
 
@@ -48,6 +51,8 @@ class RemovedRows:
     copied: int = 0
     rewritten: tuple[AddFile, ...] = ()
     marked: int = 0
+    marked_again: int = 0
+    vectors_removed: int = 0
     change_files: int = 0
 
 
@@ -65,6 +70,23 @@ class _Touched:
         """The files at these positions."""
         columns = (self.matches, self.before, self.after, self.num_records)
         return _Touched(self.files.take(positions), *([column[i] for i in positions] for column in columns))
+
+
+def check_first(transaction: Transaction, act: str) -> None:
+    """Raise InvalidCommit if rows to be removed may be in files that the transaction has added, or under other names.
+
+    act: What removes them, as a verb.
+    """
+    root = transaction.snapshot.root
+    if transaction.changes_files:
+        raise InvalidCommit(
+            f"A transaction on {root} that has added or removed files cannot {act} rows, because these files may "
+            f"contain some of them: {act} first, or commit."
+        )
+    if transaction.metadata.partition_columns != transaction.snapshot.metadata.partition_columns:
+        raise InvalidCommit(
+            f"A transaction on {root} that has renamed partition columns cannot {act} rows: {act} first, or commit."
+        )
 
 
 def remove_rows(
@@ -104,6 +126,7 @@ def remove_rows(
         None if in_files is None else in_files + sum(map(len, touched.matches)),
         len(change.whole) + len(ended),
         change.whole.size_in_bytes + ended.size_in_bytes,
+        vectors_removed=change.whole.num_vectors + ended.num_vectors,
     )
     if not len(left.files):
         transaction.keep_row_ids()
@@ -116,7 +139,8 @@ def remove_rows(
     if has_feature(protocol, "deletionVectors") and properties.deletion_vectors:
         _mark(transaction, left, layout, now)
         transaction.keep_row_ids()
-        return replace(done, marked=len(left.files))
+        again = left.files.num_vectors
+        return replace(done, marked=len(left.files) - again, marked_again=again)
     rewritten = _rewrite(transaction, left, layout, properties, execution, now)
     changes: Sequence[AddCdcFile] = ()
     if properties.change_data_feed:
@@ -125,6 +149,7 @@ def remove_rows(
         done,
         files=done.files + len(left.files),
         bytes=done.bytes + left.files.size_in_bytes,
+        vectors_removed=done.vectors_removed + left.files.num_vectors,
         copied=sum(left.num_records) - sum(map(len, left.after)),
         rewritten=rewritten,
         change_files=len(changes),

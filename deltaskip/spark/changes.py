@@ -26,7 +26,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.spark.client import union
 from deltaskip.spark.collation_versions import session_collation_version
 from deltaskip.spark.collations import check_compared
-from deltaskip.spark.failures import predicate_errors_named
+from deltaskip.spark.failures import condition_errors_named, predicate_errors_named
 from deltaskip.spark.projection import with_declared_lengths
 from deltaskip.spark.read import source_of
 from deltaskip.spark.scans import PositionalRows, rows_at
@@ -81,8 +81,9 @@ class SparkExecution(RowExecution):
         block = F.expr(f"{_POSITION} DIV {_BLOCK_ROWS}").alias(_BLOCK)
         bits = F.bitmap_construct_agg(F.col(_POSITION) % _BLOCK_ROWS).alias(_BITS)
         found: list[list[tuple[int, Any]]] = [[] for _ in range(len(files))]
-        for row in frame.groupBy(F.col(_FILE), block).agg(bits).collect():
-            found[row[0]].append((row[1], row[2]))
+        with condition_errors_named(self._spark, snapshot.root, str(scan.where)):
+            for row in frame.groupBy(F.col(_FILE), block).agg(bits).collect():
+                found[row[0]].append((row[1], row[2]))
         return [_positions(blocks) for blocks in found]
 
     def write(

@@ -89,11 +89,11 @@ class SparkEngine(Engine):
         assert spark is not None
         check_rows(self.scan_to_dataframe(spark, scan), plan)
 
-    def row_execution(self, frame: DataFrame, snapshot: Snapshot) -> RowExecution:
-        """See deltaskip.spark.changes.SparkExecution."""
+    def row_execution(self, session: SparkSession | DataFrame, snapshot: Snapshot) -> RowExecution:
+        """See deltaskip.spark.changes.SparkExecution. session: a session, or a DataFrame of it."""
         from deltaskip.spark.changes import SparkExecution
 
-        return SparkExecution(frame.sparkSession, snapshot)
+        return SparkExecution(checked(getattr(session, "sparkSession", session)), snapshot)
 
     def recompute_statistics(
         self,

@@ -18,7 +18,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 
-__all__ = ["predicate_errors_named", "row_errors_named", "spark_errors_named"]
+__all__ = ["condition_errors_named", "predicate_errors_named", "row_errors_named", "spark_errors_named"]
 
 _LIBRARIES = ("pyspark", "py4j", "grpc")
 _NO_FILE_SYSTEM = re.compile(
@@ -102,9 +102,25 @@ def row_errors_named(spark: SparkSession, table: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            if type(error).__name__ not in _ROW_ERRORS or _WORKER.search(str(error)) or not _is_spark_s(error):
+            if not _is_of_a_row(error):
                 raise
             raise InvalidArgument(f"Spark cannot compute the rows for {table}: {_reason(error)}") from error
+
+
+@contextmanager
+def condition_errors_named(spark: SparkSession, table: str, where: str) -> Iterator[None]:
+    """Within the block, convert errors of a job that evaluates a predicate: PredicateError if it fails for a row."""
+    with spark_errors_named(spark, table, "read"):
+        try:
+            yield
+        except Exception as error:
+            if not _is_of_a_row(error):
+                raise
+            raise PredicateError(f"The predicate {where} fails for a row of {table}: {_reason(error)}") from error
+
+
+def _is_of_a_row(error: Exception) -> bool:
+    return type(error).__name__ in _ROW_ERRORS and not _WORKER.search(str(error)) and _is_spark_s(error)
 
 
 def _is_spark_s(error: Exception) -> bool:

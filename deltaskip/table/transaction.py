@@ -9,7 +9,8 @@ from typing import Literal
 from deltaskip import arguments
 from deltaskip.alter.alter import alter_to
 from deltaskip.alter.changes import TableChange
-from deltaskip.dml.overwrite import overwrite_in
+from deltaskip.dml.delete import delete_in
+from deltaskip.dml.overwrite import overwrite_in, predicate_text
 from deltaskip.rows.add_files import add_files_to
 from deltaskip.rows.append import append_to, write_metrics
 from deltaskip.rows.data import GivenRows
@@ -135,3 +136,29 @@ class TableTransaction(Transaction):
             InvalidCommit: A constraint is added after rows, or the transaction has ended.
         """
         alter_to(self, changes)
+
+    def delete(
+        self,
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        """Delete rows, as DeltaTable.delete does; before other rows are written in the transaction.
+
+        Args:
+            where: Predicate of the rows to delete. The default deletes all rows.
+            spark: A session that reads and rewrites files of which some rows go.
+            params: Values of the parameters of `where`, as in `read`.
+            time_zone: Time zone of `where`; with a session its own applies.
+
+        Raises:
+            PredicateError: The predicate is not valid, or fails for a row.
+            UnsupportedFeature: The predicate can only be evaluated by Spark.
+            StorageError: Storage failed.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction has added or removed files, or has ended.
+        """
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        self.add_metrics(delete_in(self, predicate_text(where, params), spark, zone))

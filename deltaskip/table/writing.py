@@ -192,6 +192,56 @@ class WritingMethods:
         self.snapshot = refresh(self.snapshot)
         return result
 
+    def delete(
+        self,
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        txn: tuple[str, int] | None = None,
+        user_metadata: str | None = None,
+        time_zone: str = "UTC",
+    ) -> WriteResult:
+        """Delete rows of the latest version of the table, and move to the version without them.
+
+        Rows go as in `overwrite`: whole files without being read, rows of other files by deletion vectors or by
+        rewriting these files.
+
+        Args:
+            where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
+                all rows.
+            spark: A session, classic or Connect, that reads and rewrites files of which some rows go. The default does
+                this in the process.
+            params: Values of the parameters of `where`, as in `scan`.
+            txn: Application id and version, as in `append`.
+            user_metadata: Text that the table's history has with the commit.
+            time_zone: Time zone of `where`; with a session its own applies.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if no row matches.
+
+        Raises:
+            PredicateError: The predicate is not valid, or fails for a row.
+            CommitConflict: Another writer changed what this depends on.
+            UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
+                the predicate.
+            StorageError: Storage failed.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        from deltaskip.dml.delete import delete
+        from deltaskip.dml.overwrite import predicate_text
+
+        result = delete(
+            self.snapshot,
+            predicate_text(where, params),
+            spark,
+            arguments.app_version("txn", txn),
+            time_zone_argument(time_zone, self.uri),
+            arguments.text_or_none("user_metadata", user_metadata),
+        )
+        self.snapshot = refresh(self.snapshot)
+        return result
+
     def add_files(
         self,
         paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],

@@ -541,6 +541,24 @@ def rows_to_write(session: Session) -> None:
             raise AssertionError(f"{number} was stored")
 
 
+@case("overwrites mark or rewrite the rows that match, with row ids and a change data feed")
+def overwrites(session: Session) -> None:
+    spark = session.spark
+    options = {"delta.enableDeletionVectors": {}, "delta.enableChangeDataFeed": {"delta.enableRowTracking": "true"}}
+    for name, more in options.items():
+        folder = session.folder / name
+        table = ds.DeltaTable.create(folder, "id BIGINT, p STRING", ["p"], properties={name: "true", **more})
+        table.append(spark.range(0, 40, 1, 2).selectExpr("id", "IF(id % 2 = 0, 'a', NULL) AS p"))
+        for start in (100, 200):
+            new = spark.range(start, start + 3).selectExpr("id", "'b' AS p")
+            table.overwrite(new, where="id % 5 = 1 OR id >= 100")
+        equal(numbers(table.scan().to_spark(spark)), [i for i in range(40) if i % 5 != 1] + [200, 201, 202])
+        table.overwrite(spark.range(50, 51).selectExpr("id", "CAST(NULL AS STRING) AS p"), partitions="dynamic")
+        equal(numbers(table.scan().to_spark(spark)), [i for i in range(0, 40, 2) if i % 5 != 1] + [50, 200, 201, 202])
+        table.overwrite(spark.range(2).selectExpr("id", "'c' AS p"))
+        equal(numbers(table.scan().to_spark(spark)), [0, 1])
+
+
 @case("wrong sessions are refused")
 def wrong_sessions(session: Session) -> None:
     table = table_of(session.folder, {"id": LONG}, {"a.parquet": ids(1)})

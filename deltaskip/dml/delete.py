@@ -1,0 +1,89 @@
+"""Deleting the rows that match a predicate.
+
+# delta-spark's operation DELETE
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.execution import RowExecution
+from deltaskip.dml.files import files_to_change
+from deltaskip.dml.removal import RemovedRows, check_first, remove_rows
+from deltaskip.engine import engine
+from deltaskip.log import Snapshot
+from deltaskip.skipping.scan import Scan
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["delete", "delete_in"]
+
+
+def delete(
+    snapshot: Snapshot,
+    where: str | None,
+    spark: Any = None,
+    txn: tuple[str, int] | None = None,
+    time_zone: str = "UTC",
+    user_metadata: str | None = None,
+) -> WriteResult:
+    """Delete rows of the table, see DeltaTable.delete. where: SQL text, as `predicate_text` returns it."""
+
+    def begin(latest: Snapshot) -> Transaction:
+        return Transaction(latest, "DELETE", {}, False, user_metadata)
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        return delete_in(transaction, where, spark, time_zone)
+
+    return commit_operation(snapshot, begin, act, txn)
+
+
+def delete_in(
+    transaction: Transaction, where: str | None, spark: Any = None, time_zone: str = "UTC"
+) -> dict[str, int]:
+    """Add a deletion to a transaction that does not change files yet, and return Delta's metrics of it.
+
+    Args:
+        transaction: The transaction. Its `discard` deletes the files that are written.
+        where: SQL text of the predicate of the rows to delete; None for all.
+        spark: The session that reads and writes rows; None to do it in this process.
+        time_zone: Time zone of the predicate; with a session its own applies.
+
+    Raises:
+        InvalidCommit: The transaction adds or removes files already.
+        PredicateError: The predicate is not valid, or fails for a row.
+        UnsupportedFeature: The predicate can only be evaluated by Spark.
+        StorageError: Storage failed.
+    """
+    start = time.monotonic()
+    snapshot = transaction.snapshot
+    check_first(transaction, "delete")
+    execution: RowExecution = ArrowExecution(snapshot, time_zone)
+    if spark is not None:
+        execution = engine(f"Deleting rows of {snapshot.table_root}").row_execution(spark, snapshot)
+    text = "true" if where is None else where
+    scan = execution.planned(Scan(snapshot, text))
+    transaction.read_scan(scan)
+    transaction.set_parameters({"predicate": [text]})
+    removed = remove_rows(transaction, files_to_change(scan), scan, execution)
+    return _metrics(removed, int((time.monotonic() - start) * 1000))
+
+
+def _metrics(removed: RemovedRows, milliseconds: int) -> dict[str, int]:
+    found = {
+        "numRemovedFiles": removed.files,
+        "numRemovedBytes": removed.bytes,
+        "numCopiedRows": removed.copied,
+        "numDeletionVectorsAdded": removed.marked,
+        "numDeletionVectorsRemoved": removed.vectors_removed,
+        "numDeletionVectorsUpdated": removed.marked_again,
+        "numAddedFiles": len(removed.rewritten),
+        "numAddedBytes": sum(file.size for file in removed.rewritten),
+        "numAddedChangeFiles": removed.change_files,
+        "executionTimeMs": milliseconds,
+    }
+    return found if removed.rows is None else {**found, "numDeletedRows": removed.rows}

@@ -1,0 +1,96 @@
+"""Deleting rows without Spark: by predicate, all, and nothing; Delta's parameters and metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltaskip import DeltaTable
+from deltaskip.errors import InvalidCommit, PredicateError, UnsupportedFeature
+from deltaskip.table.transaction import TableTransaction
+from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+
+
+def made(folder: Path, partition_by: tuple[str, ...] = (), **properties: str) -> DeltaTable:
+    table = DeltaTable.create(folder / "t", DDL, partition_by, properties=properties)
+    table.append(rows(range(12)))
+    return table
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS, FEED])
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_rows_that_match_go_and_null_stays(
+    tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str]
+) -> None:
+    table = made(tmp_path, partition_by, **properties)
+    result = table.delete("x > 4 AND x < 10")
+    assert (result.operation, result.version) == ("DELETE", 2)
+    assert result.metrics["numDeletedRows"] == 4
+    assert ids_of(table) == [0, 1, 2, 3, 4, 8, 10, 11]
+    assert info_of(table)["operationParameters"] == {"predicate": '["x > 4 AND x < 10"]'}
+    assert ("cdc" in actions_of(table)) == ("delta.enableChangeDataFeed" in properties)
+    for cdc in actions_of(table).get("cdc", []):
+        data = pq.ParquetFile(Path(table.snapshot.root) / cdc["path"]).read()
+        assert set(data["_change_type"].to_pylist()) == {"delete"}
+
+
+def test_all_rows_and_none(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    assert table.delete("id > 100").version is None
+    assert table.delete("st.a = 3 AND id = 4").version is None
+    assert table.version == 1
+    assert table.delete().metrics["numRemovedFiles"] == 1
+    assert (ids_of(table), table.version) == ([], 2)
+    assert info_of(table)["operationParameters"] == {"predicate": '["true"]'}
+    assert table.delete().version is None
+
+
+def test_the_metrics_are_those_of_delta_spark(tmp_path: Path) -> None:
+    table = made(tmp_path, **VECTORS)
+    table.append(rows(range(20, 24)))
+    table.delete("id IN (3, 21)")
+    metrics = table.delete("id IN (4, 20, 22, 23)").metrics
+    assert {name: value for name, value in metrics.items() if "Bytes" not in name and name != "executionTimeMs"} == {
+        "numRemovedFiles": 1, "numCopiedRows": 0, "numDeletionVectorsAdded": 0, "numDeletionVectorsRemoved": 1,
+        "numDeletionVectorsUpdated": 1, "numAddedFiles": 0, "numAddedChangeFiles": 0, "numDeletedRows": 5 - 1,
+    }  # fmt: skip
+
+
+def test_refusals_change_nothing(tmp_path: Path) -> None:
+    table = made(tmp_path, **{"delta.appendOnly": "true"})
+    before = files_below(tmp_path / "t")
+    with pytest.raises(UnsupportedFeature, match="append-only"):
+        table.delete("id = 3")
+    with pytest.raises(PredicateError):
+        table.delete("nope")
+    with pytest.raises(UnsupportedFeature, match="without Spark"):
+        table.delete("sha2(p, 256) = 'x'")
+    assert files_below(tmp_path / "t") == before
+
+
+def test_padded_columns_need_a_session(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, c CHAR(3)")
+    table.append(pa.table({"id": [1, 2], "c": ["a", "b"]}))
+    with pytest.raises(UnsupportedFeature, match=r"char\(3\) and padded by Spark"):
+        table.delete("c = 'a' AND id < 10")
+    table.delete("id = 1")
+    assert ids_of(table) == [2]
+
+
+def test_a_deletion_comes_first_in_a_transaction(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with table.transaction() as txn:
+        assert isinstance(txn, TableTransaction)
+        txn.delete("id < 10")
+        txn.append(rows([50]))
+    assert ids_of(table.refresh()) == [10, 11, 50]
+    with pytest.raises(InvalidCommit, match="delete first, or commit"), table.transaction() as txn:
+        txn.append(rows([51]))
+        txn.delete("id = 10")
+    assert ids_of(table.refresh()) == [10, 11, 50]

@@ -1,0 +1,28 @@
+"""Overwrites by deltaskip and delta-spark in turns, with deletion vectors, change data feed, row ids and mapping."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.overwritten import CASES
+
+pytestmark = pytest.mark.reference
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """By case, how it failed."""
+    require_delta_spark()
+    answers = tmp_path_factory.mktemp("overwritten") / "answers.json"
+    run_module("tests.reference.overwritten", answers)
+    found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_readers_find_the_rows_the_feed_and_the_row_ids_of(problems: dict[str, str | None], name: str) -> None:
+    assert problems[name] is None, problems[name]
