@@ -36,14 +36,14 @@ LEVELS = {
     "txn": 10,
     "rows": 11,
     "dml": 12,
-    "alter": 12,
     "maintenance": 12,
-    "table": 13,
-    "spark": 14,
-    "delta": 15,
-    "demo": 15,
-    "cli": 16,
-    "__main__": 17,
+    "alter": 13,
+    "table": 14,
+    "spark": 15,
+    "delta": 16,
+    "demo": 16,
+    "cli": 17,
+    "__main__": 18,
 }
 
 SPARK_ROOMS = {"spark", "delta"}

@@ -94,7 +94,7 @@ def row_values(
     found: list[object] = []
     for values in zip(*lists, strict=True):
         # Equal values of two types, such as 0.0 and -0.0, are not the same.
-        key = tuple([repr(value) if isinstance(value, float) else value for value in values])
+        key = tuple([repr(value) if isinstance(value, float | list | dict) else value for value in values])
         if key not in known:
             known[key] = evaluate(node, dict(zip(paths, values, strict=True)), time_zone, order)
         found.append(known[key])

@@ -42,7 +42,6 @@ __all__ = [
     "Footer",
     "Planner",
     "TailStorage",
-    "calendar_of",
     "data_file_missing",
     "footer_facts",
     "read_footer",
@@ -147,7 +146,7 @@ class Planner:
 
     def plans(self, footer: Footer) -> tuple[ColumnPlan, ...]:
         """Return a plan for each column. Raises ValueError if the footer's schema is damaged."""
-        calendar = calendar_of(footer)
+        calendar = _calendar(footer)
         key = (footer.created_by, calendar, footer.column_orders, footer.elements)
         known = self._known
         if known is not None and known[0] == key:
@@ -274,7 +273,7 @@ def _counts_forward(created_by: bytes) -> bool:
     return created_by.startswith((b"parquet-mr", b"impala", b"fastparquet"))
 
 
-def calendar_of(footer: Footer) -> tuple[bool, bool]:
+def _calendar(footer: Footer) -> tuple[bool, bool]:
     """Whether old dates and timestamps, and old INT96, may be in the hybrid calendar that Spark 2 and Hive wrote.
 
     # Spark 4.1, DataSourceUtils: files of Spark before 3.0 (INT96: 3.1) and those with the legacy keys are rebased.

@@ -23,13 +23,13 @@ from tests.alter.test_columns import commit_info, parameters, table_of
 def read_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The names of the data files whose rows were read."""
     read: list[str] = []
-    inner = existing_rows._file_rows
+    inner = existing_rows.StoredRows._batches
 
-    def counted(snapshot: Any, file: Any, fields: Any) -> Iterator[pa.RecordBatch]:
-        read.append(Path(file.location).name)
-        return inner(snapshot, file, fields)
+    def counted(rows: Any, file: pa.Table) -> Iterator[Any]:
+        read.append(file["uri"][0].as_py())
+        return inner(rows, file)
 
-    monkeypatch.setattr(existing_rows, "_file_rows", counted)
+    monkeypatch.setattr(existing_rows.StoredRows, "_batches", counted)
     yield read
 
 
