@@ -46,6 +46,7 @@ from deltaskip.alter.columns import (
 from deltaskip.alter.constraints import add_constraint, drop_constraint, sync_identity
 from deltaskip.alter.existing_rows import check_existing_rows
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
+from deltaskip.alter.history import truncate_history
 from deltaskip.alter.operation import operation_of
 from deltaskip.alter.properties import remove_property, set_comment, set_property
 from deltaskip.alter.state import TableState, with_property
@@ -183,6 +184,8 @@ def _put(transaction: Transaction, before: TableState, after: TableState) -> Non
         transaction.set_checked_constraint(name)
     for feature, truncated in after.dropped.items():
         protected = needs_protection(feature) and not truncated
+        if truncated:
+            truncate_history(transaction.snapshot, feature)
         transaction.set_dropped_feature(feature, protected)
         if protected:
             after = with_property(after, TableProperties.checkpoint_protection_version.name, str(before.next_version))

@@ -29,7 +29,7 @@ _DAY = 86_400_000
 _TEMPORARY = re.compile(r"\.\d{20}\..*\.tmp|\._last_checkpoint\..*\.tmp")
 
 
-def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
+def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int | None = None) -> list[str]:
     """Delete the log files that no retained version needs.
 
     Every version committed after the cut-off can be rebuilt afterwards. The cut-off is the time
@@ -38,6 +38,7 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
     Args:
         snapshot: Snapshot of the latest version, whose table properties apply.
         now_ms: Current time in milliseconds since the epoch. The default is the system clock.
+        kept_for_ms: How long versions are kept, to the millisecond, in place of the property.
 
     Returns:
         Names of the deleted files; sidecars with their folder.
@@ -49,9 +50,10 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None) -> list[str]:
     """
     check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-    kept_for = snapshot.table_properties.log_retention_ms
+    retention = snapshot.table_properties.log_retention_ms
+    cutoff = _midnight(now - retention) if kept_for_ms is None else now - kept_for_ms
     listing = list_log(snapshot.storage, snapshot.root)
-    first = _first_kept(snapshot, listing, _midnight(now - kept_for))
+    first = _first_kept(snapshot, listing, cutoff)
     if first is None:
         return []
     folder = join(snapshot.root, LOG_FOLDER)

@@ -253,6 +253,9 @@ class TableProperties:
     expired_log_cleanup = TableProperty("delta.enableExpiredLogCleanup", _BOOLEAN, True)
     log_retention_ms = TableProperty("delta.logRetentionDuration", _INTERVAL, 30 * _DAY_MS)
     deleted_file_retention_ms = TableProperty("delta.deletedFileRetentionDuration", _INTERVAL, 7 * _DAY_MS)
+    drop_feature_retention_ms = TableProperty(
+        "delta.dropFeatureTruncateHistory.retentionDuration", _INTERVAL, _DAY_MS
+    )
     txn_retention_ms = TableProperty("delta.setTransactionRetentionDuration", _optional(_INTERVAL), None)
     # PROTOCOL, checkpointProtection: the log before this version must not be deleted piecemeal.
     checkpoint_protection_version = TableProperty("delta.requireCheckpointProtectionBeforeVersion", _LONG, 0)
@@ -300,7 +303,6 @@ _UNUSED: Mapping[str, _Kind[Any]] = {
     "delta.checkpointRetentionDuration": _INTERVAL,
     "delta.compatibility.symlinkFormatManifest.enabled": _BOOLEAN,
     "delta.dataSkippingStringPrefixLength": _COUNT,
-    "delta.dropFeatureTruncateHistory.retentionDuration": _INTERVAL,
     "delta.enableFullRetentionRollback": _BOOLEAN,
     "delta.ignoreIcebergBucketPartition": _BOOLEAN,
     "delta.parquet.format.version": _TEXT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -137,3 +138,47 @@ def test_a_transaction_with_other_operations_drops_no_feature(tmp_path: Path) ->
     table = table_of(tmp_path, "id BIGINT", properties={"delta.feature.checkConstraints": "supported"})
     with pytest.raises(InvalidArgument, match=r"use DeltaTable.drop_feature"), table.transaction() as txn:
         txn.alter(ds.DropFeature("checkConstraints"))
+
+
+def age(table: ds.DeltaTable, hours: int) -> None:
+    """Make the log so much older."""
+    for path in (Path(table.snapshot.root) / "_delta_log").iterdir():
+        before = path.stat().st_mtime - hours * 3600
+        os.utime(path, (before, before))
+
+
+def test_rule_65_history_is_truncated_on_request_after_a_day(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties={"delta.enableTypeWidening": "true"})
+    table.append(pa.table({"id": [1]}))
+    with pytest.raises(UnsupportedFeature, match=r"version 1 needs it, and versions are kept for 24 hours"):
+        table.drop_feature("typeWidening", truncate_history=True)
+    table.alter(ds.RemoveProperty("delta.enableTypeWidening"))
+    table.append(pa.table({"id": [2]}))
+    table.checkpoint()
+    with pytest.raises(UnsupportedFeature, match="yet"):
+        table.drop_feature("typeWidening", truncate_history=True)
+    assert table.version == 3
+    age(table, 25)
+    table = ds.DeltaTable(tmp_path / "t")
+    assert table.drop_feature("typeWidening", truncate_history=True).version == 4
+    assert features_of(table.protocol) == BASE
+    assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == (1, 2)
+    left = sorted(path.name for path in (tmp_path / "t/_delta_log").glob("*.json"))
+    assert left == [f"{version:020}.json" for version in (3, 4)]
+    assert ds.DeltaTable(tmp_path / "t").scan("id > 0").count() == 2
+
+
+def test_rule_65_the_protection_of_a_history_ends_with_it(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
+    table.append(pa.table({"id": [1]}))
+    table.drop_feature("deletionVectors")
+    with pytest.raises(SchemaError, match="truncate_history=True"):
+        table.drop_feature("checkpointProtection")
+    with pytest.raises(UnsupportedFeature, match="version 1 needs it"):
+        table.drop_feature("checkpointProtection", truncate_history=True)
+    age(table, 25)
+    table = ds.DeltaTable(tmp_path / "t")
+    table.drop_feature("checkpointProtection", truncate_history=True)
+    assert (features_of(table.protocol), table.properties) == (BASE, {})
+    assert not (tmp_path / "t/_delta_log" / f"{0:020}.json").exists()
+    assert ds.DeltaTable(tmp_path / "t").scan("id = 1").count() == 1

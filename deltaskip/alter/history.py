@@ -1,0 +1,123 @@
+"""Versions of a table that need a feature which is dropped: they are deleted from the log once they are old enough.
+
+# RFC Checkpoint Protection; delta-spark's DROP FEATURE … TRUNCATE HISTORY
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pyarrow.compute as pc
+
+from deltaskip.actions import Metadata
+from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, UnsupportedFeature
+from deltaskip.features.writing import uses_of
+from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.cleanup import clean_up_log
+from deltaskip.log.commit import members_of, read_commits
+from deltaskip.log.in_commit_timestamps import CommitTimes
+from deltaskip.log.loading import list_log
+from deltaskip.schema import parse_schema
+from deltaskip.schema.properties import TableProperties
+
+__all__ = ["truncate_history"]
+
+_PROTECTION = "checkpointProtection"
+_VECTOR = b'"deletionVector":{'
+
+
+def truncate_history(snapshot: Snapshot, feature: str) -> None:
+    """Delete the versions that need the feature from the log.
+
+    Raises UnsupportedFeature, before anything is deleted, if one of them is too new, or if there is no checkpoint after
+    them that is old enough.
+    """
+    needed = _last_version_with(snapshot, feature)
+    if needed is None:
+        return
+    kept_for = snapshot.table_properties.drop_feature_retention_ms
+    now = time.time_ns() // 1_000_000
+    listing = list_log(snapshot.storage, snapshot.root)
+    versions = sorted(listing.commits)
+    times = CommitTimes(snapshot.storage, snapshot.root, listing, versions)
+    old = versions[: times.count_until(now - kept_for)]
+    checkpoints = [version for version in listing.checkpoints if version > needed and old and version <= old[-1]]
+    if not checkpoints:
+        since = _text(times[min(needed + 1, versions[-1])])
+        raise UnsupportedFeature(
+            f"The feature {feature} of {snapshot.root} cannot be dropped with its history yet: version {needed} needs "
+            f"it, and versions are kept for {kept_for // 3_600_000} hours. Nothing may use the feature since then: "
+            f"remove what does, write a checkpoint, wait until that time after {since} has passed, and repeat."
+        )
+    clean_up_log(snapshot, now, kept_for)
+    first = min((*list_log(snapshot.storage, snapshot.root).commits, snapshot.version))
+    if first <= needed:
+        raise UnsupportedFeature(
+            f"The feature {feature} of {snapshot.root} cannot be dropped with its history, because version {first} is "
+            f"still in the log: write a checkpoint of a newer version, and repeat."
+        )
+
+
+def _last_version_with(snapshot: Snapshot, feature: str) -> int | None:
+    """The newest version in the log that needs the feature; None if there is none."""
+    if feature == _PROTECTION:
+        protected = snapshot.table_properties.checkpoint_protection_version
+        return protected - 1 if _oldest(snapshot) < protected else None
+    return max(_versions_with(snapshot, feature), default=None)
+
+
+def _versions_with(snapshot: Snapshot, feature: str) -> Iterator[int]:
+    listing = list_log(snapshot.storage, snapshot.root)
+    first, used_first = min(listing.checkpoints, default=None), False
+    if first is not None:
+        base = load_snapshot(snapshot.storage, snapshot.root, first)
+        used_first = _uses(base.metadata, feature, snapshot.root)
+        if used_first or (feature == "deletionVectors" and _has_vectors(base)):
+            yield first
+    files = [listing.commits[version] for version in sorted(listing.commits)]
+    commits = read_commits(snapshot.storage, snapshot.root, files, ["path"])
+    changes: dict[int, Metadata] = {}
+    for action in commits.others:
+        if action.name == "metaData":
+            version = commits.files[action.commit].version
+            try:
+                changes[version] = Metadata.from_json(members_of(commits, action))
+            except InvalidArgument as error:
+                raise CorruptLog(f"The metaData of version {version} of {snapshot.root} is damaged: {error}") from error
+    # A version needs the feature up to the commit that ends its use.
+    using = False
+    for file in files:
+        if file.version == first:
+            using = used_first
+        elif file.version in changes:
+            before, using = using, _uses(changes[file.version], feature, snapshot.root)
+            if using or before:
+                yield file.version if using else file.version - 1
+        elif using:
+            yield file.version
+        if feature == "deletionVectors" and _VECTOR in snapshot.storage.read(file.path):
+            yield file.version
+
+
+def _uses(metadata: Metadata, feature: str, table: str) -> bool:
+    properties = TableProperties(metadata.configuration, table).well_formed()
+    try:
+        schema = parse_schema(metadata.schema_string)
+    except SchemaError:
+        return True
+    return any(feature in names for names in uses_of(properties, schema))
+
+
+def _has_vectors(snapshot: Snapshot) -> bool:
+    return bool(pc.any(pc.is_valid(snapshot.adds(["deletion_vector"])["deletion_vector"])).as_py())
+
+
+def _oldest(snapshot: Snapshot) -> int:
+    listing = list_log(snapshot.storage, snapshot.root)
+    return min((*listing.commits, *listing.checkpoints))
+
+
+def _text(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
