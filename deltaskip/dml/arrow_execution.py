@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles
+from deltaskip.dml.positions import RowPositions
 from deltaskip.dml.stored_rows import StoredBatch, StoredRows
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Undecided, columns_of
@@ -48,18 +49,20 @@ class ArrowExecution(RowExecution):
         """The scan itself."""
         return scan
 
-    def matching(self, scan: Scan, files: pa.Table) -> list[pa.Int64Array]:
+    def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
         """See RowExecution.matching."""
         snapshot = self._snapshot
         wanted = {path[0] for path in columns_of(scan.predicate)}
         self._check_padding(scan, wanted)
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
-        found: list[list[npt.NDArray[Any]]] = [[] for _ in range(len(files))]
-        for number, batch in rows.live(files):
-            matches = batch.positions[self._mask(scan, batch)]
-            if len(matches):
-                found[number].append(matches)
-        return [arrow_array(np.concatenate(each) if each else np.zeros(0, np.int64)) for each in found]
+
+        def found() -> Iterator[pa.Int64Array]:
+            for number in range(len(files)):
+                batches = (batch for _, batch in rows.live(files.slice(number, 1)))
+                matches = [batch.positions[self._mask(scan, batch)] for batch in batches]
+                yield arrow_array(np.concatenate([np.zeros(0, np.int64), *matches]))
+
+        return RowPositions(found())
 
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout

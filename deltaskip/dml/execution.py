@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
+from deltaskip.dml.positions import RowPositions
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.written import WrittenRows
@@ -80,8 +81,8 @@ class RowExecution(Protocol):
         """The scan for the collations by which this engine compares."""
         ...
 
-    def matching(self, scan: Scan, files: pa.Table) -> list[pa.Int64Array]:
-        """For each file the positions, ascending, of its live rows for which the predicate of the scan is TRUE.
+    def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
+        """The live rows of each file for which the predicate of the scan is TRUE.
 
         files: `DataFiles.listed`. Memory is bounded by a bit for each row of the files.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from deltaskip.actions import AddCdcFile, AddFile, hadoop_path, remove_of
 from deltaskip.actions.partition_folders import random_folder
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowsOfFiles, row_id_columns
 from deltaskip.dml.files import DataFiles, FilesToChange, new_files, remove_actions
+from deltaskip.dml.positions import RowPositions
 from deltaskip.dml.stored_rows import stored_file_rows
 from deltaskip.errors import InvalidCommit
 from deltaskip.features.deletion_vectors import read_deletion_vectors, write_deletion_vectors
@@ -27,6 +28,9 @@ from deltaskip.stats.merge import widened_stats
 from deltaskip.txn.transaction import Transaction
 
 __all__ = ["RemovedRows", "check_first", "remove_rows"]
+
+# Vectors of one file are read together; their rows are in memory until the next ones are read.
+_VECTORS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +65,15 @@ class _Touched:
     """Files of which rows match: the matching rows, the deleted rows before and after, and the number of all rows."""
 
     files: DataFiles
-    matches: Sequence[pa.Int64Array]
+    matches: RowPositions
     before: Sequence[int]
-    after: Sequence[pa.Int64Array]
+    after: RowPositions
     num_records: Sequence[int]
 
-    def take(self, positions: Sequence[int]) -> _Touched:
-        """The files at these positions."""
-        columns = (self.matches, self.before, self.after, self.num_records)
-        return _Touched(self.files.take(positions), *([column[i] for i in positions] for column in columns))
+    def take(self, numbers: Sequence[int]) -> _Touched:
+        """The files with these numbers."""
+        before, counts = ([column[i] for i in numbers] for column in (self.before, self.num_records))
+        return _Touched(self.files.take(numbers), self.matches.take(numbers), before, self.after.take(numbers), counts)
 
 
 def check_first(transaction: Transaction, act: str) -> None:
@@ -117,13 +121,13 @@ def remove_rows(
     now = time.time_ns() // 1_000_000
     transaction.remove(*remove_actions(change.whole, now))
     touched = _touched(scan, change.partly, execution)
-    ends = [len(rows) == total for rows, total in zip(touched.after, touched.num_records, strict=True)]
+    ends = [gone == total for gone, total in zip(touched.after.counts, touched.num_records, strict=True)]
     ended = touched.files.take([i for i, end in enumerate(ends) if end])
     transaction.remove(*remove_actions(ended, now))
     left = touched.take([i for i, end in enumerate(ends) if not end])
     in_files = change.whole.num_rows
     done = RemovedRows(
-        None if in_files is None else in_files + sum(map(len, touched.matches)),
+        None if in_files is None else in_files + sum(touched.matches.counts),
         len(change.whole) + len(ended),
         change.whole.size_in_bytes + ended.size_in_bytes,
         vectors_removed=change.whole.num_vectors + ended.num_vectors,
@@ -150,7 +154,7 @@ def remove_rows(
         files=done.files + len(left.files),
         bytes=done.bytes + left.files.size_in_bytes,
         vectors_removed=done.vectors_removed + left.files.num_vectors,
-        copied=sum(left.num_records) - sum(map(len, left.after)),
+        copied=sum(left.num_records) - sum(left.after.counts),
         rewritten=rewritten,
         change_files=len(changes),
     )
@@ -159,18 +163,27 @@ def remove_rows(
 def _touched(scan: Scan, files: DataFiles, execution: RowExecution) -> _Touched:
     """The files of which some row matches."""
     snapshot = scan.snapshot
-    matches = execution.matching(scan, files.listed) if len(files) else []
-    found = [i for i, rows in enumerate(matches) if len(rows)]
-    files, matches = files.take(found), [matches[i] for i in found]
+    matches = execution.matching(scan, files.listed) if len(files) else RowPositions(())
+    found = [i for i, count in enumerate(matches.counts) if count]
+    files, matches = files.take(found), matches.take(found)
     vectors = one_chunk(files.listed["deletion_vector"])
-    before = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
     counts = files.listed["num_records"].to_pylist()
     for i, count in enumerate(counts):
         if count is None:
             location = hadoop_path(snapshot.table_root, files.listed["uri"][i].as_py())
             counts[i] = stored_file_rows(snapshot.storage, location)
-    after = [rows if old is None else _union(old, rows) for old, rows in zip(before, matches, strict=True)]
-    return _Touched(files, matches, [0 if old is None else len(old) for old in before], after, counts)
+    before: list[int] = []
+
+    def after() -> Iterator[pa.Int64Array]:
+        for start in range(0, len(matches), _VECTORS_AT_ONCE):
+            part = vectors.slice(start, _VECTORS_AT_ONCE)
+            olds = read_deletion_vectors(snapshot.storage, snapshot.table_root, part)
+            for old, rows in zip(olds, matches[start : start + _VECTORS_AT_ONCE], strict=True):
+                before.append(0 if old is None else len(old))
+                yield rows if old is None else _union(old, rows)
+
+    together = RowPositions(after())
+    return _Touched(files, matches, before, together, counts)
 
 
 def _union(one: pa.Int64Array, other: pa.Int64Array) -> pa.Int64Array:

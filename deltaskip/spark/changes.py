@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles, copying_plan
+from deltaskip.dml.positions import RowPositions
 from deltaskip.expr.collation import compared_collations
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot
@@ -68,7 +69,7 @@ class SparkExecution(RowExecution):
         version = session_collation_version(self._spark) if compares else scan.collation_version
         return scan.replanned(self.time_zone, version)
 
-    def matching(self, scan: Scan, files: pa.Table) -> list[pa.Int64Array]:
+    def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
         """See RowExecution.matching. Tasks return a bit for each row of blocks in which some row matches."""
         snapshot = self._snapshot
         schema, mode = snapshot.schema, snapshot.mapping_mode
@@ -84,7 +85,7 @@ class SparkExecution(RowExecution):
         with condition_errors_named(self._spark, snapshot.root, str(scan.where)):
             for row in frame.groupBy(F.col(_FILE), block).agg(bits).collect():
                 found[row[0]].append((row[1], row[2]))
-        return [_positions(blocks) for blocks in found]
+        return RowPositions(_positions(blocks) for blocks in found)
 
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout

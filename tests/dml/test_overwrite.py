@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 from dataclasses import replace
 from decimal import Decimal
@@ -27,6 +28,7 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 from deltaskip.storage import local
+from deltaskip.storage.kill_points import observe_kill_points
 from deltaskip.txn import transaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
 
@@ -558,3 +560,39 @@ def test_an_application_overwrites_once(tmp_path: Path) -> None:
     assert info_of(table)["userMetadata"] == "again"
     assert table.overwrite(rows([2]), txn=("job", 4)).version is None
     assert ids_of(table) == [1]
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS, {**FEED, **TRACKED}])
+def test_a_crash_at_any_step_leaves_the_old_version_or_the_new_one(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    class Killed(BaseException):
+        """Ends the write as a kill would: nothing may catch it."""
+
+    old = ids_of(made(tmp_path / "old", ("p",), **properties))
+    new = sorted([*(i for i in old if not 3 <= i <= 7), 4])
+    seen = set()
+    for kill_at in itertools.count():
+        table = made(tmp_path / str(kill_at), ("p",), **properties)
+        reached = itertools.count()
+
+        def kill(_step: str, at: int = kill_at, reached: Any = reached) -> None:
+            if next(reached) == at:
+                raise Killed
+
+        observe_kill_points(kill)
+        try:
+            table.overwrite(rows([4]), where="id BETWEEN 3 AND 7")
+            killed = False
+        except Killed:
+            killed = True
+        finally:
+            observe_kill_points(None)
+        again = DeltaTable(tmp_path / str(kill_at) / "t")
+        assert ids_of(again) == {1: old, 2: new}[again.version]
+        seen.add(again.version)
+        again.overwrite(rows([9]), where="id = 9")
+        assert ids_of(again) == (old if again.version == 2 else new)
+        if not killed:
+            break
+    assert seen == {1, 2}

@@ -79,6 +79,8 @@ def _check_types(candidate: Candidate) -> None:
         for action in actions:
             if isinstance(action, AddFile) and _is_plain(action):
                 continue
+            if isinstance(action, RemoveFile) and _is_plain_remove(action):
+                continue
             read: Callable[[Mapping[str, Any]], object] = type(action).from_json
             try:
                 read(action.to_json())
@@ -102,4 +104,22 @@ def _is_plain(add: AddFile) -> bool:
         and (add.stats is None or type(add.stats) is str)
         and (add.tags, add.deletion_vector, add.clustering_provider) == (None, None, None)
         and (add.base_row_id, add.default_row_commit_version) == (None, None)
+    )
+
+
+def _is_plain_remove(remove: RemoveFile) -> bool:
+    """As `_is_plain`: an overwrite of a large table has as many removes."""
+    values = {} if remove.partition_values is None else remove.partition_values
+    numbers = [number for number in (remove.deletion_timestamp, remove.size) if number is not None]
+    return (
+        type(remove.path) is str
+        and bool(remove.path)
+        and type(values) is dict
+        and all(type(name) is str for name in values)
+        and all(value is None or type(value) is str for value in values.values())
+        and all(type(number) is int and abs(number) <= _MAX_INT64 for number in numbers)
+        and type(remove.data_change) is bool
+        and (remove.extended_file_metadata is None or type(remove.extended_file_metadata) is bool)
+        and (remove.stats, remove.tags, remove.deletion_vector) == (None, None, None)
+        and (remove.base_row_id, remove.default_row_commit_version) == (None, None)
     )
