@@ -31,10 +31,9 @@ __all__ = [
 
 FeatureKind = Literal["reader-writer", "writer"]
 
-# "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no new rows":
-# its requirements for new rows cannot be checked here, so commits that add rows are refused. "not yet" and "no": tables
-# are refused. A feature that a table has but does not use does not block commits (see features.writing).
-Support = Literal["yes", "not needed", "no new rows", "not yet", "no"]
+# "yes": supported as the protocol requires. "not needed": the feature has no requirements for readers. "no": tables are
+# refused. A feature that a table has but does not use does not block commits (see features.writing).
+Support = Literal["yes", "not needed", "no"]
 
 READER_VERSIONS = (1, 2, FEATURES_READER_VERSION)
 
@@ -52,6 +51,9 @@ class TableFeature:
         legacy_writer_version: Writer version that implies the feature, if any.
         note: Remark for the table in the documentation.
         requires: Features that a table with this one must have too.
+        checks: What must be checked, beyond what the log shows, before files are added: their "rows", or also what the
+            "files" contain. Rows that deltaskip writes are; files that other programs wrote are refused if they are
+            added as actions.
     """
 
     name: str
@@ -62,6 +64,7 @@ class TableFeature:
     legacy_writer_version: int | None = None
     note: str = ""
     requires: tuple[str, ...] = ()
+    checks: Literal["log", "rows", "files"] = "log"
 
 
 class TableProtocol(Protocol):
@@ -90,8 +93,9 @@ def _writer(
     note: str = "",
     writes: Support = "yes",
     requires: tuple[str, ...] = (),
+    checks: Literal["log", "rows", "files"] = "log",
 ) -> TableFeature:
-    return TableFeature(name, "writer", "not needed", writes, None, legacy_writer_version, note, requires)
+    return TableFeature(name, "writer", "not needed", writes, None, legacy_writer_version, note, requires, checks)
 
 
 def _both(name: str, note: str = "", requires: tuple[str, ...] = ()) -> TableFeature:
@@ -104,19 +108,18 @@ def _refused(name: str, note: str) -> TableFeature:
 
 _CATALOG_MANAGED = "its newest commits may be recorded only in the catalog"
 
-_NO_NEW_ROWS: Support = "no new rows"
-_NOT_ENABLED = "tables on which it is not enabled can be written"
+_ICEBERG_TYPES = "through Spark, no arrays and maps, whose field ids its writer cannot set: append Arrow data instead"
 _DOMAINS = ("domainMetadata",)
 
 _ROWS = (
     _writer("appendOnly", 2),
-    _writer("invariants", 2, writes=_NO_NEW_ROWS),
-    _writer("columnInvariants", None, "another name of invariants in a draft of the protocol", _NO_NEW_ROWS),
-    _writer("checkConstraints", 3, writes=_NO_NEW_ROWS),
+    _writer("invariants", 2, checks="rows"),
+    _writer("columnInvariants", None, "another name of invariants in a draft of the protocol", checks="rows"),
+    _writer("checkConstraints", 3, checks="rows"),
     _writer("changeDataFeed", 4, "commits that replace files must include CDC files (`add_cdc`), except overwrites"),
-    _writer("generatedColumns", 4, writes=_NO_NEW_ROWS),
+    _writer("generatedColumns", 4, checks="rows"),
     TableFeature("columnMapping", "reader-writer", "yes", "yes", 2, 5, "modes name and id"),
-    _writer("identityColumns", 6, writes=_NO_NEW_ROWS),
+    _writer("identityColumns", 6, checks="rows"),
     _writer("allowColumnDefaults"),
     _both("deletionVectors"),
     _writer("rowTracking", requires=_DOMAINS),
@@ -127,18 +130,18 @@ _ROWS = (
     _writer("inCommitTimestamp"),
     _both("vacuumProtocolCheck"),
     _writer("clustering", requires=_DOMAINS),
-    _writer("liquid", note="an early name of clustering", writes="not yet"),
+    _writer("liquid", None, "an early name of clustering, which no version of the protocol defines", "no"),
     _both("typeWidening"),
     _both("typeWidening-preview"),
     _both("variantType", "Spark 4.0 or later reads the rows"),
     _both("variantType-preview", "Spark 4.0 or later reads the rows"),
     _both("variantShredding", "Spark reads the rows; statistics of variants are not used"),
     _both("variantShredding-preview", "Spark reads the rows; statistics of variants are not used"),
-    _writer("icebergCompatV1", note=_NOT_ENABLED, writes="not yet", requires=("columnMapping",)),
-    _writer("icebergCompatV2", note=_NOT_ENABLED, writes="not yet", requires=("columnMapping",)),
-    _writer("icebergCompatV3", note=_NOT_ENABLED, writes="not yet", requires=("columnMapping", "rowTracking")),
+    _writer("icebergCompatV1", None, "has no arrays and maps", requires=("columnMapping",), checks="files"),
+    _writer("icebergCompatV2", None, _ICEBERG_TYPES, requires=("columnMapping",), checks="files"),
+    _writer("icebergCompatV3", None, _ICEBERG_TYPES, requires=("columnMapping", "rowTracking"), checks="files"),
     _writer("checkpointProtection"),
-    _writer("materializePartitionColumns", writes=_NO_NEW_ROWS),
+    _writer("materializePartitionColumns", checks="files"),
     _writer("collations", requires=_DOMAINS),
     _writer("collations-preview", requires=_DOMAINS),
     _refused("catalogManaged", _CATALOG_MANAGED),
@@ -263,7 +266,7 @@ def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str]
 
 
 def _unreadable(listed: Iterable[str]) -> list[str]:
-    return sorted({name for name in listed if name not in FEATURES or FEATURES[name].reads in ("no", "not yet")})
+    return sorted({name for name in listed if name not in FEATURES or FEATURES[name].reads == "no"})
 
 
 def _others(listed: Iterable[str], catalog: Iterable[str]) -> str:

@@ -80,23 +80,23 @@ def check_writable(
     features = _features(protocol)
     unknown = sorted(name for name in features if name not in FEATURES)
     active = [name for name in features if name in FEATURES and _is_active(name, properties, schema)]
-    missing = [*unknown, *(name for name in active if FEATURES[name].writes in ("not yet", "no"))]
+    missing = [*unknown, *(name for name in active if FEATURES[name].writes == "no")]
     if missing:
         raise UnsupportedFeature(
             f"{where} needs the writer feature{_s(missing)} {', '.join(missing)}, which deltaskip does not support; "
             f"use a client that does, or drop the feature with ALTER TABLE … DROP FEATURE."
         )
-    unchecked = [name for name in active if FEATURES[name].writes == "no new rows" and not summary.rows_checked]
-    of_files = [name for name in unchecked if name in _RULES_OF_FILES]
+    unchecked = [name for name in active if FEATURES[name].checks != "log" and not summary.rows_checked]
+    of_files = [name for name in unchecked if FEATURES[name].checks == "files"]
     if of_files and summary.adds_files and not summary.adds_rows:
         raise UnsupportedFeature(
             f"{where} has the writer feature{_s(of_files)} {', '.join(of_files)}, whose requirements for new files "
-            f"deltaskip cannot check, even if their rows are not new; rewrite the files with Spark."
+            f"the log does not show, even if their rows are not new; rewrite the files with Spark."
         )
     if unchecked and summary.adds_rows:
         raise UnsupportedFeature(
             f"{where} has the writer feature{_s(unchecked)} {', '.join(unchecked)}, whose requirements for new rows "
-            f"deltaskip cannot check; add rows with Spark, or commit only changes that add no rows."
+            f"the log does not show; add the rows with append() or overwrite(), which check them."
         )
     _check_rules(protocol, properties, active, where, summary)
 
@@ -181,8 +181,6 @@ _PROPERTY: Mapping[str, TableProperty[bool]] = {
     "icebergCompatV2": TableProperties.iceberg_compat_v2,
     "icebergCompatV3": TableProperties.iceberg_compat_v3,
 }
-# Their requirements for a file do not depend on whether its rows are new.
-_RULES_OF_FILES = frozenset(("materializePartitionColumns",))
 _WIDENING = feature_names("typeWidening")
 _USING_PROPERTIES: tuple[tuple[TableProperty[Any], tuple[str, ...]], ...] = (
     *((definition, (feature,)) for feature, definition in _PROPERTY.items()),

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.collations.write_versions import DOMAIN, write_versions
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.rows.parquet_files import DEFAULT_CODEC, DEFAULT_FILE_BYTES, DataFileLayout
-from deltaskip.schema.mapping import mapping_mode
+from deltaskip.schema.mapping import MappingMode, mapping_mode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType
-from deltaskip.stats.columns import StatColumn, declared_collations, indexed_columns
+from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 
@@ -36,12 +37,7 @@ def layout_after(
     """
     properties = TableProperties(metadata.configuration, snapshot.root)
     mode = mapping_mode(protocol, properties)
-    columns = indexed_columns(
-        schema,
-        partition_columns=metadata.partition_columns,
-        mapping_mode=mode,
-        properties=metadata.configuration,
-    )
+    columns = _columns(schema, metadata, mode, domains)
     request = statistics_request(
         columns,
         _collations(domains, columns),
@@ -58,14 +54,33 @@ def layout_after(
         request,
         codec=properties.compression_codec or DEFAULT_CODEC,
         target_bytes=properties.target_file_bytes or DEFAULT_FILE_BYTES,
-        keeps_partition_columns=properties.iceberg_compat_v1
-        or properties.iceberg_compat_v2
-        or properties.iceberg_compat_v3
+        keeps_partition_columns=bool(properties.iceberg_compat)
         or has_feature(protocol, "materializePartitionColumns"),
         random_prefix=properties.random_prefix_length if prefixed else None,
         time_zone=time_zone,
         balanced=properties.optimize_write,
     )
+
+
+def _columns(
+    schema: StructType, metadata: Metadata, mode: MappingMode, domains: Mapping[str, DomainMetadata]
+) -> tuple[StatColumn, ...]:
+    """The columns with statistics: those that the properties choose, and the clustering columns.
+
+    # PROTOCOL, Clustered Table: writers write statistics of the clustering columns of every file.
+    """
+
+    def indexed(properties: Mapping[str, str]) -> tuple[StatColumn, ...]:
+        partitions = metadata.partition_columns
+        return indexed_columns(schema, partition_columns=partitions, mapping_mode=mode, properties=properties)
+
+    chosen = indexed(metadata.configuration)
+    domain = domains.get(CLUSTERING_DOMAIN)
+    clustering = frozenset() if domain is None else clustering_paths(domain.configuration) or frozenset()
+    if clustering <= {column.physical for column in chosen}:
+        return chosen
+    names = {*clustering, *(column.physical for column in chosen)}
+    return tuple(column for column in indexed({INDEXED_COLUMNS: "-1"}) if column.physical in names)
 
 
 def _collations(domains: Mapping[str, DomainMetadata], columns: Sequence[StatColumn]) -> dict[str, list[str]]:

@@ -145,11 +145,10 @@ class _Writer:
         schema = layout.schema
         partitions = set(layout.partition_columns)
         self._partition_fields = layout.partition_fields()
-        kept = [
-            i
-            for i, field in enumerate(schema.fields)
-            if layout.keeps_partition_columns or field.name not in partitions
-        ]
+        kept = [i for i, field in enumerate(schema.fields) if field.name not in partitions]
+        if layout.keeps_partition_columns:
+            # PROTOCOL, IcebergCompatV1: after the data columns.
+            kept += [schema.names.index(name) for name in layout.partition_columns]
         parquet, indexes = parquet_schema(schema, kept, layout.mapping_mode)
         self._parquet = pa.schema([*parquet, *(pa.field(f.name, arrow_type(f.type)) for f in layout.extra)])
         self._names = [*(schema.fields[i].name for i in indexes), *(field.name for field in layout.extra)]

@@ -8,16 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip.schema.arrow import arrow_type
-from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.mapping import NESTED_IDS_KEY, MappingMode, field_id, physical_name
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
 
-__all__ = ["NESTED_IDS_KEY", "leaf_paths", "parquet_schema"]
-
-NESTED_IDS_KEY = "delta.columnMapping.nested.ids"
-"""Metadata of a field: the ids of the elements, keys and values of arrays and maps below it, by their path.
-
-# PROTOCOL, IcebergCompatV2
-"""
+__all__ = ["leaf_paths", "parquet_schema"]
 
 _FIELD_ID = b"PARQUET:field_id"
 

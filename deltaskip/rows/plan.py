@@ -14,7 +14,7 @@ from deltaskip.rows.merge import merged_schema, replaced_schema
 from deltaskip.rows.rules import Rule, generation_rule, rules_of, where_rule
 from deltaskip.rows.store import by_name, check_assignable, stored, written_type
 from deltaskip.schema.ddl import type_text
-from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, MappingMode, map_new_columns
+from deltaskip.schema.mapping import ID_KEY, PHYSICAL_NAME_KEY, MappingMode, map_new_columns, with_nested_ids
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import quoted_name
@@ -183,6 +183,8 @@ def _schema_after(
         return after, {}
     before = properties.max_column_id or 0
     after, highest = map_new_columns(after, before)
+    if properties.nested_ids:
+        after, highest = with_nested_ids(after, highest)
     return after, {} if highest == before else {TableProperties.max_column_id.name: str(highest)}
 
 

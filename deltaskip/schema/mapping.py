@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Protocol
 from uuid import uuid4
 
@@ -17,18 +17,26 @@ from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, St
 
 __all__ = [
     "ID_KEY",
+    "NESTED_IDS_KEY",
     "PHYSICAL_NAME_KEY",
     "MappingMode",
     "ReaderProtocol",
     "field_id",
     "map_new_columns",
     "mapping_mode",
+    "nested_paths",
     "physical_name",
     "physical_schema",
+    "with_nested_ids",
 ]
 
 PHYSICAL_NAME_KEY = "delta.columnMapping.physicalName"
 ID_KEY = "delta.columnMapping.id"
+NESTED_IDS_KEY = "delta.columnMapping.nested.ids"
+"""Metadata of a field: the ids of the elements, keys and values of arrays and maps below it, by their path.
+
+# PROTOCOL, IcebergCompatV2: the path begins with the physical name of the field, as in `col-ddd.key`.
+"""
 
 
 class ReaderProtocol(Protocol):
@@ -110,6 +118,61 @@ def map_new_columns(struct: StructType, max_id: int, keep_names: bool = False) -
         data_type, max_id = _mapped_type(field.type, max_id, keep_names)
         fields.append(StructField(field.name, data_type, field.nullable, field.metadata))
     return StructType(tuple(fields)), max_id
+
+
+def with_nested_ids(struct: StructType, max_id: int) -> tuple[StructType, int]:
+    """Give an id to each element, key and value of arrays and maps that has none; return also the highest id.
+
+    # PROTOCOL, IcebergCompatV2: ids are unique, and none is that of a column.
+
+    Args:
+        struct: A schema whose fields have physical names.
+        max_id: The highest id that the table ever had.
+    """
+    fields = []
+    for field in struct.fields:
+        data_type, max_id = _nested_fields(field.type, max_id)
+        known = field.metadata.get(NESTED_IDS_KEY)
+        ids = dict(known) if isinstance(known, dict) else {}
+        for path in nested_paths(field):
+            if path not in ids:
+                max_id += 1
+                ids[path] = max_id
+        metadata = {**field.metadata, NESTED_IDS_KEY: ids} if ids else field.metadata
+        fields.append(StructField(field.name, data_type, field.nullable, metadata))
+    return StructType(tuple(fields)), max_id
+
+
+def nested_paths(field: StructField) -> Iterator[str]:
+    """Yield the paths of the elements, keys and values of a field, those inside of structs left out."""
+
+    def below(data_type: DataType, path: str) -> Iterator[str]:
+        match data_type:
+            case ArrayType(element):
+                yield f"{path}.element"
+                yield from below(element, f"{path}.element")
+            case MapType(key, value):
+                for kind, inner in (("key", key), ("value", value)):
+                    yield f"{path}.{kind}"
+                    yield from below(inner, f"{path}.{kind}")
+
+    yield from below(field.type, str(field.metadata.get(PHYSICAL_NAME_KEY, field.name)))
+
+
+def _nested_fields(data_type: DataType, max_id: int) -> tuple[DataType, int]:
+    """The type with nested ids in the fields of its structs."""
+    match data_type:
+        case StructType():
+            return with_nested_ids(data_type, max_id)
+        case ArrayType(element, contains_null):
+            element, max_id = _nested_fields(element, max_id)
+            return ArrayType(element, contains_null), max_id
+        case MapType(key, value, contains_null):
+            key, max_id = _nested_fields(key, max_id)
+            value, max_id = _nested_fields(value, max_id)
+            return MapType(key, value, contains_null), max_id
+        case _:
+            return data_type, max_id
 
 
 def _mapped_type(data_type: DataType, max_id: int, keep_names: bool) -> tuple[DataType, int]:

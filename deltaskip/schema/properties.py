@@ -276,6 +276,17 @@ class TableProperties:
             if name.startswith(CONSTRAINT_PREFIX)
         }
 
+    @property
+    def iceberg_compat(self) -> tuple[int, ...]:
+        """The versions of Iceberg compatibility that are enabled, of which a table may have one."""
+        enabled = (self.iceberg_compat_v1, self.iceberg_compat_v2, self.iceberg_compat_v3)
+        return tuple(version for version, is_on in enumerate(enabled, 1) if is_on)
+
+    @property
+    def nested_ids(self) -> bool:
+        """Whether elements, keys and values of arrays and maps have ids (PROTOCOL, IcebergCompatV2)."""
+        return self.iceberg_compat_v2 or self.iceberg_compat_v3
+
     def well_formed(self) -> TableProperties:
         """Return these properties without the malformed ones, which then have their defaults.
 

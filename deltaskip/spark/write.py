@@ -12,11 +12,12 @@ from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
 from deltaskip.actions.partition_folders import encode_path
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.parquet_files import CHANGE_FOLDER, DataFileLayout
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.written import WrittenRows, delete_data_files
-from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.mapping import NESTED_IDS_KEY, physical_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     BINARY,
@@ -31,6 +32,7 @@ from deltaskip.schema.types import (
     VARIANT,
     DataType,
     DecimalType,
+    StructType,
     nested_types,
 )
 from deltaskip.spark.failures import row_errors_named
@@ -118,24 +120,40 @@ def _width(data_type: DataType) -> int:
 
 def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
     """The columns of the files under their physical names, with Parquet field ids where columns are mapped."""
-    mode = layout.mapping_mode
-    partitions = () if layout.keeps_partition_columns else layout.partition_columns
+    mode, partitions = layout.mapping_mode, layout.partition_columns
     if mode == "none":
-        for column in plan.columns:
-            if column.field.name not in partitions:
-                yield F.col(quoted_name(column.field.name))
+        names = [column.field.name for column in plan.columns if column.field.name not in partitions]
+        yield from (F.col(quoted_name(name)) for name in [*names, *_kept_partitions(layout)])
     else:
-        yield from _mapped_columns(layout, partitions)
+        yield from _mapped_columns(plan, layout)
     for field in layout.extra:
         yield F.col(quoted_name(field.name))
 
 
-def _mapped_columns(layout: DataFileLayout, partitions: Sequence[str]) -> Iterator[Column]:
-    mode = layout.mapping_mode
-    names = {physical_name(field, mode): field.name for field in layout.schema.fields}
-    for field in data_schema(layout.schema, "id", partitions).fields:
-        stored = F.col(quoted_name(names[field.name])).cast(field.dataType)
-        yield stored.alias(field.name, metadata=field.metadata)
+def _mapped_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
+    _check_nested_ids(plan, layout)
+    logical = {physical_name(field, layout.mapping_mode): field.name for field in layout.schema.fields}
+    stored = {logical[field.name]: field for field in data_schema(layout.schema, "id", ()).fields}
+    for name in [*(name for name in stored if name not in layout.partition_columns), *_kept_partitions(layout)]:
+        field = stored[name]
+        yield F.col(quoted_name(name)).cast(field.dataType).alias(field.name, metadata=field.metadata)
+
+
+def _kept_partitions(layout: DataFileLayout) -> Sequence[str]:
+    """The partition columns that files contain; they follow the data columns (PROTOCOL, IcebergCompatV1)."""
+    return layout.partition_columns if layout.keeps_partition_columns else ()
+
+
+def _check_nested_ids(plan: RowPlan, layout: DataFileLayout) -> None:
+    """Refuse columns with ids of elements, keys and values, which Spark's writer cannot put into files."""
+    structs = (each for each in nested_types(layout.schema) if isinstance(each, StructType))
+    found = next((field for each in structs for field in each.fields if NESTED_IDS_KEY in field.metadata), None)
+    if found is not None:
+        raise UnsupportedFeature(
+            f"Spark cannot write the column {found.name} of {plan.table}, because Iceberg compatibility needs Parquet "
+            f"field ids of array elements and map entries: append Arrow data instead, such as the result of "
+            f"DataFrame.toArrow()."
+        )
 
 
 def _partition_texts(layout: DataFileLayout, names: Sequence[str]) -> Iterator[Column]:

@@ -17,7 +17,7 @@ from deltaskip.features.enabling import FEATURE_PREFIX, NEW_TABLE, protocol_for,
 from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log.new_table import before_creation
 from deltaskip.schema import schema_to_json
-from deltaskip.schema.mapping import MappingMode, map_new_columns
+from deltaskip.schema.mapping import MappingMode, map_new_columns, with_nested_ids
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name, resolve
 from deltaskip.schema.types import StructType
@@ -140,11 +140,18 @@ def describe(
         raise SchemaError(f"A table at {root} needs at least one column.")
     given, features = _split(properties or {})
     configuration = {**(kept or {}), **given}
+    if TableProperties(configuration, root).iceberg_compat:
+        # PROTOCOL, Iceberg Compatibility: columns are mapped, and rows of V3 have ids.
+        configuration.setdefault(TableProperties.mapping_mode.name, "name")
+    if TableProperties(configuration, root).iceberg_compat_v3:
+        configuration.setdefault(TableProperties.row_tracking.name, "true")
     partitions = _columns(schema, partition_by, "partition", root)
     typed = TableProperties(configuration, root)
     mode = typed.mapping_mode
     if mode != "none":
         schema, highest = map_new_columns(schema, typed.max_column_id or 0)
+        if typed.nested_ids:
+            schema, highest = with_nested_ids(schema, highest)
         configuration[TableProperties.max_column_id.name] = str(highest)
     if typed.row_tracking:
         configuration = with_materialized_columns(configuration)

@@ -35,6 +35,7 @@ _IDS = "PROTOCOL, Row Tracking"
 _SCHEMA = "PROTOCOL, Schema Serialization Format"
 _COLLATIONS = "COLLATIONS RFC, Writer Requirements"
 _DELTA_SPARK = "delta-spark"
+_ICEBERG = "PROTOCOL, Iceberg Compatibility V1, V2"
 
 _ROWS = (
     Rule("commit.actions", "Members of actions have the types that the protocol defines.", "PROTOCOL, Actions"),
@@ -147,6 +148,18 @@ _ROWS = (
     Rule("row-ids.count", "New files of a table with row tracking have a row count.", _IDS),
     Rule("row-ids.columns", "The columns of materialized row ids are named once and for all.", _IDS),
     Rule("row-ids.enabling", "Row tracking is enabled only when every file has row ids.", _IDS),
+    Rule(
+        "iceberg.features",
+        "One version of Iceberg compatibility is enabled, with column mapping and what else it needs.",
+        _ICEBERG,
+    ),
+    Rule(
+        "iceberg.types",
+        "Columns have types and type changes that Iceberg has, and elements of arrays and maps have ids.",
+        _ICEBERG,
+    ),
+    Rule("iceberg.partitioning", "Partition columns of tables that Iceberg reads keep their names.", _ICEBERG),
+    Rule("iceberg.count", "New files of tables that Iceberg reads have a row count.", _ICEBERG),
     Rule(
         "domains.reserved",
         "Domains that begin with `delta.` are set by the features that own them.",

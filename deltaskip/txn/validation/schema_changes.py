@@ -69,6 +69,8 @@ def file_dependence(candidate: Candidate) -> str | None:
     for name, text in candidate.properties.constraints.items():
         if before.get(name) != text and name not in candidate.intent.constraints_checked:
             return f"sets the constraint {name}"
+    if set(candidate.properties.iceberg_compat) - set(base.table_properties.well_formed().iceberg_compat):
+        return "enables Iceberg compatibility"
     before_columns = _physical_names(base.schema, base.partition_columns, base.mapping_mode)
     if _physical_names(candidate.schema, metadata.partition_columns, candidate.mode) != before_columns:
         return "changes the partition columns"

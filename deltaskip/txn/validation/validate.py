@@ -12,6 +12,7 @@ from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.column_mapping import check_column_mapping
 from deltaskip.txn.validation.domains import check_app_versions, check_domains
 from deltaskip.txn.validation.files import check_files
+from deltaskip.txn.validation.iceberg import check_iceberg
 from deltaskip.txn.validation.metadata import check_metadata, check_properties
 from deltaskip.txn.validation.protocol import check_features, check_protocol, check_uses
 from deltaskip.txn.validation.row_tracking import check_row_ids, enables_late
@@ -49,6 +50,7 @@ def validate(candidate: Candidate) -> bool:
         every_file |= check_changes(candidate)
         every_file |= enables_late(candidate)
     check_files(candidate)
+    check_iceberg(candidate)
     check_row_ids(candidate)
     check_domains(candidate)
     check_app_versions(candidate)
