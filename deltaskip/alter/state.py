@@ -11,7 +11,7 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_
 from deltaskip.features.enabling import with_features
 from deltaskip.log import Snapshot
 from deltaskip.schema import parse_schema, schema_to_json
-from deltaskip.schema.mapping import MappingMode, map_new_columns
+from deltaskip.schema.mapping import MappingMode, map_new_columns, with_nested_ids
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType
 
@@ -122,6 +122,8 @@ def with_schema(state: TableState, schema: StructType) -> TableState:
         return replace(state, schema=schema)
     before = state.properties.well_formed().max_column_id or 0
     schema, highest = map_new_columns(schema, before)
+    if state.properties.well_formed().nested_ids:
+        schema, highest = with_nested_ids(schema, highest)
     state = replace(state, schema=schema)
     return state if highest == before else with_property(state, TableProperties.max_column_id.name, str(highest))
 
