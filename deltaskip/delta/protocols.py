@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from deltaskip.actions import Protocol
-from deltaskip.delta.errors import feature_error, not_available
-from deltaskip.errors import InvalidArgument
-from deltaskip.features.enabling import with_features
+from deltaskip.delta.errors import feature_error
+from deltaskip.features.enabling import with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature
-from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["add_feature", "drop_feature", "upgrade"]
@@ -25,14 +22,8 @@ def upgrade(table: DeltaTable, reader: int, writer: int) -> None:
 
     Raises InvalidArgument for versions that the protocol does not have.
     """
-    for name, version, most in (
-        ("readerVersion", reader, FEATURES_READER_VERSION),
-        ("writerVersion", writer, FEATURES_WRITER_VERSION),
-    ):
-        if not 1 <= version <= most:
-            raise InvalidArgument(f"{name} must be from 1 to {most}, and is {version} (table {table.uri}).")
     before = table.refresh().protocol
-    after = _raised(before, reader, writer)
+    after = with_versions(before, reader, writer)
     versions = {"delta.minReaderVersion": str(reader), "delta.minWriterVersion": str(writer)}
     _commit(table, before, after, versions)
 
@@ -77,10 +68,7 @@ def drop_feature(table: DeltaTable, name: str, truncate_history: bool) -> None:
             "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",
             f"Dropping {name} from {table.uri} requires no truncation of the history: leave truncateHistory out.",
         )
-    drop: Any = getattr(table, "drop_feature", None)
-    if drop is None:
-        raise not_available("dropFeatureSupport", "run ALTER TABLE … DROP FEATURE in a session with delta-spark")
-    drop(known, truncate_history=truncate_history)
+    table.drop_feature(known, truncate_history=truncate_history)
 
 
 _NOT_REMOVABLE = ("appendOnly", "changeDataFeed", "generatedColumns", "identityColumns", "timestampNtz")
@@ -88,18 +76,6 @@ _NOT_REMOVABLE = ("appendOnly", "changeDataFeed", "generatedColumns", "identityC
 
 def _known(name: str) -> str | None:
     return next((each for each in FEATURES if each.lower() == name.lower()), None)
-
-
-def _raised(protocol: Protocol, reader: int, writer: int) -> Protocol:
-    listed = protocol.min_writer_version >= FEATURES_WRITER_VERSION
-    if writer >= FEATURES_WRITER_VERSION or reader >= FEATURES_READER_VERSION:
-        # Without a feature that needs them, these versions say nothing that lower ones do not.
-        return protocol
-    versions = Protocol(max(protocol.min_reader_version, reader), max(protocol.min_writer_version, writer))
-    if not listed:
-        return protocol if versions == protocol else versions
-    implied = [name for name in FEATURES if has_feature(Protocol(reader, writer), name)]
-    return with_features(protocol, [name for name in implied if name != "columnInvariants"])
 
 
 def _commit(table: DeltaTable, before: Protocol, after: Protocol, properties: Mapping[str, str]) -> None:

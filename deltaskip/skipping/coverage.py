@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deltaskip.collations.collation import Collation
 from deltaskip.engine import collation_version
 from deltaskip.errors import SchemaError
-from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.log import Snapshot
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.schema.arrow_values import FALSE
@@ -240,11 +240,6 @@ def _partition_coverage(
 def clustering_columns(snapshot: Snapshot) -> list[str]:
     """Return the names of the columns that the table is clustered by, from the domain `delta.clustering`."""
     domain = snapshot.domains.get(CLUSTERING_DOMAIN)
-    paths = None if domain is None else clustering_paths(domain.configuration)
-    if not paths:
-        return []
-    return [
-        display_name(column.logical)
-        for column in leaves(snapshot.schema, snapshot.mapping_mode)
-        if column.physical in paths
-    ]
+    paths = None if domain is None else ordered_clustering_paths(domain.configuration)
+    names = {column.physical: column.logical for column in leaves(snapshot.schema, snapshot.mapping_mode)}
+    return [display_name(names[path]) for path in paths or () if path in names]
