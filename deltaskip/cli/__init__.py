@@ -1,4 +1,4 @@
-"""The command line: `deltaskip files | explain | inspect | stats | history | collations | checkpoint | demo`."""
+"""The command line: `deltaskip files | explain | inspect | stats | history | create | append | alter | …`."""
 
 from deltaskip.cli.commands import main
 

@@ -1,0 +1,321 @@
+"""Files that a command appends: Parquet, CSV and JSON lines, read as one stream of Arrow batches.
+
+Values of text have the types of the table's columns, so that `007` in a STRING column stays as it is. Memory is bounded
+by a block of the files.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+import pyarrow.json as pa_json
+import pyarrow.parquet as pq
+
+from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
+from deltaskip.json_text import parse_json
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
+from deltaskip.schema.resolve import fold_name
+from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructType
+
+__all__ = ["FORMATS", "InputFiles", "input_files"]
+
+FORMATS: Mapping[str, tuple[str, ...]] = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv", ".tsv"),
+    "json": (".json", ".jsonl", ".ndjson"),
+}
+_STDIN = "-"
+_HEADER_BYTES = 1 << 20
+_KEY = re.compile(rb'"((?:[^"\\]|\\.)*+)"\s*:')
+_BLOCK_BYTES = 8 << 20
+_BATCH_ROWS = 1 << 16
+_TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
+
+def input_files(
+    names: Sequence[str], file_format: str | None, delimiter: str | None, schema: StructType, zone: Zone
+) -> InputFiles:
+    """Return the files that names and patterns stand for.
+
+    Args:
+        names: Paths, patterns, or - for standard input.
+        file_format: Format of all files; None for that of their names.
+        delimiter: What separates the values of CSV; None for a comma, or a tab in .tsv files.
+        schema: Schema of the table, whose types values of text have.
+        zone: Time zone of times without one.
+
+    Raises:
+        InvalidArgument: A pattern matches nothing, the format is not known, or files have different ones.
+        StorageError: A file cannot be read.
+    """
+    paths = [path for name in names for path in _expanded(name)]
+    formats = {_format_of(path) for path in paths} if file_format is None else {file_format}
+    if len(formats) > 1:
+        raise InvalidArgument(f"The files are of {' and '.join(sorted(formats))}: append those of each format alone.")
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
+        raise InvalidArgument(f"The delimiter must be one character, not {delimiter!r}.")
+    [found] = formats
+    if _STDIN in paths and (found == "parquet" or len(paths) > 1):
+        raise InvalidArgument("Standard input can be CSV or JSON lines, and must be the only file.")
+    spooled = None
+    if _STDIN in paths:
+        # Its columns must be known before the first row is written, and memory is bounded.
+        spooled = tempfile.NamedTemporaryFile(prefix="deltaskip-", suffix=".stdin")  # noqa: SIM115
+        shutil.copyfileobj(sys.stdin.buffer, spooled, _BLOCK_BYTES)
+        spooled.flush()
+        paths = [spooled.name]
+    types = {fold_name(each.name): each.type for each in schema.fields}
+    return InputFiles(tuple(paths), found, delimiter, types, zone, spooled=spooled)
+
+
+@dataclass
+class InputFiles:
+    """Files as Arrow data, which is read again each time that it is asked for.
+
+    Attributes:
+        paths: The files.
+        file_format: parquet, csv or json.
+        delimiter: What separates the values of CSV.
+        types: Types of the table's columns by their names in lower case.
+        zone: Time zone of times without one.
+        error: What went wrong while the files were read.
+        spooled: The file that has what standard input had.
+        advance: Called with each file and the number of rows that were read of it.
+    """
+
+    paths: tuple[str, ...]
+    file_format: str
+    delimiter: str | None
+    types: Mapping[str, DataType]
+    zone: Zone
+    error: DeltaSkipError | None = None
+    advance: Callable[[str, int], None] = field(default=lambda _path, _rows: None)
+    spooled: Any = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as an Arrow stream."""
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows. Raises SchemaError if the columns of the files do not fit together."""
+        try:
+            schema = self._schema()
+        except DeltaSkipError as error:
+            self.error = error
+            raise
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the files."""
+        return sum(Path(path).stat().st_size for path in self.paths)
+
+    def _schema(self) -> pa.Schema:
+        schemas = []
+        for path in self.paths:
+            with _errors_of(path):
+                schemas.append(self._schema_of(path))
+        try:
+            return pa.unify_schemas(schemas, promote_options="permissive")
+        except (pa.ArrowException, ValueError) as error:
+            raise SchemaError(f"The columns of the files do not fit together: {error}") from error
+
+    def _schema_of(self, path: str) -> pa.Schema:
+        if self.file_format == "parquet":
+            return pq.read_schema(path).remove_metadata()
+        if self.file_format == "csv":
+            return pa.schema([pa.field(name, self._stored(name)) for name in self._header(path)])
+        with _opened(path) as stream:
+            found = [self._json_block(text).schema for text in _lines(stream)]
+        together = pa.unify_schemas(found, promote_options="permissive") if found else pa.schema([])
+        return pa.schema([pa.field(each.name, self._stored(each.name, each.type)) for each in together])
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        try:
+            for path in self.paths:
+                with _errors_of(path):
+                    for batch in self._of_file(path):
+                        self.advance(path, batch.num_rows)
+                        yield self._aligned(batch, schema, path)
+        except DeltaSkipError as error:
+            # Arrow's stream hands on only the text.
+            self.error = error
+            raise
+
+    def _of_file(self, path: str) -> Iterator[pa.RecordBatch]:
+        if self.file_format == "parquet":
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches(_BATCH_ROWS)
+        elif self.file_format == "csv":
+            with _opened(path) as stream:
+                yield from self._csv(stream, path)
+        else:
+            with _opened(path) as stream:
+                for text in _lines(stream):
+                    yield from self._json_block(text).to_batches()
+
+    def _csv(self, stream: Any, path: str) -> Iterator[pa.RecordBatch]:
+        names = self._header(path)
+        convert = pc_csv.ConvertOptions(
+            column_types={name: self._read_type(name) for name in names},
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        parse = pc_csv.ParseOptions(delimiter=self._delimiter(path), newlines_in_values=True)
+        read = pc_csv.ReadOptions(block_size=_BLOCK_BYTES)
+        yield from pc_csv.open_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
+
+    def _header(self, path: str) -> list[str]:
+        with _opened(path) as stream:
+            text = next(_lines(stream, _HEADER_BYTES), b"")
+        if not text.strip():
+            raise SchemaError(f"{_shown(path)} is empty: the first line of CSV has the names of the columns.")
+        parse = pc_csv.ParseOptions(delimiter=self._delimiter(path), newlines_in_values=True)
+        found = pc_csv.read_csv(io.BytesIO(text), pc_csv.ReadOptions(block_size=max(len(text), 1) + 1), parse)
+        return list(found.column_names)
+
+    def _json_block(self, text: bytes) -> pa.Table:
+        """The rows of some lines, with the columns that they have."""
+        keys = {key.decode("utf-8", "replace") for key in set(_KEY.findall(text))}
+        known = {key: self._read_type(key) for key in keys if fold_name(key) in self.types}
+        explicit = pa.schema([pa.field(name, kind) for name, kind in sorted(known.items())])
+        parse = pa_json.ParseOptions(explicit_schema=explicit, unexpected_field_behavior="infer")
+        read = pa_json.ReadOptions(block_size=len(text) + 1, use_threads=False)
+        rows = pa_json.read_json(io.BytesIO(text), read_options=read, parse_options=parse)
+        empty = [name for name in known if rows[name].null_count == len(rows)]
+        if not empty:
+            return rows
+        # A key inside of an object is no column.
+        own = {key for line in text.splitlines() if line.strip() for key in parse_json(line)}
+        return rows.drop_columns([name for name in empty if name not in own])
+
+    def _delimiter(self, path: str) -> str:
+        return self.delimiter or ("\t" if ".tsv" in Path(path).suffixes else ",")
+
+    def _read_type(self, name: str) -> pa.DataType:
+        """The type that text of a column is read as."""
+        data_type = self.types.get(fold_name(name), STRING)
+        return pa.string() if data_type in _TIMES else arrow_type(data_type)
+
+    def _stored(self, name: str, found: pa.DataType | None = None) -> pa.DataType:
+        """The type of a column after times were read."""
+        data_type = self.types.get(fold_name(name))
+        if data_type is None:
+            return pa.string() if found is None else found
+        return arrow_type(data_type)
+
+    def _aligned(self, batch: pa.RecordBatch, schema: pa.Schema, path: str) -> pa.RecordBatch:
+        """The rows with the columns of all files."""
+        arrays = []
+        for each in schema:
+            index = batch.schema.get_field_index(each.name)
+            if index < 0:
+                arrays.append(pa.nulls(batch.num_rows, each.type))
+                continue
+            values = batch.column(index)
+            data_type = self.types.get(fold_name(each.name))
+            if self.file_format != "parquet" and data_type in _TIMES and pa.types.is_string(values.type):
+                values = self._times(values, each.name, data_type, path)
+            arrays.append(values if values.type == each.type else values.cast(each.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _times(self, texts: pa.StringArray, column: str, data_type: DataType | None, path: str) -> pa.Array:
+        """Dates or timestamps from their texts, each distinct text read once."""
+        encoded = texts.dictionary_encode()
+        found = []
+        for text in encoded.dictionary.to_pylist():
+            value = self._time(text, data_type)
+            if value is None:
+                what = "date" if data_type == DATE else "timestamp"
+                raise InvalidArgument(f"{_shown(path)} has {text!r} in the column {column}, which is no {what}.")
+            found.append(value)
+        storage = pa.int32() if data_type == DATE else pa.int64()
+        kind = pa.date32() if data_type == DATE else pa.timestamp("us", "UTC" if data_type == TIMESTAMP else None)
+        return pa.array(found, storage).cast(kind).take(encoded.indices)
+
+    def _time(self, text: str, data_type: DataType | None) -> int | None:
+        if data_type == DATE:
+            return parse_date(text)
+        return parse_timestamp(text, self.zone) if data_type == TIMESTAMP else parse_timestamp_ntz(text)
+
+
+class _errors_of:
+    """Within the block, errors of pyarrow and of the file system name the file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        """Raise the named error."""
+        if isinstance(error, DeltaSkipError):
+            return
+        if isinstance(error, pa.ArrowException):
+            raise InvalidArgument(f"{_shown(self._path)} cannot be read: {error}") from error
+        if isinstance(error, OSError):
+            raise StorageError(f"{_shown(self._path)} cannot be read: {error.strerror or error}.") from error
+
+
+def _expanded(name: str) -> list[str]:
+    """The files of a name or pattern."""
+    if name == _STDIN:
+        return [name]
+    path = Path(name)
+    if path.is_dir():
+        raise InvalidArgument(f"{name} is a folder: name the files in it, such as '{name.rstrip('/')}/*.parquet'.")
+    if path.exists() or not has_magic(name):
+        if not path.exists():
+            raise InvalidArgument(f"There is no file {name}.")
+        return [name]
+    found = sorted(each for each in glob(name, recursive=True) if Path(each).is_file())
+    if not found:
+        raise InvalidArgument(f"No file matches {name}.")
+    return found
+
+
+def _format_of(path: str) -> str:
+    if path == _STDIN:
+        raise InvalidArgument("Standard input has no name that tells its format: use --format csv or --format json.")
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix.lower() not in (".gz", ".bz2", ".zst")]
+    for file_format, endings in FORMATS.items():
+        if suffixes and suffixes[-1] in endings:
+            return file_format
+    known = ", ".join(ending for endings in FORMATS.values() for ending in endings)
+    raise InvalidArgument(f"The format of {path} is not known: use --format, or one of the endings {known}.")
+
+
+def _opened(path: str) -> Any:
+    """The file, uncompressed."""
+    return pa.input_stream(path, compression="detect")
+
+
+def _lines(stream: Any, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
+    """Complete lines, about `size` bytes at a time."""
+    rest = b""
+    while part := stream.read(size):
+        text = rest + part
+        end = text.rfind(b"\n") + 1
+        rest = text[end:]
+        if end:
+            yield text[:end]
+    if rest.strip():
+        yield rest
+
+
+def _shown(path: str) -> str:
+    return "Standard input" if path.endswith(".stdin") else path

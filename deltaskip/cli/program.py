@@ -1,0 +1,223 @@
+"""The program of the command line, and the options that its commands share.
+
+Modules other than click are imported when a command runs, so that `--help` is fast.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from deltaskip.table.table import DeltaTable
+
+Command = Callable[..., None]
+
+
+@click.group(
+    name="deltaskip",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="deltaskip", message="deltaskip %(version)s")
+@click.pass_context
+def program(context: click.Context) -> None:
+    """Find the files of a Delta table that can contain rows matching a predicate.
+
+    TABLE is a path or URI of a folder with a _delta_log. `create`, `append`, `alter`,
+    `checkpoint` and `stats --recompute` write to it.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The table and version that the arguments of a command name."""
+
+    table: str | None
+    version: int | None
+    timestamp: str | None
+    storage_options: dict[str, str]
+    float_bounds: Any = None
+
+    def open(self) -> DeltaTable:
+        """Open the table."""
+        if self.version is not None and self.timestamp is not None:
+            raise click.UsageError("Specify either --version or --timestamp, not both.")
+        from deltaskip.cli.spark import session_for_location
+        from deltaskip.table.table import DeltaTable
+
+        if self.table is None:
+            raise click.UsageError("Missing argument 'TABLE'.")
+        session_for_location(self.table)
+        return DeltaTable(
+            self.table, self.version, self.timestamp, self.storage_options or None, float_bounds=self.float_bounds
+        )
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether neither a version nor a timestamp was given."""
+        return self.version is None and self.timestamp is None
+
+
+def opens_table(command: Command) -> Command:
+    """Add the argument and options of a command that opens a table, which gets them as one `source`."""
+    return click.argument("table")(_with_source(command))
+
+
+def may_open_table(command: Command) -> Command:
+    """Add the same with an optional TABLE."""
+    return click.argument("table", required=False)(_with_source(command))
+
+
+def _with_source(command: Command) -> Command:
+    @wraps(command)
+    def run(
+        table: str | None,
+        version: int | None,
+        timestamp: str | None,
+        storage_options: dict[str, str],
+        float_bounds: str | None = None,
+        **more: Any,
+    ) -> None:
+        command(Source(table, version, timestamp, storage_options, float_bounds), **more)
+
+    decorators = [
+        click.option("--version", type=click.IntRange(min=0), metavar="N", help="Version to read. [default: latest]"),
+        click.option(
+            "--timestamp", metavar="TIME", help="Read the latest version at this time, such as 2026-01-31T12:00:00Z."
+        ),
+        _storage_option,
+        json_option,
+        debug_option,
+    ]
+    decorated: Command = run
+    for decorate in reversed(decorators):
+        decorated = decorate(decorated)
+    return decorated
+
+
+def written_table(command: Command) -> Command:
+    """Add the argument and option of a command that writes to a table, which gets them as they are."""
+    return click.argument("table")(_storage_option(command))
+
+
+float_bounds_option = click.option(
+    "--float-bounds", type=click.Choice(["auto", "exact"]),
+    help="exact: every writer of the table includes NaN in min and max. [default: property deltaskip.floatBounds]",
+)
+
+
+def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not key or not equals:
+            raise click.BadParameter(f"{value!r} is not of the form KEY=VALUE")
+        pairs[key] = text
+    return pairs
+
+
+def deprecated(new: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """Return the callback of a renamed option: warn if the option is used."""
+
+    def warn(_context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        if value:
+            old = parameter.opts[0]
+            show_warning(f"{old} is deprecated and will be removed in the next release; use {new} instead.")
+        return value
+
+    return warn
+
+
+_storage_option = click.option(
+    "-o", "--option", "storage_options", multiple=True, metavar="KEY=VALUE", callback=pairs,
+    help="Storage option, such as aws_region=eu-west-1. Can be repeated.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Print the traceback of errors.")
+
+
+where_option = click.option(
+    "--where", multiple=True, metavar="SQL",
+    help="Predicate in Spark SQL, such as 'id > 5 AND day IS NULL'. Can be repeated: all of them must hold.",
+)
+param_option = click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE",
+    help="Value of :NAME in the predicate: a number, true, false, null, or text. Repeat a name for the list of IN.",
+)
+
+
+def takes_predicate(command: Command) -> Command:
+    """Add the options of a command that prunes, which gets them as `chosen`, the arguments of `DeltaTable.scan`."""
+
+    @wraps(command)
+    def run(
+        source: Source,
+        where: tuple[str, ...],
+        params: tuple[str, ...],
+        collation_version: str | None,
+        **more: Any,
+    ) -> None:
+        from deltaskip.cli.predicates import predicate
+
+        chosen: dict[str, Any] = {"where": predicate(where, params)}
+        chosen |= {name: more.pop(name) for name in ("time_zone", "strict", "ansi")}
+        if collation_version is not None:
+            chosen["collation_version"] = collation_version
+        command(source, chosen=chosen, **more)
+
+    decorators = [
+        where_option,
+        param_option,
+        click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Session time zone."),
+        click.option(
+            "--collation-version", metavar="V",
+            help="Version of the collations that Spark compares strings with, such as 77.1.",
+        ),
+        click.option("--strict", is_flag=True, help="Fail if no part of the predicate can skip a file."),
+        click.option(
+            "--ansi/--no-ansi", default=None, help="Whether Spark runs in ANSI mode, which is its default since 4.0."
+        ),
+    ]
+    decorated: Command = run
+    for decorate in reversed(decorators):
+        decorated = decorate(decorated)
+    return decorated
+
+
+def show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:
+    """Print a result as JSON, through its `to_dict` if it has one, or as text."""
+    if as_json:
+        from deltaskip.cli import display
+
+        display.print_json(found.to_dict() if hasattr(found, "to_dict") else found)
+    else:
+        print_text(found)
+
+
+def one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() or c.isspace() else repr(c)[1:-1] for c in text).split())
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning] = UserWarning,
+    filename: str = "",
+    *_where: object,
+    **_more: object,
+) -> None:
+    # What other packages tell their developers is nothing that a user of the command can act on.
+    if issubclass(category, _FOR_DEVELOPERS) and not filename.startswith(_PACKAGE_FOLDER):
+        return
+    click.echo(f"deltaskip: warning: {one_line(str(message))}", err=True)
+
+
+_FOR_DEVELOPERS = (DeprecationWarning, FutureWarning, PendingDeprecationWarning, ResourceWarning)
+_PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

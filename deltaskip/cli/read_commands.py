@@ -1,0 +1,216 @@
+"""Commands that read a table, and those that maintain its log and statistics."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from deltaskip.cli.program import (
+    Source,
+    debug_option,
+    deprecated,
+    float_bounds_option,
+    json_option,
+    may_open_table,
+    opens_table,
+    param_option,
+    program,
+    show,
+    takes_predicate,
+)
+
+
+@program.command("files")
+@opens_table
+@takes_predicate
+@float_bounds_option
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="List only as many files as N rows need.")
+@click.option("--paths", is_flag=True, help="Print only paths, one per line, as spark.read.parquet accepts them.")
+def _files(
+    source: Source, as_json: bool, chosen: dict[str, Any], limit: int | None, paths: bool
+) -> None:
+    """List the files that can contain matching rows."""
+    if paths and as_json:
+        raise click.UsageError("Specify either --paths or --json, not both.")
+    opened = source.open()
+    if paths:
+        scan = opened.scan(**chosen, limit=limit)
+        sys.stdout.writelines(f"{path}\n" for path in scan.paths())
+        return
+    from deltaskip.cli import listing
+
+    columns = listing.JSON_COLUMNS if as_json else listing.TEXT_COLUMNS
+    write = listing.write_json if as_json else listing.write_text
+    # Counting reads the complete list of files, planning only a part of it; they run in parallel.
+    with listing.counting(opened, always=as_json) as total_files:
+        files = opened.scan(**chosen, limit=limit).files(columns=columns)
+        write(sys.stdout, opened.version, total_files(), files)
+
+
+def _plot_file(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix.lower() not in (".png", ".svg"):
+        raise click.BadParameter(f"{str(path)!r} does not end in .png or .svg")
+    return path
+
+
+def _picture_file(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    return _plot_file(context, parameter, deprecated("--plot")(context, parameter, path))
+
+
+@program.command("explain")
+@opens_table
+@takes_predicate
+@float_bounds_option
+@click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", callback=_plot_file,
+    help="Draw which files each part of the predicate skips, to a .png or .svg file.",
+)
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), callback=_picture_file, hidden=True)
+def _explain(
+    source: Source, as_json: bool, chosen: dict[str, Any], plot: Path | None, picture: Path | None
+) -> None:
+    """Show which files each part of a predicate skips.
+
+    For parts that skip no files, or fewer than they could, also show the reason.
+    """
+    explained = source.open().scan(**chosen).explain()
+    for path in filter(None, (plot, picture)):
+        explained.save_plot(path)
+    from deltaskip.cli import explanation
+
+    show(explained, as_json, explanation.print_explanation)
+
+
+@program.command("inspect")
+@opens_table
+@click.option("--stats", is_flag=True, hidden=True, callback=deprecated("deltaskip stats TABLE"))
+def _inspect(source: Source, as_json: bool, stats: bool) -> None:
+    """Show protocol, size, log and properties of a table.
+
+    Also shows which columns have statistics.
+    """
+    from deltaskip.cli import inspection
+
+    show(inspection.inspect(source.open(), stats), as_json, inspection.print_inspection)
+
+
+@program.command("stats")
+@opens_table
+@float_bounds_option
+@click.option("--recompute", is_flag=True, help="Compute statistics with a local Spark job and commit them.")
+@click.option("--dry-run", is_flag=True, help="With --recompute: show what would be computed, and change nothing.")
+@click.option(
+    "--where", multiple=True, metavar="SQL",
+    help="Recompute only files that can contain rows matching this predicate. Can be repeated: all of them must hold.",
+)
+@param_option
+@click.option("--column", "columns", multiple=True, metavar="NAME", help="Recompute this column. Can be repeated.")
+@click.option(
+    "--collation-version", "collation_versions", multiple=True, metavar="V",
+    help="Compute bounds of collated columns in this version, such as 77.1. Can be repeated.",
+)
+@click.option(
+    "--mode", type=click.Choice(["auto", "footer", "scan"]), default="auto", show_default=True,
+    help="footer: read Parquet footers; scan: read all values; auto: read values where footers do not suffice.",
+)
+@click.option("--only-missing", is_flag=True, help="Recompute only files that lack statistics.")
+@click.option(
+    "--resume/--no-resume", default=True, show_default=True,
+    help="Skip files that an interrupted run already finished.",
+)
+@click.option("--again", is_flag=True, hidden=True, callback=deprecated("--no-resume"))
+def _stats(
+    source: Source, as_json: bool, recompute: bool, dry_run: bool, resume: bool, again: bool, **chosen: Any
+) -> None:
+    """Report or recompute column statistics.
+
+    The report shows how many files have statistics and how well columns prune. All options except those that choose
+    the table and the output need --recompute.
+    """
+    from deltaskip.cli import coverage, statistics
+
+    if not recompute:
+        _check_report_only()
+        show(source.open().stats(), as_json, coverage.print_coverage)
+        return
+    if not source.is_latest:
+        raise click.UsageError("--recompute works on the latest version; remove --version and --timestamp.")
+    opened = source.open()
+    if again and resume and click.get_current_context().get_parameter_source("resume") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("Specify either --resume or --again, not both.")
+    options = statistics.options(resume=resume and not again, **chosen)
+    if dry_run:
+        show(opened.recompute_plan(**options), as_json, statistics.print_plan)
+        return
+    done = statistics.recompute(opened, options, bar=not as_json and sys.stderr.isatty())
+    show(done, as_json, statistics.print_recomputed)
+
+
+def _check_report_only() -> None:
+    """Raise UsageError if an option is given that only a recomputation has."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = parameter.name and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        if given and parameter.name not in _REPORT_OPTIONS:
+            raise click.UsageError(f"{parameter.opts[0]} needs --recompute.")
+
+
+_REPORT_OPTIONS = ("table", "version", "timestamp", "storage_options", "float_bounds", "as_json", "debug")
+
+
+@program.command("history")
+@opens_table
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show only the N newest commits.")
+def _history(source: Source, as_json: bool, limit: int | None) -> None:
+    """List the commits of a table, newest first."""
+    from deltaskip.cli import commits
+
+    show(commits.history(source.open(), limit), as_json, commits.print_history)
+
+
+@program.command("collations")
+@may_open_table
+def _collations(source: Source, as_json: bool) -> None:
+    """List available collation versions.
+
+    With TABLE, also list its collated columns and the versions that they need.
+    """
+    from deltaskip.cli import collations
+
+    if source.table is None and (not source.is_latest or source.storage_options):
+        raise click.UsageError("--version, --timestamp and --option need a TABLE.")
+    found = collations.collations(None if source.table is None else source.open())
+    show(found, as_json, collations.print_collations)
+
+
+@program.command("checkpoint")
+@opens_table
+@click.option("--clean-up", is_flag=True, help="Also delete expired log files that no retained version needs.")
+def _checkpoint(source: Source, as_json: bool, clean_up: bool) -> None:
+    """Write a checkpoint of a table.
+
+    Readers then read the checkpoint instead of the commits before it.
+    """
+    from deltaskip.cli import checkpoints
+
+    show(checkpoints.checkpoint(source.open(), clean_up), as_json, checkpoints.print_checkpoint)
+
+
+@program.command("demo")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR", help="Create the table in DIR and keep it.")
+@json_option
+@debug_option
+def _demo(keep: Path | None, as_json: bool) -> None:
+    """Create, prune and read a sample table.
+
+    Uses a local Spark session; without Java or PySpark, pyarrow writes and reads the table. Compares the times of the
+    pruned read and a full read.
+    """
+    from deltaskip import demo
+
+    outcome = demo.run(keep, report=(lambda _line: None) if as_json else click.echo)
+    show(outcome, as_json, lambda _outcome: None)
