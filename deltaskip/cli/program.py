@@ -115,6 +115,7 @@ float_bounds_option = click.option(
 
 
 def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Return the pairs of an option KEY=VALUE that can be repeated. Raises BadParameter for other text."""
     pairs = {}
     for value in values:
         key, equals, text = value.partition("=")
@@ -203,6 +204,7 @@ def show(found: Any, as_json: bool, print_text: Callable[[Any], None]) -> None:
 
 
 def one_line(text: str) -> str:
+    """Return the text without line breaks and control characters."""
     return " ".join("".join(c if c.isprintable() or c.isspace() else repr(c)[1:-1] for c in text).split())
 
 
@@ -213,6 +215,7 @@ def show_warning(
     *_where: object,
     **_more: object,
 ) -> None:
+    """Print a warning as one line on standard error."""
     # What other packages tell their developers is nothing that a user of the command can act on.
     if issubclass(category, _FOR_DEVELOPERS) and not filename.startswith(_PACKAGE_FOLDER):
         return

@@ -156,7 +156,7 @@ def test_versions_of_the_protocol_are_raised_and_never_lowered(spark: Any, path:
             table.upgradeTableProtocol(given, 3)
         with pytest.raises(ValueError, match="writerVersion"):
             table.upgradeTableProtocol(1, given)
-    with pytest.raises(IllegalArgumentException, match="writerVersion must be from 1 to 7"):
+    with pytest.raises(IllegalArgumentException, match="writer versions 1 to 7"):
         table.upgradeTableProtocol(1, 9)
 
 
