@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.schema import StructType
-from deltaskip.schema.arrow_values import arrow_array, typed_array
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.types import INVARIANTS_KEY, VARIANT, StructField
+from tests.rows.tables import nested_array
 
-__all__ = ["FEATURES", "Case", "Feature", "combinations", "may_be_together", "nested_array", "pairs", "with_needed"]
+__all__ = ["FEATURES", "Case", "Feature", "combinations", "may_be_together", "pairs", "with_needed"]
 
 DAY = 86_400_000_000
 Values = Callable[[int], Any]
@@ -224,26 +225,6 @@ class Case:
             else:
                 columns[name] = nested_array(values, stored_type(fields[name].type))
         return pa.table(columns)
-
-
-def nested_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """An array of values of this package's representation, at any depth."""
-    if pa.types.is_nested(kind):
-        return pa.array(values, _numbers(kind)).cast(kind)
-    return typed_array(values, kind)
-
-
-def _numbers(kind: pa.DataType) -> pa.DataType:
-    """The type with numbers in place of dates and timestamps."""
-    if pa.types.is_timestamp(kind):
-        return pa.int64()
-    if pa.types.is_date(kind):
-        return pa.int32()
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(f.name, _numbers(f.type)) for f in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_numbers(kind.key_type), _numbers(kind.item_type))
-    return pa.list_(_numbers(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
 def variants(texts: Sequence[str | None]) -> pa.Array:

@@ -226,7 +226,8 @@ class Played:
 
     def check_feed(self) -> None:
         """The change data feed has each inserted row once, in the commit that added it."""
-        if "change data feed" not in self.case.features:
+        # delta-spark does not read the feed across a change of a type in a table with mapped columns.
+        if "change data feed" not in self.case.features or "type widening" in self.case.features:
             return
         feed = self.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
         rows = feed.load(str(self.folder)).select("id", "_change_type", "_commit_version").collect()

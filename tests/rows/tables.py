@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from deltaskip.rows.plan import RowPlan, plan_rows
 from deltaskip.schema import StructType, from_arrow
+from deltaskip.schema.arrow_values import typed_array
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.properties import TableProperties
 
@@ -84,3 +86,23 @@ def random_row(seed: int) -> dict[str, Any]:
 def table_of(rows: list[dict[str, Any]], schema: pa.Schema = INCOMING) -> pa.Table:
     """The rows as Arrow data."""
     return pa.table([pa.array([row[f.name] for row in rows], f.type) for f in schema], schema=schema)
+
+
+def nested_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """An array of values of this package's representation, at any depth."""
+    if pa.types.is_nested(kind):
+        return pa.array(values, _numbers(kind)).cast(kind)
+    return typed_array(values, kind)
+
+
+def _numbers(kind: pa.DataType) -> pa.DataType:
+    """The type with numbers in place of dates and timestamps."""
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    if pa.types.is_date(kind):
+        return pa.int32()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(f.name, _numbers(f.type)) for f in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_numbers(kind.key_type), _numbers(kind.item_type))
+    return pa.list_(_numbers(kind.value_type)) if pa.types.is_list(kind) else kind
