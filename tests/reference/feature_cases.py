@@ -141,10 +141,12 @@ FEATURES: Mapping[str, Feature] = {
     "type widening": Feature("w INT, wf FLOAT", {"w": lambda i: i, "wf": lambda i: i / 2},
                              properties={"delta.enableTypeWidening": "true"}),
     "timestampNtz": Feature("ntz TIMESTAMP_NTZ", {"ntz": _cycle(*_INSTANTS)}),
-    "char and varchar": Feature(
-        "vc VARCHAR(5), ch CHAR(3), vs ARRAY<VARCHAR(2)>",
-        {"vc": _cycle(None, "", "é😀abc"), "ch": _cycle("abc", None), "vs": _cycle(["ab", None], None)},
+    "varchar": Feature(
+        "vc VARCHAR(5), vs ARRAY<VARCHAR(2)>",
+        {"vc": _cycle(None, "", "é😀abc"), "vs": _cycle(["ab", None], None)},
     ),
+    # delta-spark cannot update a table with row tracking whose columns Spark pads on read.
+    "char": Feature("ch CHAR(3)", {"ch": _cycle("abc", None)}, apart=("row tracking",)),
     "few statistics": _property("dataSkippingNumIndexedCols", "3", apart=("statistics columns", "clustering")),
     "statistics columns": _property("dataSkippingStatsColumns", "st.a,name,day,ts"),
     "random prefixes": _property("randomizeFilePrefixes"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +21,11 @@ from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.store import assignable
 from deltaskip.schema.ddl import type_text
-from deltaskip.schema.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    ArrayType,
-    DataType,
-    DecimalType,
-    MapType,
-    StructField,
-    StructType,
-)
+from deltaskip.schema.types import LONG, STRING, ArrayType, DataType, MapType, StructField, StructType
 from tests.reference.rows import digest, plain_rows
+from tests.rows.random_values import nullable, random_atom
 from tests.rows.tables import nested_array, planned
 from tests.rows.test_spark import spark
-from tests.skipping.random_tables import random_value
 
 __all__ = ["spark"]
 
@@ -53,28 +33,7 @@ pytestmark = pytest.mark.spark
 
 SEEDS = int(os.environ.get("DELTASKIP_STORE_SEEDS", "10"))
 ROWS, REFUSED = 24, 2
-ATOMS = (BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata", "+05:30")
-DAY = 86_400_000_000
-EDGES: dict[DataType, list[Any]] = {
-    DOUBLE: [127.5, -128.9, 32767.99, 2147483647.5, -2147483648.9, 9.223372036854774e18, 9.3e18, 0.005, 1e-7, 99.995],
-    FLOAT: [16777216.0, 127.5, 2147483648.0, 0.5, 1e10],
-    LONG: [127, 128, -129, 32768, 2**31, 2**53 + 1, 999, 1000, -1000],
-    INTEGER: [127, 128, -129, 32768, 99_999, 100_000],
-    STRING: ["abc", "abcd", "é😀a", "ab  ", "", "abcdef"],
-    DATE: [-719_162, -719_163, -141_428, -141_427, 2_932_896, 2_932_897, 5_000_000, -800_000, 19_792, -1],
-    TIMESTAMP: [19_792 * DAY + 7 * 3_600_000_000, -62_135_596_800_000_000, 253_402_300_800_000_000, -1, 4 * 10**17],
-    TIMESTAMP_NTZ: [19_792 * DAY + 2 * 3_600_000_000 + 1, -62_135_596_800_000_000, 253_402_300_800_000_000, -1],
-}
-
-
-def random_decimal(chance: random.Random) -> DecimalType:
-    precision = chance.choice([1, 3, 5, 9, 10, 18, 19, 20, 38])
-    return DecimalType(precision, chance.randint(0, precision))
-
-
-def random_atom(chance: random.Random) -> DataType:
-    return random_decimal(chance) if chance.random() < 0.25 else chance.choice(ATOMS)
 
 
 def random_pair(chance: random.Random, depth: int = 2) -> tuple[DataType, DataType]:
@@ -96,28 +55,6 @@ def random_pair(chance: random.Random, depth: int = 2) -> tuple[DataType, DataTy
         source, found = random_atom(chance), random_atom(chance)
         if source != found and assignable(source, found):
             return source, found
-
-
-def value_of(chance: random.Random, kind: DataType) -> Any:
-    """A value, often at an edge, at any depth null now and then."""
-    match kind:
-        case StructType(fields):
-            return {f.name: nullable(chance, f.type) for f in fields}
-        case ArrayType(element):
-            return [nullable(chance, element) for _ in range(chance.randint(0, 3))]
-        case MapType(key, value):
-            keys = {repr(each): each for each in (value_of(chance, key) for _ in range(chance.randint(0, 2)))}
-            return [(each, nullable(chance, value)) for each in keys.values()]
-        case DecimalType(precision, scale):
-            digits = str(chance.randrange(10**precision))
-            unscaled = chance.choice(["9" * precision, "5", "0", "15"[:precision], digits])
-            return Decimal((chance.randint(0, 1), tuple(map(int, unscaled)), -scale))
-        case _:
-            return chance.choice(EDGES[kind]) if kind in EDGES and chance.random() < 0.5 else random_value(chance, kind)
-
-
-def nullable(chance: random.Random, kind: DataType) -> Any:
-    return None if chance.random() < 0.1 else value_of(chance, kind)
 
 
 def target_text(chance: random.Random, source: DataType, target: DataType) -> str:
