@@ -78,8 +78,11 @@ class Intent:
 
     @property
     def is_blind_append(self) -> bool:
-        """Whether it only adds files, and read nothing that could have changed which ones."""
-        return bool(self.adds) and not self.removes and not self.scans and not self.files and self.changes_data
+        """Whether it changes files only by adding rows, if at all, and read nothing that could have changed which ones.
+
+        As in delta-spark, this holds for commits without files, such as the creation of a table.
+        """
+        return not self.removes and not self.scans and not self.files and (self.changes_data or not self.adds)
 
     @property
     def touched(self) -> dict[str, str]:
