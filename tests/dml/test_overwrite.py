@@ -432,11 +432,13 @@ def test_mapped_columns(tmp_path: Path, mode: str, properties: dict[str, str]) -
     assert rows_of(table) == sorted(expected + rows([3]).to_pylist(), key=lambda row: row["id"])
 
 
-def test_void_columns_and_columns_of_every_type_are_copied(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_void_columns_and_columns_of_every_type_are_copied(tmp_path: Path, mode: str) -> None:
     table = DeltaTable.create(
         tmp_path / "t",
         """v VOID, id BIGINT, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, b BINARY, f FLOAT, dec DECIMAL(20,3),
-           m MAP<STRING, STRUCT<k: INT, l: ARRAY<DATE>>>, flag BOOLEAN, s SMALLINT""",
+           m MAP<STRING, STRUCT<k: INT, l: ARRAY<DATE>>>, flag BOOLEAN, s SMALLINT, `odd.name` STRING""",
+        properties={"delta.columnMapping.mode": mode},
     )
     given = pa.table(
         {
@@ -453,6 +455,7 @@ def test_void_columns_and_columns_of_every_type_are_copied(tmp_path: Path) -> No
             ),
             "flag": [True, None, False],
             "s": pa.array([1, None, -32768], pa.int16()),
+            "odd.name": ["x", None, "y"],
         }
     )
     table.append(given)

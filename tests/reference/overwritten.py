@@ -68,7 +68,7 @@ class Played:
         self.append(40)
         self.append(25)
         for number, (text, holds) in enumerate(PREDICATES):
-            for door in (("arrow", "frame", "delta-spark") if number % 2 else ("frame", "delta-spark", "arrow")):
+            for door in (("arrow", "delta-spark"), ("frame", "arrow"), ("delta-spark", "frame"))[number % 3]:
                 new = [row for row in self.rows(30) if holds(row)][: self.chance.choice([0, 2, 9])]
                 self.overwrite(door, new, text, holds)
             if number == 2:
@@ -138,23 +138,22 @@ class Played:
         """Compare both readers' rows, the row ids and the feed of the last version with the model."""
         expected = [self.model[i] for i in sorted(self.model)]
         delta = self.spark.read.format("delta").load(str(self.folder))
-        found = sorted((row.asDict(recursive=True) for row in delta.collect()), key=lambda row: row["id"])
-        assert found == expected, f"{what}: delta-spark finds {found}, not {expected}"
-        ours = self.table.scan().to_spark(self.spark)
-        own = sorted((row.asDict(recursive=True) for row in ours.collect()), key=lambda row: row["id"])
-        assert own == expected, f"{what}: deltaskip finds {own}, not {expected}"
-        few = delta.where("x > 20 AND p = 'b'").count()
-        assert few == sum(row["x"] is not None and row["x"] > 20 and row["p"] == "b" for row in expected), what
-        if "delta.enableRowTracking" in self.properties:
-            self.check_ids(what, delta)
+        tracked = "delta.enableRowTracking" in self.properties
+        ids = ["_metadata.row_id AS row_id", "_metadata.row_commit_version AS row_version"] if tracked else []
+        rows = sorted((row.asDict(recursive=True) for row in delta.selectExpr("*", *ids).collect()), key=_id)
+        located = {row["id"]: (row.pop("row_id"), row.pop("row_version")) for row in rows} if tracked else {}
+        assert rows == expected, f"{what}: delta-spark finds {rows}, not {expected}"
+        if self.chance.random() < 0.3:
+            ours = self.table.scan().to_spark(self.spark)
+            own = sorted((row.asDict(recursive=True) for row in ours.collect()), key=_id)
+            assert own == expected, f"{what}: deltaskip finds {own}, not {expected}"
+            few = delta.where("x > 20 AND p = 'b'").count()
+            assert few == sum(row["x"] is not None and row["x"] > 20 and row["p"] == "b" for row in expected), what
+        self.check_ids(what, located)
         if gone is not None and new is not None and "delta.enableChangeDataFeed" in self.properties:
             self.check_feed(what, gone, new)
 
-    def check_ids(self, what: str, delta: Any) -> None:
-        found = {
-            row[0]: (row[1], row[2])
-            for row in delta.selectExpr("id", "_metadata.row_id", "_metadata.row_commit_version").collect()
-        }
+    def check_ids(self, what: str, found: dict[int, tuple[int, int]]) -> None:
         assert len({first for first, _ in found.values()}) == len(found), f"{what}: a row id occurs twice"
         moved = {i: (self.ids[i], each) for i, each in found.items() if self.ids.get(i, each) != each}
         # Rows that stayed keep id and version, whoever rewrote their file.
@@ -195,6 +194,10 @@ class Played:
         assert self.spark.read.format("delta").load(str(self.folder)).count() == 8
 
 
+def _id(row: Row) -> Any:
+    return row["id"]
+
+
 def main(answers: Path, names: list[str]) -> None:
     """Play each case, and write how it ended."""
     found: dict[str, str | None] = {}
@@ -207,8 +210,8 @@ def main(answers: Path, names: list[str]) -> None:
                 found[name] = None
             except Exception:
                 found[name] = traceback.format_exc()[-6000:]
+            answers.write_text(json.dumps(found), encoding="utf-8")
         spark.stop()
-    answers.write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
