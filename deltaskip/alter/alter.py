@@ -127,9 +127,10 @@ def _protects(change: TableChange) -> bool:
 
 def _after(state: TableState, changes: Sequence[TableChange]) -> TableState:
     """The state after all changes, with its protocol."""
+    before = state
     for change in changes:
         state = _changed(state, change)
-    check_clustering_statistics(state)
+    check_clustering_statistics(before, state)
     return replace(state, protocol=protocol_after(state))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from deltaskip.alter.changes import ClusterBy
@@ -40,28 +41,35 @@ def cluster_by(state: TableState, change: ClusterBy) -> TableState:
     if tuple(paths) == before:
         return state
     state = replace(state, clustering=tuple(paths))
-    check_clustering_statistics(state)
+    _check_statistics(state, ())
     parameters = {"oldClusteringColumns": _shown(state, before), "newClusteringColumns": _shown(state, tuple(paths))}
     return done(state, "CLUSTER BY", parameters)
 
 
-def check_clustering_statistics(state: TableState) -> None:
-    """Raise SchemaError for a clustering column of which new files would have no bounds."""
-    if not state.clustering:
-        return
+def check_clustering_statistics(before: TableState, after: TableState) -> None:
+    """Raise SchemaError for a clustering column of which new files would have no bounds any more."""
+    if after.clustering and (before.schema, before.configuration) != (after.schema, after.configuration):
+        lacked = [path for path in before.clustering or () if path not in _bounded(before)[0]]
+        _check_statistics(after, lacked)
+
+
+def _check_statistics(state: TableState, lacked: Collection[PhysicalPath]) -> None:
+    bounded, indexed = _bounded(state)
+    for path in state.clustering or ():
+        if path not in bounded and path not in lacked:
+            why = "its type has no bounds" if path in indexed else f"it has no statistics: list it in {STATS_COLUMNS}"
+            raise SchemaError(f"{state.table} cannot be clustered by {_shown(state, (path,))}, because {why}.")
+
+
+def _bounded(state: TableState) -> tuple[set[PhysicalPath], set[PhysicalPath]]:
+    """The columns with bounds, and all columns with statistics, by physical paths."""
     indexed = indexed_columns(
         state.schema,
         partition_columns=state.metadata.partition_columns,
         mapping_mode=state.mode,
         properties=state.configuration,
     )
-    bounded = {column.physical for column in indexed if column.bounded}
-    for path in state.clustering:
-        if path not in bounded:
-            name = _shown(state, (path,))
-            has_some = path in {column.physical for column in indexed}
-            why = "its type has no bounds" if has_some else f"it has no statistics: list it in {STATS_COLUMNS}"
-            raise SchemaError(f"{state.table} cannot be clustered by {name}, because {why}.")
+    return {column.physical for column in indexed if column.bounded}, {column.physical for column in indexed}
 
 
 def _shown(state: TableState, paths: tuple[PhysicalPath, ...]) -> str:

@@ -50,6 +50,7 @@ __all__ = [
     "add_column",
     "column_json",
     "delete_column",
+    "logged_name",
     "move_column",
     "rename_column",
     "replace_columns",
@@ -83,7 +84,9 @@ def add_column(state: TableState, change: AddColumn) -> TableState:
 
     state = with_schema(state, with_struct(state.schema, above, inserted))
     place = Place((*above, field.name), field, (), field.type, True)
-    return done(state, "ADD COLUMNS", {"column": column_json(place), **_position_json(change.position)})
+    # The type shows char(n) and varchar(n) itself.
+    column = {**column_json(place), "metadata": dict(field.metadata)}
+    return done(state, "ADD COLUMNS", {"column": column, **_position_json(change.position)})
 
 
 def delete_column(state: TableState, change: DeleteColumn) -> TableState:
@@ -108,7 +111,7 @@ def delete_column(state: TableState, change: DeleteColumn) -> TableState:
     refuse_dependents(state, place.path, "dropped")
     state = remove_from_statistics(state, place.path)
     state = with_schema(state, with_field(state.schema, place.path, lambda _field: None))
-    return done(state, "DROP COLUMNS", {"column": place.name})
+    return done(state, "DROP COLUMNS", {"column": logged_name(place.path)})
 
 
 def rename_column(state: TableState, change: RenameColumn) -> TableState:
@@ -130,7 +133,7 @@ def rename_column(state: TableState, change: RenameColumn) -> TableState:
     if len(place.path) == 1 and old in state.metadata.partition_columns:
         partitions = tuple(new if name == old else name for name in state.metadata.partition_columns)
         state = replace(state, metadata=replace(state.metadata, partition_columns=partitions))
-    parameters = {"oldColumnPath": place.name, "newColumnPath": display_name(new_path)}
+    parameters = {"oldColumnPath": logged_name(place.path), "newColumnPath": logged_name(new_path)}
     return done(state, "RENAME COLUMN", parameters)
 
 
@@ -223,11 +226,16 @@ def replace_columns(state: TableState, change: ReplaceColumns) -> TableState:
     return replace(done(before, "REPLACE COLUMNS", {"columns": columns}), **_changed(state))
 
 
+def logged_name(path: ColumnPath) -> str:
+    """Return a path as delta-spark writes it into the history: backticks only where the parts need them."""
+    return ".".join("`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part for part in path)
+
+
 def column_json(place: Place) -> dict[str, Any]:
     """Return a column as delta-spark describes it in the parameters of an operation."""
     name: Any = parse_json(type_to_json(place.type))
     return {
-        "name": place.name,
+        "name": logged_name(place.path),
         "type": name if isinstance(name, str) else name["type"],
         "nullable": place.nullable,
         "metadata": {} if place.inside else dict(stored_field(place.field).metadata),

@@ -46,7 +46,10 @@ def set_property(state: TableState, change: SetProperty) -> TableState:
     """Return the state with a property, and with the features and columns that it needs."""
     name, value = _spelled(change.property), change.value
     after = _set(state, name, value)
-    return state if after == state else done(after, "SET TBLPROPERTIES", {"property": (name, value)})
+    if after == state:
+        return state
+    shown = name.lower() if name.startswith(FEATURE_PREFIX) else name
+    return done(after, "SET TBLPROPERTIES", {"property": (shown, value)})
 
 
 def remove_property(state: TableState, change: RemoveProperty) -> TableState:

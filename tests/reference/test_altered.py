@@ -1,0 +1,54 @@
+"""ALTER TABLE by delta-spark and by deltaskip: the same statement leads to the same table, or is refused by both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reference.altered import CASES
+from tests.reference.conftest import require_delta_spark, run_module
+
+pytestmark = [pytest.mark.reference, pytest.mark.spark]
+
+
+@pytest.fixture(scope="session")
+def altered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What differs between the two tables of each case."""
+    require_delta_spark()
+    output = tmp_path_factory.mktemp("altered") / "answers.json"
+    run_module("tests.reference.altered", output)
+    found: dict[str, Any] = json.loads(Path(output).read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_statement_leads_to_the_same_table_or_is_refused_by_both(
+    altered: dict[str, Any], name: str
+) -> None:
+    found, case = altered[name], CASES[name]
+    assert "error" not in found, found["error"]
+    assert "crashed" not in found, found["crashed"]
+    differs = {
+        statement: answer["accepted"] if "differ" not in answer else sorted(answer["differ"])
+        for statement, answer in found["statements"].items()
+    }
+    assert differs == dict(case.odd), json.dumps(found["statements"], indent=1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_history_shows_the_same_operation(altered: dict[str, Any], name: str) -> None:
+    differs = {
+        statement: pair
+        for statement, pair in altered[name]["operations"].items()
+        if statement not in CASES[name].other_operations
+    }
+    assert not differs, json.dumps(differs, indent=1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_delta_spark_reads_and_writes_what_deltaskip_altered(altered: dict[str, Any], name: str) -> None:
+    before, after = altered[name]["rows"]
+    assert before == after
