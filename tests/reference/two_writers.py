@@ -90,7 +90,8 @@ class Game:
         moves: list[Callable[[], None]] = [
             self.append_arrow, self.append_arrow, self.append_frame, self.append_frame, self.append_by_spark,
             self.merge_column, self.update, self.delete, self.optimize, self.add_column, self.checkpoint,
-            self.turn_clock, self.widen, self.rename, self.drop, self.enable_deletion_vectors,
+            self.turn_clock, self.widen, self.rename, self.drop, self.enable_deletion_vectors, self.delete_by_us,
+            self.delete_by_us, self.overwrite_where, self.overwrite_where, self.overwrite_partitions, self.overwrite,
         ]  # fmt: skip
         self.append_arrow()
         for step in range(STEPS):
@@ -107,12 +108,14 @@ class Game:
         self.note("zone", zone=self.zone)
         self.spark.conf.set("spark.sql.session.timeZone", self.zone)
 
-    def new_rows(self, columns: dict[str, DataType]) -> pa.Table:
+    def new_rows(self, columns: dict[str, DataType], ids: Sequence[int] | None = None) -> pa.Table:
         """A few rows with values of some columns, which the model gets."""
         found = []
-        for _ in range(self.chance.choice([0, 1, 3, 12])):
-            row = {"id": self.next_id, **{name: nullable(self.chance, kind) for name, kind in columns.items()}}
-            self.next_id += 1
+        if ids is None:
+            ids = range(self.next_id, self.next_id + self.chance.choice([0, 1, 3, 12]))
+            self.next_id = ids.stop
+        for i in ids:
+            row = {"id": i, **{name: nullable(self.chance, kind) for name, kind in columns.items()}}
             found.append(row)
             stored = {**dict.fromkeys(self.columns), **row}
             self.rows[row["id"]] = {n: None if n in self.partitions and v == "" else v for n, v in stored.items()}
@@ -157,9 +160,9 @@ class Game:
         for row in self.rows.values():
             row[name] = None
         rows = self.new_rows(columns)
+        rows = rows.rename_columns([name if each.lower() == name else each for each in rows.column_names])
         self.note("append with a new column", name=name, type=type_text(kind), rows=len(rows))
-        data = rows if self.chance.random() < 0.5 else self.frame(rows)
-        self.table.append(data, "merge", time_zone=self.zone)
+        self.table.append(self.given(rows), "merge", time_zone=self.zone)
 
     def update(self) -> None:
         modulus = self.chance.randint(2, 5)
@@ -181,6 +184,52 @@ class Game:
         self.sql(f"DELETE FROM {{t}} WHERE id % {modulus} = 1")
         self.rows = {i: row for i, row in self.rows.items() if i % modulus != 1}
 
+    def delete_by_us(self) -> None:
+        modulus = self.chance.randint(3, 9)
+        spark = self.spark if self.chance.random() < 0.5 else None
+        self.note("delete by deltaskip", modulus=modulus, spark=spark is not None)
+        self.table.delete(f"id % {modulus} = 2", spark)
+        self.rows = {i: row for i, row in self.rows.items() if i % modulus != 2}
+
+    def overwrite_where(self) -> None:
+        low = self.chance.randint(0, self.next_id)
+        high = low + self.chance.randint(0, 8)
+        self.rows = {i: row for i, row in self.rows.items() if not low <= i < high}
+        self.next_id = max(self.next_id, high)
+        rows = self.new_rows(self.some_columns(), [i for i in range(low, high) if self.chance.random() < 0.6])
+        self.note("overwrite", where=f"{low} <= id < {high}", rows=len(rows))
+        self.table.overwrite(self.given(rows), f"id >= {low} AND id < {high}", time_zone=self.zone)
+
+    def overwrite_partitions(self) -> None:
+        if not self.partitions:
+            return
+        before = dict(self.rows)
+        rows = self.new_rows(self.columns)
+        new = {i: row for i, row in self.rows.items() if i not in before}
+        gone = {repr(row["p"]) for row in new.values()}
+        self.rows = {i: row for i, row in before.items() if repr(row["p"]) not in gone} | new
+        self.note("overwrite partitions", rows=len(rows))
+        self.table.overwrite(self.given(rows), partitions="dynamic", time_zone=self.zone)
+
+    def overwrite(self) -> None:
+        if self.chance.random() < 0.4:
+            self.rows = {}
+            rows = self.new_rows(self.some_columns())
+            self.note("overwrite", rows=len(rows))
+            self.table.overwrite(self.given(rows), time_zone=self.zone)
+
+    def given(self, rows: pa.Table) -> Any:
+        """The rows as Arrow data or as a DataFrame."""
+        return rows if self.chance.random() < 0.5 else self.frame(rows)
+
+    def alter(self, statement: str) -> None:
+        """Change the table by either writer."""
+        if self.chance.random() < 0.5:
+            self.note("  by deltaskip")
+            self.table.alter_sql(statement)
+        else:
+            self.sql(f"ALTER TABLE {{t}} {statement}")
+
     def optimize(self) -> None:
         self.note("OPTIMIZE")
         self.sql("OPTIMIZE {t}")
@@ -189,7 +238,7 @@ class Game:
         kind = random_type(self.chance)
         name = f"a{len(self.played)}"
         self.note("ADD COLUMN", name=name, type=type_text(kind))
-        self.sql(f"ALTER TABLE {{t}} ADD COLUMN {name} {type_text(kind)}")
+        self.alter(f"ADD COLUMN {name} {type_text(kind)}")
         self.columns[name] = kind
         for row in self.rows.values():
             row[name] = None
@@ -198,7 +247,7 @@ class Game:
         names = [n for n, k in self.columns.items() if k in (SHORT, INTEGER) and n not in self.partitions]
         if self.properties.get("delta.enableTypeWidening") and names:
             self.note("ALTER TYPE", name=names[0])
-            self.sql(f"ALTER TABLE {{t}} ALTER COLUMN {names[0]} TYPE BIGINT")
+            self.alter(f"ALTER COLUMN {names[0]} TYPE BIGINT")
             self.columns[names[0]] = LONG
 
     def rename(self) -> None:
@@ -206,7 +255,7 @@ class Game:
         if name is not None:
             new = f"r{len(self.played)}"
             self.note("RENAME", name=name, new=new)
-            self.sql(f"ALTER TABLE {{t}} RENAME COLUMN {name} TO {new}")
+            self.alter(f"RENAME COLUMN {name} TO {new}")
             self.columns = {new if n == name else n: kind for n, kind in self.columns.items()}
             self.rows = {i: {new if n == name else n: v for n, v in row.items()} for i, row in self.rows.items()}
 
@@ -214,7 +263,7 @@ class Game:
         name = self.mapped_column()
         if name is not None and len(self.columns) > 2:
             self.note("DROP", name=name)
-            self.sql(f"ALTER TABLE {{t}} DROP COLUMN {name}")
+            self.alter(f"DROP COLUMN {name}")
             del self.columns[name]
             for row in self.rows.values():
                 del row[name]
@@ -229,7 +278,7 @@ class Game:
 
     def enable_deletion_vectors(self) -> None:
         self.note("SET TBLPROPERTIES")
-        self.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+        self.alter("SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
 
     def checkpoint(self) -> None:
         self.note("checkpoint")
