@@ -14,7 +14,7 @@ from deltaskip.storage import Storage
 __all__ = ["BEFORE_CREATION", "before_creation"]
 
 BEFORE_CREATION = -1
-"""The version of a table that does not exist yet; the version that its creation reads, in the history."""
+"""The version of a table that does not exist yet."""
 
 
 def before_creation(storage: Storage, root: str, protocol: Protocol) -> Snapshot:

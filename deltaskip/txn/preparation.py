@@ -117,7 +117,8 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
         "timestamp": now,
         "operation": intent.operation,
         "operationParameters": {name: logged_parameter(value) for name, value in intent.parameters.items()},
-        "readVersion": intent.base.version,
+        # The creation of a table reads no version.
+        **({"readVersion": intent.base.version} if intent.base.version >= 0 else {}),
         "isolationLevel": "SnapshotIsolation" if intent.rearranges else prepared.isolation,
         "isBlindAppend": intent.is_blind_append,
         "operationMetrics": dict(intent.metrics),

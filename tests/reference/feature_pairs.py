@@ -30,6 +30,7 @@ from tests.reference.rows import digest, plain_rows
 
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
 PREDICATES = 4
+STATISTICS = "statistics"
 
 
 class Disagreement(AssertionError):
@@ -291,6 +292,25 @@ def _spaced(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def statistics_differ(spark: Any, folder: Path) -> str | None:
+    """How the statistics of both doors differ from those that delta-spark writes of the same rows."""
+    case = Case(("plain",))
+    rows = case.arrow(case.rows(range(40)))
+    folder.mkdir()
+    pq.write_table(rows, folder / "rows.parquet")
+    frame = spark.read.parquet(str(folder / "rows.parquet")).coalesce(1)
+    frame.write.format("delta").save(str(folder / "reference"))
+    table = ds.DeltaTable.create(folder / "ours", case.schema)
+    table.append(rows)
+    table.append(frame)
+    expected, *found = (
+        json.loads(text)
+        for each in ("reference", "ours")
+        for text in ds.DeltaTable(folder / each).snapshot.adds(["stats"])["stats"].to_pylist()
+    )
+    return None if found == [expected, expected] else f"{found}, not {expected}"
+
+
 def chosen(names: Sequence[str]) -> list[Case]:
     """The cases that the arguments name."""
     if list(names) == ["all"]:
@@ -305,6 +325,7 @@ def main(output: Path, names: Sequence[str]) -> None:
     found: dict[str, str | None] = {}
     with tempfile.TemporaryDirectory() as scratch:
         spark = session(Path(scratch))
+        found[STATISTICS] = statistics_differ(spark, Path(scratch) / "statistics")
         for number, case in enumerate(chosen(names)):
             name = ", ".join(case.features)
             try:

@@ -14,6 +14,7 @@ import pytest
 
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.feature_cases import FEATURES, Case, combinations, pairs
+from tests.reference.feature_pairs import STATISTICS
 
 pytestmark = pytest.mark.reference
 
@@ -43,6 +44,10 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 @pytest.mark.parametrize("name", NAMES)
 def test_both_writers_and_readers_agree_on_a_table_with(problems: dict[str, str | None], name: str) -> None:
     assert problems[name] is None, problems[name]
+
+
+def test_statistics_are_those_of_delta_spark(problems: dict[str, str | None]) -> None:
+    assert problems[STATISTICS] is None, problems[STATISTICS]
 
 
 def test_the_sample_has_every_feature() -> None:

@@ -309,3 +309,4 @@ def test_the_commit_of_an_append_has_what_delta_spark_writes(tmp_path: Path) -> 
         assert info["engineInfo"].startswith("deltaskip/")
         assert len(info["txnId"]) == 36
     assert wrote["readVersion"] == 0
+    assert "readVersion" not in created
