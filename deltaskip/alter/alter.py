@@ -48,7 +48,7 @@ from deltaskip.alter.existing_rows import check_existing_rows
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
 from deltaskip.alter.history import truncate_history
 from deltaskip.alter.operation import operation_of
-from deltaskip.alter.properties import remove_property, set_comment, set_property
+from deltaskip.alter.properties import check_retention, remove_property, set_comment, set_property
 from deltaskip.alter.state import TableState, with_property
 from deltaskip.alter.types import drop_default, set_default, update_type
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
@@ -131,6 +131,7 @@ def _after(state: TableState, changes: Sequence[TableChange]) -> TableState:
     for change in changes:
         state = _changed(state, change)
     check_clustering_statistics(before, state)
+    check_retention(before, state)
     return replace(state, protocol=protocol_after(state))
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from deltaskip.alter.changes import RemoveProperty, SetComment, SetProperty
 from deltaskip.alter.features import requested_feature
-from deltaskip.alter.state import TableState, done, with_property
+from deltaskip.alter.state import TableState, done, with_property, with_schema
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import FEATURE_PREFIX, with_versions
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
@@ -24,7 +24,7 @@ from deltaskip.schema.properties import (
 )
 from deltaskip.stats.columns import STATS_COLUMNS, parse_names
 
-__all__ = ["remove_property", "set_comment", "set_property"]
+__all__ = ["check_retention", "remove_property", "set_comment", "set_property"]
 
 _PREFIX = "delta."
 _READER_VERSION, _WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
@@ -85,6 +85,18 @@ def set_comment(state: TableState, change: SetComment) -> TableState:
     return done(after, "SET TBLPROPERTIES", {"property": (_COMMENT, change.comment or "")})
 
 
+def check_retention(before: TableState, after: TableState) -> None:
+    """Raise InvalidArgument if the log is now kept for a shorter time than removed files, which delta-spark forbids."""
+    log, files = TableProperties.log_retention_ms, TableProperties.deleted_file_retention_ms
+    old, new = (state.properties.well_formed() for state in (before, after))
+    kept = new.log_retention_ms, new.deleted_file_retention_ms
+    if kept != (old.log_retention_ms, old.deleted_file_retention_ms) and kept[0] < kept[1]:
+        raise InvalidArgument(
+            f"The property {log.name} of {after.table} cannot be shorter than {files.name}, since earlier versions "
+            f"need both: set both in one alter."
+        )
+
+
 def _set(state: TableState, name: str, value: str) -> TableState:
     if name.startswith(FEATURE_PREFIX):
         if value.lower() not in _SUPPORTED:
@@ -103,7 +115,10 @@ def _set(state: TableState, name: str, value: str) -> TableState:
             f"The property {name} cannot be set on {state.table}, because deltaskip does not write the metadata of "
             f"other formats: set it with a client that does."
         )
+    enabled = state.properties.well_formed().iceberg_compat
     state = with_property(state, name, value)
+    if state.properties.well_formed().iceberg_compat != enabled:
+        return _with_iceberg(state, name)
     if name == TableProperties.row_tracking.name and state.properties.row_tracking:
         configuration = with_materialized_columns(state.configuration)
         state = replace(state, metadata=replace(state.metadata, configuration=configuration))
@@ -124,7 +139,17 @@ def _set_mode(state: TableState, value: str) -> TableState:
         )
     state = with_property(state, definition.name, value)
     schema, highest = map_new_columns(state.schema, _highest_id(state), keep_names=True)
-    return replace(with_property(state, TableProperties.max_column_id.name, str(highest)), schema=schema)
+    return with_schema(with_property(state, TableProperties.max_column_id.name, str(highest)), schema)
+
+
+def _with_iceberg(state: TableState, name: str) -> TableState:
+    """# PROTOCOL, Iceberg Compatibility V2: ids for elements, keys and values, which data files have, too"""
+    if state.properties.well_formed().iceberg_compat and state.snapshot.num_files:
+        raise UnsupportedFeature(
+            f"{name} cannot be set on {state.table}, whose data files may lack what Iceberg needs: create a table with "
+            f"the property and copy the rows, or run REORG TABLE … APPLY (UPGRADE UNIFORM …) with delta-spark."
+        )
+    return with_schema(state, state.schema)
 
 
 def _highest_id(state: TableState) -> int:

@@ -154,14 +154,23 @@ def test_a_feed_is_not_enabled_over_columns_with_its_names(tmp_path: Path) -> No
         table.alter(ds.SetProperty("delta.enableChangeDataFeed", "true"))
 
 
-def test_features_of_iceberg_are_refused_until_they_can_be_written(tmp_path: Path) -> None:
-    table = table_of(tmp_path, "id BIGINT")
-    with pytest.raises(UnsupportedFeature, match="icebergCompatV2"):
-        table.alter(ds.SetProperty("delta.columnMapping.mode", "name"),
-                    ds.SetProperty("delta.enableIcebergCompatV2", "true"))
+def test_rule_67_iceberg_compatibility_is_enabled_before_there_are_files(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT, a ARRAY<INT>")
+    compatible = ds.SetProperty("delta.enableIcebergCompatV2", "true")
+    with pytest.raises(InvalidCommit, match="icebergCompatV2, which needs column mapping"):
+        table.alter(compatible)
     with pytest.raises(UnsupportedFeature, match="metadata of other formats"):
         table.alter(ds.SetProperty("delta.universalFormat.enabledFormats", "iceberg"))
-    assert table.version == 0
+    table.alter(compatible, ds.SetProperty("delta.columnMapping.mode", "name"))
+    table.alter(ds.AddColumn("m", "MAP<STRING, INT>"))
+    ids = [field.metadata.get("delta.columnMapping.nested.ids") for field in table.schema.fields]
+    assert [None if each is None else sorted(each.values()) for each in ids] == [None, [3], [5, 6]]
+    assert table.properties["delta.columnMapping.maxColumnId"] == "6"
+    table.append(pa.table({"id": [1], "a": pa.array([[1]], pa.list_(pa.int32()))}))
+    other = table_of(tmp_path / "other", "id BIGINT", properties={"delta.columnMapping.mode": "name"})
+    other.append(pa.table({"id": [1]}))
+    with pytest.raises(UnsupportedFeature, match="data files may lack what Iceberg needs"):
+        other.alter(compatible)
 
 
 def test_the_comment_is_the_description_of_the_table(tmp_path: Path) -> None:
@@ -217,3 +226,14 @@ def test_rule_64_clustering_uses_physical_names(tmp_path: Path) -> None:
     assert physical in table.domains["delta.clustering"]
     table.alter(ds.ClusterBy())
     assert parameters(table) == {"oldClusteringColumns": "key", "newClusteringColumns": ""}
+
+
+def test_the_log_is_kept_no_shorter_than_the_files_that_it_lists(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT")
+    log, files = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+    for name, value in ((log, "interval 3 days"), (files, "interval 31 days")):
+        with pytest.raises(InvalidArgument, match="set both in one alter"):
+            table.alter(ds.SetProperty(name, value))
+    table.alter(ds.SetProperty(log, "3 days"), ds.SetProperty(files, "2 days"))
+    with pytest.raises(InvalidArgument, match="cannot be shorter"):
+        table.alter(ds.RemoveProperty(files))
