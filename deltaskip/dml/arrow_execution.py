@@ -16,6 +16,7 @@ from deltaskip.dml.stored_rows import StoredBatch, StoredRows
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Undecided, columns_of
 from deltaskip.expr.render import to_sql
+from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.rows.arrow_expressions import row_values, whole_columns
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
@@ -74,10 +75,12 @@ class ArrowExecution(RowExecution):
             for part in parts:
                 extra = () if row_ids is None else row_ids.fields
                 rows = StoredRows(self._snapshot, schema, layout.mapping_mode, None, extra)
-                for number, batch in rows.live(part.files):
-                    batch = _chosen(part, number, batch)
-                    if len(batch.positions):
-                        yield _written(part, number, batch, columns, row_ids)
+                for number in range(len(part.files)):
+                    chosen = None if part.positions is None else part.positions[number]
+                    for _, batch in rows.live(part.files.slice(number, 1)):
+                        batch = _chosen(batch, chosen, part.only)
+                        if len(batch.positions):
+                            yield _written(part, number, batch, columns, row_ids)
 
         return WrittenRows(tuple(write_data_files(batches(), layout)))
 
@@ -114,11 +117,13 @@ class ArrowExecution(RowExecution):
         return np.array([value is True for value in values], np.bool_)
 
 
-def _chosen(part: RowsOfFiles, number: int, batch: StoredBatch) -> StoredBatch:
-    if part.positions is None:
+def _chosen(batch: StoredBatch, positions: pa.Int64Array | None, only: bool) -> StoredBatch:
+    """The rows at these positions of the file, or all others."""
+    if positions is None or not len(batch.positions):
         return batch
-    there = np.isin(batch.positions, numpy_values(part.positions[number]))
-    return batch.filter(there if part.only else ~there)
+    first, last = int(batch.positions[0]), int(batch.positions[-1])
+    others = numpy_values(live_rows(positions, first, last - first + 1).to_arrow())[batch.positions - first]
+    return batch.filter(~others if only else others)
 
 
 def _written(

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from deltaskip.actions import hadoop_path
 from deltaskip.errors import DataFileMissing, DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
 from deltaskip.rows.store import written_type
@@ -97,8 +98,9 @@ class StoredRows:
         for number in range(len(files)):
             [deleted] = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors.slice(number, 1))
             for batch in self._batches(files.slice(number, 1)):
-                if deleted is not None:
-                    batch = batch.filter(~np.isin(batch.positions, numpy_values(deleted)))
+                if deleted is not None and len(batch.positions):
+                    keep = live_rows(deleted, int(batch.positions[0]), len(batch.positions))
+                    batch = batch.filter(numpy_values(keep.to_arrow()))
                 if len(batch.positions):
                     yield number, batch
 

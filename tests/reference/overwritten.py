@@ -186,6 +186,9 @@ class Played:
         assert delta.count() == 5
         assert self.table.metadata.id == identifier
         assert list(self.table.partition_columns) == self.partition_by
+        if {"delta.enableChangeDataFeed", "delta.columnMapping.mode"} <= self.properties.keys():
+            # delta-spark refuses to replace a mapped schema while the table has the feed enabled.
+            return
         writer = delta.selectExpr("new AS id", "p", "'z' AS x").localCheckpoint().write.format("delta")
         writer.mode("overwrite").option("overwriteSchema", "true").save(str(self.folder))
         self.table.refresh()
