@@ -82,7 +82,8 @@ class Intent:
 
         As in delta-spark, this holds for commits without files, such as the creation of a table.
         """
-        return not self.removes and not self.scans and not self.files and (self.changes_data or not self.adds)
+        read = self.scans or self.files or self.constraints_checked
+        return not self.removes and not read and (self.changes_data or not self.adds)
 
     @property
     def touched(self) -> dict[str, str]:

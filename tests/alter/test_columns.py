@@ -284,7 +284,7 @@ def test_operations_have_the_names_and_parameters_of_delta_spark(tmp_path: Path)
     info = commit_info(table)
     assert (info["operation"], info["operationParameters"]["position"]) == ("CHANGE COLUMN", "FIRST")
     assert parameters(table)["column"]["name"] == "arr"
-    assert info["isBlindAppend"] is False
+    assert info["isBlindAppend"] is True
 
 
 def test_arguments_of_wrong_types_and_values_are_refused(tmp_path: Path) -> None:

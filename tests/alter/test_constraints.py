@@ -39,6 +39,7 @@ def test_rule_20_existing_rows_are_checked_and_named(tmp_path: Path) -> None:
     table.alter(ds.AddConstraint("Pos", "id > 0"))
     assert table.properties == {"delta.constraints.pos": "id > 0"}
     assert (commit_info(table)["operation"], parameters(table)) == ("ADD CONSTRAINT", {"name": "Pos", "expr": "id > 0"})
+    assert commit_info(table)["isBlindAppend"] is False
     assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == (1, 3)
     with pytest.raises(RowViolation, match=r"CHECK constraint neg \(id < 2\) of .*: id=2") as error:
         table.alter(ds.AddConstraint("neg", "id < 2"))
