@@ -144,6 +144,13 @@ def tracked_files() -> list[Path]:
     return sorted(path for path in paths if path.is_file())
 
 
+def test_no_file_has_marks_of_a_merge() -> None:
+    marks = (b"<<<<<<< ", b">>>>>>> ")
+    texts = {path: path.read_bytes() for path in tracked_files()}
+    wrong = [path.relative_to(ROOT) for path, text in texts.items() if any(b"\n" + mark in text for mark in marks)]
+    assert wrong == []
+
+
 def test_every_room_has_its_level() -> None:
     rooms = {room_of(path) for path in python_modules() if path.parent != PACKAGE or path.name != "__init__.py"}
     assert rooms <= set(LEVELS), f"rooms without a level: {sorted(rooms - set(LEVELS))}"

@@ -45,7 +45,7 @@ class WritingMethods:
 
         Args:
             data: A DataFrame of PySpark, classic or Connect, or Arrow data: an object with `__arrow_c_stream__`, such
-                as tables and readers of pyarrow, and DataFrames of pandas and polars.
+                as tables and readers of pyarrow, and DataFrames of pandas and polars, or a dataset of pyarrow.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.
@@ -61,6 +61,7 @@ class WritingMethods:
             CommitConflict: Another writer changed what this write depends on.
             UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
             StorageError: Storage failed.
+            InvalidArgument: The rows cannot be read or computed, or an argument has a wrong value.
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.rows.append import append
