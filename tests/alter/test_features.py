@@ -24,7 +24,7 @@ def test_a_feature_is_added_with_what_it_requires(tmp_path: Path) -> None:
     assert table.add_feature("rowTracking").version is None
     with pytest.raises(InvalidArgument, match="no table feature 'nope'"):
         table.add_feature("nope")
-    for name in ("catalogManaged", "icebergCompatV1", "geospatial"):
+    for name in ("catalogManaged", "liquid", "geospatial"):
         with pytest.raises(UnsupportedFeature, match=f"cannot write tables with the feature {name}"):
             table.add_feature(name)
 
