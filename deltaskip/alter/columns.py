@@ -54,6 +54,7 @@ __all__ = [
     "move_column",
     "rename_column",
     "replace_columns",
+    "set_metadata_key",
     "update_comment",
     "update_nullability",
 ]
@@ -177,7 +178,7 @@ def update_comment(state: TableState, change: UpdateColumnComment) -> TableState
             f"{place.name} of {state.table} cannot have a comment, since it is part of a type: describe "
             f"{display_name(place.field_path)}."
         )
-    return _with_metadata(state, place, COMMENT_KEY, change.comment)
+    return set_metadata_key(state, place, COMMENT_KEY, change.comment)
 
 
 def update_nullability(state: TableState, change: UpdateColumnNullability) -> TableState:
@@ -206,7 +207,18 @@ def update_nullability(state: TableState, change: UpdateColumnNullability) -> Ta
 
 def set_metadata_key(state: TableState, place: Place, key: str, value: str | None) -> TableState:
     """Return the state with a key in the metadata of a column; None removes it."""
-    return _with_metadata(state, place, key, value)
+    if place.field.metadata.get(key) == value:
+        return state
+
+    def changed(field: StructField) -> StructField:
+        metadata = {name: text for name, text in field.metadata.items() if name != key}
+        if value is not None:
+            metadata[key] = value
+        return StructField(field.name, field.type, field.nullable, metadata)
+
+    state = with_schema(state, with_field(state.schema, place.path, changed))
+    after = replace(place, field=changed(place.field))
+    return done(state, "CHANGE COLUMN", {"column": column_json(after)})
 
 
 def replace_columns(state: TableState, change: ReplaceColumns) -> TableState:
@@ -217,13 +229,11 @@ def replace_columns(state: TableState, change: ReplaceColumns) -> TableState:
     given = schema_of(change.schema)
     if not given.fields:
         raise SchemaError(f"The columns of {state.table} cannot be replaced by none: keep one at least.")
-    before = state
-    # One column must remain while others go, and a new one may have the place of the last.
-    state = _replaced(state, (), given)
-    if state.schema == before.schema:
-        return before
+    after = _replaced(state, (), given)
+    if after.schema == state.schema:
+        return state
     columns = [column_json(Place((f.name,), with_lengths(f), (), f.type, f.nullable)) for f in given.fields]
-    return replace(done(before, "REPLACE COLUMNS", {"columns": columns}), **_changed(state))
+    return replace(done(state, "REPLACE COLUMNS", {"columns": columns}), schema=after.schema, metadata=after.metadata)
 
 
 def logged_name(path: ColumnPath) -> str:
@@ -247,6 +257,7 @@ def _replaced(state: TableState, above: ColumnPath, given: StructType) -> TableS
     _, struct = struct_at(state.schema, above, state.table)
     wanted = {fold_name(field.name): field for field in given.fields}
     had = {fold_name(field.name) for field in struct.fields}
+    # New columns come first, since the last column of a struct cannot be dropped.
     for field in given.fields:
         if fold_name(field.name) not in had:
             comment = field.metadata.get(COMMENT_KEY)
@@ -285,25 +296,6 @@ def _alike(state: TableState, path: ColumnPath, old: DataType, new: DataType) ->
                 f"{simple_string(old).upper()} and would become {simple_string(new).upper()}: change the type with "
                 f"ALTER COLUMN, or drop the column and add it."
             )
-
-
-def _changed(state: TableState) -> dict[str, Any]:
-    return {"schema": state.schema, "metadata": state.metadata}
-
-
-def _with_metadata(state: TableState, place: Place, key: str, value: str | None) -> TableState:
-    if place.field.metadata.get(key) == value:
-        return state
-
-    def changed(field: StructField) -> StructField:
-        metadata = {name: text for name, text in field.metadata.items() if name != key}
-        if value is not None:
-            metadata[key] = value
-        return StructField(field.name, field.type, field.nullable, metadata)
-
-    state = with_schema(state, with_field(state.schema, place.path, changed))
-    after = replace(place, field=changed(place.field))
-    return done(state, "CHANGE COLUMN", {"column": column_json(after)})
 
 
 def _with_nulls(data_type: DataType) -> DataType:

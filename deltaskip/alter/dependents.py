@@ -8,6 +8,7 @@ from deltaskip.alter.state import TableState, with_property
 from deltaskip.errors import SchemaError
 from deltaskip.expr import columns_in, is_valid_sql
 from deltaskip.schema.resolve import display_name
+from deltaskip.schema.types import GENERATION_KEY, INVARIANTS_KEY
 from deltaskip.stats.columns import STATS_COLUMNS, parse_names
 from deltaskip.txn.validation.schema import expressions
 
@@ -17,10 +18,12 @@ __all__ = ["refuse_dependents", "remove_from_statistics", "rename_in_statistics"
 def refuse_dependents(state: TableState, path: ColumnPath, what: str) -> None:
     """Raise SchemaError if a constraint, generated column or invariant uses the column, or something in or around it.
 
-    The expression of a column that is itself at the path does not count.
+    The generation expression of the column itself does not count, nor its invariant if the column is dropped.
     """
+    own = (GENERATION_KEY, INVARIANTS_KEY) if what == "dropped" else (GENERATION_KEY,)
+    skipped = {f"{key} of the column {path[0]}" for key in own} if len(path) == 1 else set()
     for owner, text in expressions(state.schema, state.properties):
-        if len(path) == 1 and owner.endswith(f" of the column {path[0]}"):
+        if owner in skipped:
             continue
         if text is None or not is_valid_sql(text):
             uses = True

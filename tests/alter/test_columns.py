@@ -303,3 +303,21 @@ def test_arguments_of_wrong_types_and_values_are_refused(tmp_path: Path) -> None
     for odd in (lambda: ds.AddColumn("a, b", "INT"), lambda: ds.MoveColumn("a", -1), table.alter):
         with pytest.raises(InvalidArgument):
             odd()
+
+
+def test_rule_57_what_depends_on_a_column_is_not_told_by_its_name(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT, q INT", properties=MAPPED)
+    table.alter(ds.AddConstraint("limit of the column q", "q > 0"))
+    with pytest.raises(SchemaError, match="the constraint limit of the column q uses it"):
+        table.alter(ds.DeleteColumn("q"))
+
+
+def test_types_of_pyspark_are_accepted(tmp_path: Path) -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    table = table_of(tmp_path, "id BIGINT")
+    nested = types.StructType([types.StructField("x", types.StringType("UNICODE_CI"))])
+    table.alter(ds.AddColumn("n", types.IntegerType()), ds.AddColumn("st", nested),
+                ds.AddColumn("s", types.StringType("UTF8_LCASE")), ds.AddColumn("v", types.VarcharType(5)))
+    assert table.schema == parse_columns(
+        "id BIGINT, n INT, st STRUCT<x: STRING COLLATE UNICODE_CI>, s STRING COLLATE UTF8_LCASE, v VARCHAR(5)"
+    )
