@@ -277,6 +277,22 @@ class TestDeletionVectors:
         assert found["remove"][0]["deletionVector"]["cardinality"] == 1
         assert ids_of(table) == [0, 1, 2, 3, 4, 7, 8, 9, 10, 11]
 
+    def test_rule_14_tags_and_statistics_of_a_checkpoint_stay(self, tmp_path: Path) -> None:
+        as_struct = {"delta.checkpoint.writeStatsAsJson": "false", "delta.checkpoint.writeStatsAsStruct": "true"}
+        table = made(tmp_path, **VECTORS, **as_struct)
+        add = AddFile.from_json(actions_of(table)["add"][0])
+        with table.transaction() as txn:
+            txn.add(replace(add, tags={"own": "1"}, clustering_provider="liquid", data_change=False))
+        table.refresh().checkpoint()
+        for log in (tmp_path / "t" / "_delta_log").glob("0*[01].json"):
+            log.unlink()
+        again = DeltaTable(tmp_path / "t")
+        again.overwrite(rows([]), where="id = 5")
+        [found] = actions_of(again)["add"]
+        assert (found["tags"], found["clusteringProvider"]) == ({"own": "1"}, "liquid")
+        stats = json.loads(found["stats"])
+        assert (stats["numRecords"], stats["minValues"]["id"], stats["maxValues"]["id"]) == (12, 0, 11)
+
     def test_a_file_without_a_row_count_gets_one_from_its_footer(self, tmp_path: Path) -> None:
         table = made(tmp_path, **VECTORS)
         add = AddFile.from_json(actions_of(table)["add"][0])
