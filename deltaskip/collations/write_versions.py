@@ -5,14 +5,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from deltaskip.json_text import parse_json
 
-__all__ = ["DOMAIN", "WRITE_VERSIONS", "domain_members", "write_versions"]
+__all__ = ["DOMAIN", "WRITE_VERSIONS", "domain_members", "kept_versions", "write_versions"]
 
 DOMAIN = "collations"
 WRITE_VERSIONS = "writeVersions"
+
+
+class _Domain(Protocol):
+    @property
+    def configuration(self) -> str:
+        """The domain's configuration."""
+        ...
+
+
+def kept_versions(domains: Mapping[str, _Domain]) -> dict[str, tuple[str, ...]]:
+    """The versions that the writers of a table with these metadata domains keep, by collation; see write_versions."""
+    domain = domains.get(DOMAIN)
+    return write_versions(None if domain is None else domain.configuration)
 
 
 def domain_members(configuration: str | None) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class ArrowExecution(RowExecution):
                         if len(batch.positions):
                             yield _written(part, number, batch, columns, row_ids)
 
-        return WrittenRows(tuple(write_data_files(batches(), layout)))
+        return write_data_files(batches(), layout)
 
     def _check_padding(self, scan: Scan, columns: Collection[str]) -> None:
         """Refuse predicates on columns of type char(n), which Spark compares padded to their length."""

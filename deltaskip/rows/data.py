@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -82,8 +83,8 @@ class GivenRows:
             )
             return written
         rows = ArrowRows(plan, layout.time_zone)
-        files = write_data_files(rows.stream(self._batches()), layout)
-        return WrittenRows(tuple(files), rows.identities)
+        written = write_data_files(rows.stream(self._batches()), layout)
+        return replace(written, identities=rows.identities)
 
     def _opened(self) -> pa.RecordBatchReader:
         return _reader_of(self._data) if self._reader is None else self._reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
-from deltaskip.collations.write_versions import DOMAIN, write_versions
+from deltaskip.collations.write_versions import kept_versions
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
@@ -85,5 +85,4 @@ def _columns(
 
 def _collations(domains: Mapping[str, DomainMetadata], columns: Sequence[StatColumn]) -> dict[str, list[str]]:
     """The collated bounds of each column: those of the versions that the table's writers keep."""
-    domain = domains.get(DOMAIN)
-    return declared_collations(columns, write_versions(None if domain is None else domain.configuration))
+    return declared_collations(columns, kept_versions(domains))

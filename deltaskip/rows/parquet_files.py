@@ -21,7 +21,7 @@ from deltaskip.actions import AddFile
 from deltaskip.actions.partition_folders import encode_path, partition_folder, partition_texts, random_folder
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.rows.parquet_schema import leaf_paths, parquet_schema
-from deltaskip.rows.written import delete_data_files
+from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
 from deltaskip.schema.arrow_values import domain_values, numpy_values
 from deltaskip.schema.mapping import MappingMode, physical_name
@@ -109,7 +109,7 @@ class DataFileLayout:
         return "/".join(filter(None, (CHANGE_FOLDER if self.change_data else "", folder)))
 
 
-def write_data_files(batches: Iterable[pa.RecordBatch], layout: DataFileLayout) -> list[AddFile]:
+def write_data_files(batches: Iterable[pa.RecordBatch], layout: DataFileLayout) -> WrittenRows:
     """Write the rows as Parquet files of about the target size, each of one partition.
 
     Memory is bounded by the row groups that wait to be written, not by the number of rows. After an error the files
@@ -121,17 +121,19 @@ def write_data_files(batches: Iterable[pa.RecordBatch], layout: DataFileLayout) 
         layout: Where the files go, and what they contain.
 
     Returns:
-        An add action for each file, with statistics. No file is without rows.
+        An add action for each file, with statistics, in the order of their paths. No file is without rows.
 
     Raises:
         PartitionValueError: A partition value has no text.
         StorageError: A file cannot be written.
     """
     writer = _Writer(layout)
+    rows = 0
     try:
         for batch in batches:
             writer.put(batch)
-        return writer.finish()
+            rows += batch.num_rows
+        return WrittenRows(tuple(writer.finish()), rows)
     except BaseException:
         writer.abandon()
         raise

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, Literal
 
 from deltaskip.errors import RowViolation, SchemaError
-from deltaskip.json_text import parse_json
 from deltaskip.schema.ddl import parse_type_text
+from deltaskip.schema.invariants import invariant_expression
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name
@@ -235,14 +235,9 @@ def _declared_type(field: StructField, declared: object) -> DataType:
 
 
 def _invariant(field: StructField) -> str:
-    """The expression of an invariant: JSON with it at `expression.expression`."""
     raw = field.metadata[INVARIANTS_KEY]
-    try:
-        value = parse_json(raw) if isinstance(raw, str) else raw
-        text = value["expression"]["expression"]
-    except (ValueError, TypeError, KeyError):
-        text = None
-    if not isinstance(text, str):
+    text = invariant_expression(raw)
+    if text is None:
         raise SchemaError(f"The metadata {INVARIANTS_KEY} of the column {field.name!r} has no expression: {raw!r}.")
     return text
 

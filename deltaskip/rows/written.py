@@ -10,7 +10,6 @@ from deltaskip.actions import AddFile, decode_path
 from deltaskip.errors import DeltaSkipError
 from deltaskip.rows.identity import Identity
 from deltaskip.storage import Storage, join
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 __all__ = ["WrittenRows", "delete_data_files"]
 
@@ -21,19 +20,16 @@ class WrittenRows:
 
     Attributes:
         files: An add action for each file, with statistics.
+        rows: Number of rows in the files.
         identities: The state of each identity column that got values, by the column's name.
         folder: The folder below the table's root that contains these files and nothing else; None if they are among
             others.
     """
 
     files: tuple[AddFile, ...]
+    rows: int
     identities: Mapping[str, Identity] = field(default_factory=dict)
     folder: str | None = None
-
-    @property
-    def rows(self) -> int:
-        """Number of rows in the files."""
-        return sum(num_records(parsed_stats(file.stats)) or 0 for file in self.files)
 
     @property
     def size_in_bytes(self) -> int:

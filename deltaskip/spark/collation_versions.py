@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import find
 from deltaskip.collations.versions import source_of
-from deltaskip.collations.write_versions import DOMAIN, write_versions
+from deltaskip.collations.write_versions import kept_versions
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidCollation, StatisticsWarning
 from deltaskip.log import Snapshot
@@ -116,8 +116,7 @@ def _queried(spark: Any) -> str:
 
 def _listed(snapshot: Snapshot) -> dict[CollationId, tuple[str, ...]]:
     """The versions in the table's metadata domain, by canonical collation."""
-    domain = snapshot.domains.get(DOMAIN)
-    listed = write_versions(None if domain is None else domain.configuration)
+    listed = kept_versions(snapshot.domains)
     return {known.canonical: versions for name, versions in listed.items() if (known := _parsed(name)) is not None}
 
 

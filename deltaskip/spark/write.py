@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
 from deltaskip.actions.partition_folders import encode_path
-from deltaskip.errors import UnsupportedFeature
+from deltaskip.errors import SparkUnavailable, UnsupportedFeature
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.parquet_files import CHANGE_FOLDER, DataFileLayout
 from deltaskip.rows.plan import RowPlan
@@ -37,12 +37,15 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.failures import row_errors_named
 from deltaskip.spark.parquet_files import new_folder, write_parquet
+from deltaskip.spark.recompute.job import file_statistics
+from deltaskip.spark.recompute.tasks import DataFile
 from deltaskip.spark.rows import rows_to_write, violation_of
 from deltaskip.spark.types import data_schema
-from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.columns import StatColumn, indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
-from deltaskip.storage import join
+from deltaskip.stats.footer import read_footer
+from deltaskip.storage import join, uri_of
 
 __all__ = ["write_dataframe"]
 
@@ -55,6 +58,10 @@ _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _SHUFFLED_PER_WRITTEN = 2
 _WIDTHS: dict[DataType, int] = {BOOLEAN: 1, BYTE: 1, SHORT: 2, INTEGER: 4, FLOAT: 4, DATE: 4}
 _TEXT = "v"
+# Values of files whose footers prove too little are read here up to this size in all: sooner than a job begins.
+_DRIVER_BYTES = 32 << 20
+_Row = TypeVar("_Row")
+_Result = TypeVar("_Result")
 
 
 def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
@@ -87,8 +94,13 @@ def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> 
                 raise violation from error
             raise
     try:
-        identities = _identities(found, plan, layout) if numbered else {}
-        return WrittenRows(tuple(_adds(found, layout)), identities, folder)
+        files = _with_facts(frame, found.to_pylist(), _numbered_columns(plan, layout), layout)
+        for file in files:
+            if not file.rows:
+                delete_data_files(layout.storage, layout.root, [file.path])
+        files = [file for file in files if file.rows]
+        adds = tuple(_adds(files, layout))
+        return WrittenRows(adds, sum(file.rows for file in files), _identities(files, plan, layout), folder)
     except BaseException:
         layout.storage.delete_directory(join(layout.root, folder))
         raise
@@ -190,43 +202,93 @@ def _codec(name: str) -> str:
     return {"none": "none", "uncompressed": "none", "lz4": "lz4_raw"}.get(name, name)
 
 
-def _adds(found: pa.Table, layout: DataFileLayout) -> list[AddFile]:
+@dataclass(slots=True)
+class _WrittenFile:
+    """A row of WRITTEN_SCHEMA, and what its footer tells.
+
+    rows: their number. stats: the statistics of an add action; None if the footer does not prove them all. bounds: the
+    least and the greatest value of each identity column that got values.
+    """
+
+    path: str
+    size: int
+    modification_time: int
+    partition_texts: list[str | None]
+    rows: int = 0
+    stats: str | None = None
+    bounds: tuple[tuple[Any, Any], ...] = ()
+
+
+def _with_facts(
+    frame: DataFrame, found: Sequence[Mapping[str, Any]], numbered: tuple[StatColumn, ...], layout: DataFileLayout
+) -> list[_WrittenFile]:
+    """The files with their statistics. The driver reads each footer once, and executors the values that are needed."""
+    storage, root, request = layout.storage, layout.root, layout.request
+    reader = FileReader(request)
+    identities = FileReader(statistics_request(numbered, mapping_mode=layout.mapping_mode))
+
+    def described(row: Mapping[str, Any]) -> _WrittenFile:
+        file = _WrittenFile(**row)
+        location = join(root, file.path)
+        footer = read_footer(storage, location, file.size)
+        file.rows = footer.num_rows
+        facts = reader.footer_facts(footer, location)
+        file.stats = None if facts is None else stats_json(facts, request)
+        if numbered:
+            values = identities.facts(storage, location, footer=footer).columns
+            file.bounds = tuple((each.extremes.low, each.extremes.high) for each in values)
+        return file
+
+    files = list(_side_by_side(described, found, layout))
+    unproved = [file for file in files if file.stats is None and file.rows]
+    if unproved and sum(file.size for file in unproved) > _DRIVER_BYTES:
+        data_files = [DataFile(i, join(root, file.path), file.size) for i, file in enumerate(unproved)]
+        try:
+            computed = file_statistics(frame.sparkSession, storage, uri_of(root), data_files, request)
+        except SparkUnavailable:
+            # The executors lack this package, which writing does not need.
+            pass
+        else:
+            for file, result in zip(unproved, computed, strict=True):
+                file.stats = result.stats
+            return files
+
+    def scanned(file: _WrittenFile) -> str:
+        return stats_json(reader.facts(storage, join(root, file.path), size=file.size), request)
+
+    for file, stats in zip(unproved, _side_by_side(scanned, unproved, layout), strict=True):
+        file.stats = stats
+    return files
+
+
+def _adds(files: Sequence[_WrittenFile], layout: DataFileLayout) -> Iterator[AddFile]:
     fields = layout.partition_fields()
     names = [physical_name(field, layout.mapping_mode) for field in fields]
-    reader = FileReader(layout.request)
-
-    def add(row: Mapping[str, Any]) -> AddFile | None:
-        path, size = row["path"], row["size"]
-        facts = reader.facts(layout.storage, join(layout.root, path), size=size)
-        if not facts.num_records:
-            delete_data_files(layout.storage, layout.root, [path])
-            return None
-        texts = zip(names, fields, row["partition_texts"], strict=True)
+    for file in files:
+        texts = zip(names, fields, file.partition_texts, strict=True)
         values = {name: _log_text(text, field.type) for name, field, text in texts}
-        stats = stats_json(facts, layout.request)
-        return AddFile(encode_path(path), values, size, row["modification_time"], True, stats=stats)
-
-    return [each for each in _side_by_side(add, found.to_pylist(), layout) if each is not None]
+        yield AddFile(encode_path(file.path), values, file.size, file.modification_time, True, stats=file.stats)
 
 
-def _identities(found: pa.Table, plan: RowPlan, layout: DataFileLayout) -> dict[str, Identity]:
+def _numbered_columns(plan: RowPlan, layout: DataFileLayout) -> tuple[StatColumn, ...]:
+    """The identity columns that got values."""
+    names = [quoted_name(column.field.name) for column in plan.columns if column.origin == "identity"]
+    if not names:
+        return ()
+    return indexed_columns(layout.schema, mapping_mode=layout.mapping_mode, columns=names)
+
+
+def _identities(files: Sequence[_WrittenFile], plan: RowPlan, layout: DataFileLayout) -> dict[str, Identity]:
     """The state of identity columns after the values in the files."""
     states = {c.field.name: c.identity for c in plan.columns if c.origin == "identity" and c.identity is not None}
-    columns = indexed_columns(layout.schema, mapping_mode=layout.mapping_mode, columns=[quoted_name(n) for n in states])
-    reader = FileReader(statistics_request(columns, mapping_mode=layout.mapping_mode))
-
-    def extremes(row: Mapping[str, Any]) -> list[Any]:
-        facts = reader.facts(layout.storage, join(layout.root, row["path"]), size=row["size"])
-        return [(each.extremes.low, each.extremes.high) for each in facts.columns]
-
-    for bounds in _side_by_side(extremes, found.to_pylist(), layout):
-        for column, values in zip(columns, bounds, strict=True):
-            name = column.logical[0]
-            states[name] = states[name].after(value for value in values if value is not None)
+    for i, column in enumerate(_numbered_columns(plan, layout)):
+        name = column.logical[0]
+        for file in files:
+            states[name] = states[name].after(value for value in file.bounds[i] if value is not None)
     return states
 
 
-def _side_by_side(act: Any, rows: Sequence[Mapping[str, Any]], layout: DataFileLayout) -> Iterator[Any]:
+def _side_by_side(act: Callable[[_Row], _Result], rows: Sequence[_Row], layout: DataFileLayout) -> Iterator[_Result]:
     if not layout.storage.remote or len(rows) < 2:
         yield from map(act, rows)
         return

@@ -104,6 +104,26 @@ class FileReader:
         """
         footer = read_footer(storage, path, size) if footer is None else footer
         numbers = range(len(footer.row_groups)) if row_groups is None else row_groups
+        rows, columns, wanted = self._proved(footer, path, numbers, deleted)
+        if wanted:
+            scanned = scan_file(storage, path, footer, [column for _, column in wanted], list(numbers), deleted)
+            for (i, column), facts in zip(wanted, scanned, strict=True):
+                extremes = facts.extremes if column.bounds else columns[i].extremes
+                columns[i] = ColumnFacts(facts.null_count, extremes, facts.collated)
+        return FileFacts(rows, tuple(columns), len(wanted))
+
+    def footer_facts(self, footer: Footer, path: str) -> FileFacts | None:
+        """Return the facts of the file if its footer proves all of them; None if values must be read.
+
+        Raises StorageError for a damaged footer.
+        """
+        rows, columns, wanted = self._proved(footer, path, range(len(footer.row_groups)), None)
+        return None if wanted else FileFacts(rows, tuple(columns), 0)
+
+    def _proved(
+        self, footer: Footer, path: str, numbers: Sequence[int], deleted: pa.Int64Array | None
+    ) -> tuple[int, list[ColumnFacts], list[tuple[int, ScannedColumn]]]:
+        """The number of rows, the facts that the footer proves, and the columns to read with their positions."""
         try:
             groups = [footer.row_groups[number] for number in numbers]
             plans = self._planner.plans(footer)
@@ -112,14 +132,8 @@ class FileReader:
             found = [self._from_footer(plan, groups, i, (rows, gone)) for i, plan in enumerate(plans)]
         except DAMAGE as error:
             raise StorageError(f"The footer of the data file {path} is damaged: {error}; restore the file.") from error
-        columns = [facts for facts, _ in found]
         wanted = [(i, column) for i, (_, column) in enumerate(found) if column is not None]
-        if wanted:
-            scanned = scan_file(storage, path, footer, [column for _, column in wanted], list(numbers), deleted)
-            for (i, column), facts in zip(wanted, scanned, strict=True):
-                extremes = facts.extremes if column.bounds else columns[i].extremes
-                columns[i] = ColumnFacts(facts.null_count, extremes, facts.collated)
-        return FileFacts(rows, tuple(columns), len(wanted))
+        return rows, [facts for facts, _ in found], wanted
 
     def _from_footer(
         self, plan: ColumnPlan, groups: Sequence[Mapping[int, Any]], i: int, rows: tuple[int, int]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import AvailableCollations, available_collations
-from deltaskip.collations.write_versions import DOMAIN, write_versions
+from deltaskip.collations.write_versions import kept_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.log import Snapshot
 from deltaskip.schema.collations import string_paths
@@ -39,8 +39,7 @@ class CollatedColumn:
 
 def collated_columns(snapshot: Snapshot) -> tuple[CollatedColumn, ...]:
     """Return every collated string of the snapshot's schema, in the order of the schema."""
-    domain = snapshot.domains.get(DOMAIN)
-    listed = write_versions(None if domain is None else domain.configuration)
+    listed = kept_versions(snapshot.domains)
     hints = {known: versions for text, versions in listed.items() if (known := _parsed(text)) is not None}
     available = available_collations()
     return tuple(_column(path, text, hints, available) for path, text in _declared(snapshot.schema, ""))

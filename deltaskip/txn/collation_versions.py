@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from deltaskip.actions import Protocol
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, write_versions
+from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, kept_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.registry import FEATURES, feature_names, has_feature
 from deltaskip.log import Snapshot
@@ -32,7 +32,7 @@ def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
     wanted = [CollationId.parse(identifier).canonical for identifier in identifiers]
     if not wanted:
         return
-    versions = write_versions(_configuration(snapshot))
+    versions = kept_versions(snapshot.domains)
     before = dict(versions)
     for identifier in wanted:
         name = _spelling(versions, identifier)
@@ -52,7 +52,7 @@ def retire(transaction: Transaction, collation: str, version: str) -> None:
     collation: `icu.UNICODE_CI`, in any letter case, or a name without provider. Raises InvalidCollation for an unknown
     name, InvalidCommit if the domain does not list the version.
     """
-    versions = write_versions(_configuration(transaction.snapshot))
+    versions = kept_versions(transaction.snapshot.domains)
     name = _spelling(versions, CollationId.named(collation).without_version.canonical)
     if version not in versions.get(name, ()):
         listed = ", ".join(f"{each} {', '.join(found)}" for each, found in versions.items()) or "none"

@@ -258,7 +258,7 @@ def test_converted_rows_are_written_as_data_files(tmp_path: Path) -> None:
     layout = DataFileLayout(LocalStorage(), str(tmp_path), schema, plan.partition_columns, "none",
                             statistics_request(columns, mapping_mode="none"))
     converter = ArrowRows(plan)
-    files = write_data_files(converter.stream(table.to_batches(max_chunksize=7)), layout)
+    files = write_data_files(converter.stream(table.to_batches(max_chunksize=7)), layout).files
     partitions = {row["part"] or None for row in rows}
     assert {file.partition_values["part"] for file in files} == partitions
     written = [{**row, "part": file.partition_values["part"]} for file in files

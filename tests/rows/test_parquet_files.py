@@ -51,7 +51,7 @@ def _read(folder: Path, file: AddFile) -> list[dict[str, Any]]:
 
 
 def test_rows_of_an_unpartitioned_table_are_one_file(tmp_path: Path) -> None:
-    [file] = write_data_files(ROWS.to_batches(max_chunksize=3), _layout(tmp_path, from_arrow(ROWS.schema)))
+    [file] = write_data_files(ROWS.to_batches(max_chunksize=3), _layout(tmp_path, from_arrow(ROWS.schema))).files
     assert _files(tmp_path) == [file.path]
     assert file.path.startswith("part-00000-")
     assert file.path.endswith(".c000.snappy.parquet")
@@ -76,7 +76,7 @@ def _footer_maxima(file: Path) -> dict[str, Any]:
 def test_footers_have_no_bounds_of_columns_with_nan_since_readers_would_miss_it(tmp_path: Path) -> None:
     nan = float("nan")
     rows = pa.table({"d": [1.0, nan], "e": [1.0, 2.0], "st": [{"x": nan, "y": 1.0}] * 2, "l": [[nan]] * 2})
-    [file] = write_data_files(rows.to_batches(), _layout(tmp_path, from_arrow(rows.schema)))
+    [file] = write_data_files(rows.to_batches(), _layout(tmp_path, from_arrow(rows.schema))).files
     found = _footer_maxima(tmp_path / file.path)
     assert (found["d"], found["e"], found["st.x"], found["st.y"]) == (None, 2.0, None, 1.0)
     assert json.loads(file.stats or "")["maxValues"]["d"] == "NaN"
@@ -88,14 +88,14 @@ def test_a_first_nan_in_a_later_row_group_begins_a_new_file(
     monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 1)
     values = [[1.0], [2.0], [float("nan")], [3.0]]
     batches = [pa.record_batch({"d": each}) for each in values]
-    files = write_data_files(batches, _layout(tmp_path, from_arrow(batches[0].schema)))
+    files = write_data_files(batches, _layout(tmp_path, from_arrow(batches[0].schema))).files
     assert [json.loads(file.stats or "")["numRecords"] for file in files] == [2, 2]
     assert [_footer_maxima(tmp_path / file.path)["d"] for file in files] == [1.0, None]
 
 
 def test_each_partition_is_a_file_in_a_folder_of_hive(tmp_path: Path) -> None:
     schema = from_arrow(ROWS.schema)
-    files = write_data_files(ROWS.to_batches(max_chunksize=4), _layout(tmp_path, schema, ("p",)))
+    files = write_data_files(ROWS.to_batches(max_chunksize=4), _layout(tmp_path, schema, ("p",))).files
     by_value = {file.partition_values["p"]: file for file in files}
     assert len(files) == len(by_value) == 5  # null and the empty text are one partition
     assert sorted(_files(tmp_path)) == sorted(decode_path(file.path) for file in files)
@@ -109,7 +109,7 @@ def test_each_partition_is_a_file_in_a_folder_of_hive(tmp_path: Path) -> None:
 
 def test_partition_columns_are_also_in_the_files_of_tables_that_need_it(tmp_path: Path) -> None:
     layout = _layout(tmp_path, from_arrow(ROWS.schema), ("p",), keeps_partition_columns=True)
-    for file in write_data_files(ROWS.to_batches(), layout):
+    for file in write_data_files(ROWS.to_batches(), layout).files:
         values = {row["p"] or None for row in _read(tmp_path, file)}
         assert values == {file.partition_values["p"]}
 
@@ -117,7 +117,7 @@ def test_partition_columns_are_also_in_the_files_of_tables_that_need_it(tmp_path
 def test_several_partition_columns_and_many_values(tmp_path: Path) -> None:
     rows = pa.table({"a": [i % 7 for i in range(1000)], "b": [i % 11 for i in range(1000)], "v": range(1000)})
     layout = _layout(tmp_path, from_arrow(rows.schema), ("b", "a"))
-    files = write_data_files(rows.to_batches(max_chunksize=300), layout)
+    files = write_data_files(rows.to_batches(max_chunksize=300), layout).files
     assert len(files) == 77
     for file in files:
         a, b = int(file.partition_values["a"] or ""), int(file.partition_values["b"] or "")
@@ -138,7 +138,7 @@ def test_mapped_tables_use_physical_names_field_ids_and_random_folders(tmp_path:
         (mapped(fields["id"], 1), mapped(fields["p"], 2), mapped(fields["st"], 3, struct), mapped(fields["d"], 4))
     )
     layout = _layout(tmp_path, schema, ("p",), mapping_mode="name", random_prefix=2)
-    files = write_data_files(ROWS.to_batches(), layout)
+    files = write_data_files(ROWS.to_batches(), layout).files
     assert all(len(file.path.split("/")[0]) == 2 and list(file.partition_values) == ["col-2"] for file in files)
     written = pq.read_schema(tmp_path / files[0].path)
     assert written.names == ["col-1", "col-3", "col-4"]
@@ -163,13 +163,13 @@ def test_void_columns_are_not_in_files(tmp_path: Path) -> None:
     )
     struct = pa.struct([("v", pa.null()), ("x", pa.int32())])
     rows = pa.table({"id": [1, 2, 3], "nothing": pa.nulls(3), "st": pa.array([{"x": 1}, None, {"x": None}], struct)})
-    [file] = write_data_files(rows.slice(1).to_batches(), _layout(tmp_path, schema))
+    [file] = write_data_files(rows.slice(1).to_batches(), _layout(tmp_path, schema)).files
     assert _read(tmp_path, file) == [{"id": 2, "st": None}, {"id": 3, "st": {"x": None}}]
 
 
 @pytest.mark.parametrize("codec", ["snappy", "zstd", "gzip", "none"])
 def test_codecs_are_in_the_names_and_in_the_files(tmp_path: Path, codec: str) -> None:
-    [file] = write_data_files(ROWS.to_batches(), _layout(tmp_path, from_arrow(ROWS.schema), codec=codec))
+    [file] = write_data_files(ROWS.to_batches(), _layout(tmp_path, from_arrow(ROWS.schema), codec=codec)).files
     column = pq.ParquetFile(tmp_path / file.path).metadata.row_group(0).column(0)
     assert column.compression == {"none": "UNCOMPRESSED"}.get(codec, codec.upper())
     assert file.path.endswith(
@@ -182,7 +182,7 @@ def test_files_end_at_the_target_size_and_memory_is_bounded(tmp_path: Path, monk
     monkeypatch.setattr(parquet_files, "_WAITING_BYTES", 5000)
     rows = pa.table({"p": [i % 5 for i in range(5000)], "v": range(5000)})
     layout = _layout(tmp_path, from_arrow(rows.schema), ("p",), target_bytes=1000)
-    files = write_data_files(rows.to_batches(max_chunksize=100), layout)
+    files = write_data_files(rows.to_batches(max_chunksize=100), layout).files
     assert len(files) > 10
     assert len({file.path for file in files}) == len(files)
     assert max(file.size for file in files) < 5_000
@@ -194,13 +194,14 @@ def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 100)
     monkeypatch.setattr(parquet_files, "_OPEN_FILES", 3)
     rows = pa.table({"p": [i % 10 for i in range(1000)], "v": range(1000)})
-    files = write_data_files(rows.to_batches(max_chunksize=50), _layout(tmp_path, from_arrow(rows.schema), ("p",)))
+    layout = _layout(tmp_path, from_arrow(rows.schema), ("p",))
+    files = write_data_files(rows.to_batches(max_chunksize=50), layout).files
     values = sorted(row["v"] for file in files for row in _read(tmp_path, file))
     assert values == list(range(1000))
 
 
 def test_no_rows_are_no_files(tmp_path: Path) -> None:
-    assert write_data_files(ROWS.slice(0, 0).to_batches(), _layout(tmp_path, from_arrow(ROWS.schema))) == []
+    assert write_data_files(ROWS.slice(0, 0).to_batches(), _layout(tmp_path, from_arrow(ROWS.schema))).files == ()
     assert _files(tmp_path) == []
 
 

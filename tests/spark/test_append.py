@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.errors import InvalidArgument, RowViolation, SchemaError, StorageError
+from deltaskip.errors import InvalidArgument, RowViolation, SchemaError, SparkUnavailable, StorageError
 
 pytestmark = pytest.mark.spark
 
@@ -159,3 +159,58 @@ def test_a_task_begins_another_file_at_the_target_size(spark: Any, tmp_path: Pat
     table = DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.targetFileSize": "160000"})
     table.append(spark.range(0, 100_000, 1, 1))
     assert table.snapshot.num_files == 10
+
+
+@pytest.mark.parametrize("partition_by", [(), ("part",)])
+def test_executors_compute_the_statistics_that_footers_do_not_prove(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition_by: tuple[str, ...]
+) -> None:
+    table = DeltaTable.create(
+        tmp_path / "t",
+        "id BIGINT, part INT, name STRING COLLATE UNICODE_CI, x DOUBLE, tags ARRAY<STRING>",
+        partition_by,
+    )
+    select = (
+        "id",
+        "CAST(id % 2 AS INT) AS part",
+        "concat(if(id % 3 = 0, 'Ä', 'a'), repeat(chr(97 + CAST(id % 26 AS INT)), 40)) AS name",
+        "if(id % 50 = 0, double('NaN'), id / 2) AS x",
+        "if(id % 5 = 0, NULL, array('t')) AS tags",
+    )
+    rows = spark.range(0, 400, 1, 3).selectExpr(*select)
+    # The domain lists the version for which writers compute collated bounds.
+    table.append(rows.limit(10))
+    table.recompute_stats(spark, collation_versions=["77.1"])
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the driver read values")
+
+    monkeypatch.setattr("deltaskip.spark.write._DRIVER_BYTES", 0)
+    monkeypatch.setattr("deltaskip.stats.file_facts.scan_file", refuse)
+    before = set(table.snapshot.adds()["path"].to_pylist())
+    table.append(rows)
+    monkeypatch.undo()
+    stats = {add["path"]: add["stats"] for add in table.snapshot.adds().to_pylist() if add["path"] not in before}
+    assert len(stats) >= 2
+    for text in stats.values():
+        found = json.loads(text)
+        assert "icu.UNICODE_CI.77.1" in found["statsWithCollation"]
+        assert found["nullCount"]["tags"] < found["numRecords"]
+    # They are those of a recomputation, which commits nothing else.
+    result = table.recompute_stats(spark, resume=False)
+    assert result.unchanged == table.snapshot.num_files
+    assert {add["path"]: add["stats"] for add in table.snapshot.adds().to_pylist() if add["path"] in stats} == stats
+
+
+def test_the_driver_reads_values_if_executors_lack_the_package(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*_: Any, **__: Any) -> Any:
+        raise SparkUnavailable("deltaskip is not installed in the Python environment of the Spark executors.")
+
+    table = DeltaTable.create(tmp_path / "t", "x DOUBLE, tags ARRAY<STRING>")
+    monkeypatch.setattr("deltaskip.spark.write._DRIVER_BYTES", 0)
+    monkeypatch.setattr("deltaskip.spark.write.file_statistics", lacking)
+    table.append(spark.sql("SELECT double(id) AS x, if(id = 1, NULL, array('t')) AS tags FROM range(4)").coalesce(1))
+    [add] = table.snapshot.adds().to_pylist()
+    assert json.loads(add["stats"])["nullCount"] == {"x": 0, "tags": 1}

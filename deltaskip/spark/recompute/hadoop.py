@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.features.deletion_vectors import read_deletion_vectors
-from deltaskip.log import Snapshot
 from deltaskip.spark.client import union, without_pandas_warning
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.locations import check_not_hidden, needs_own_scan, spark_path
@@ -50,32 +49,38 @@ class StatisticsRow:
 
 def rows_by_way_of_spark(
     spark: SparkSession,
-    snapshot: Snapshot,
+    storage: Storage,
+    table_root: str,
     files: Sequence[DataFile],
-    vectors: pa.StructArray,
+    vectors: pa.StructArray | None,
     request: StatisticsRequest,
 ) -> list[Any]:
-    """Rows of TASK_RESULT for the files, in any order. vectors: their deletion vectors, null if there is none.
+    """Rows of TASK_RESULT for the files, in any order.
+
+    storage, table_root: of the table. vectors: the deletion vector of each file, null if there is none; None if no file
+    has one.
 
     Raises what FileReader.facts and read_deletion_vectors raise, and UnsupportedFeature for a file that Spark skips.
     """
-    deleted = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+    deleted: list[pa.Int64Array | None] = [None] * len(files)
+    if vectors is not None:
+        deleted = [*read_deletion_vectors(storage, table_root, vectors)]
     remaining = [_File(file.number, file.location, file.size, rows) for file, rows in zip(files, deleted, strict=True)]
     rows: list[Any] = []
     if request.mode != "scan":
-        rows, rest = _from_footers(snapshot.storage, remaining[:_FIRST_FOOTERS], request)
+        rows, rest = _from_footers(storage, remaining[:_FIRST_FOOTERS], request)
         # If none of these footers proves everything, the others are not worth reading.
         others, remaining = remaining[_FIRST_FOOTERS:], rest
         if rows or not rest:
-            more, others = _from_footers(snapshot.storage, others, request)
+            more, others = _from_footers(storage, others, request)
             rows += more
         remaining += others
     for each in remaining:
         if each.is_large:
-            storage = storage_for(each.location, near=snapshot.storage)
-            rows.append(_row(FileReader(request), storage, each, request))
+            holder = storage_for(each.location, near=storage)
+            rows.append(_row(FileReader(request), holder, each, request))
     remaining = [each for each in remaining if not each.is_large]
-    return rows + _from_bytes(spark, snapshot.table_root, remaining, request) if remaining else rows
+    return rows + _from_bytes(spark, table_root, remaining, request) if remaining else rows
 
 
 @dataclass(frozen=True, slots=True)

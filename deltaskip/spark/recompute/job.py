@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -23,12 +24,21 @@ from deltaskip.spark.sessions import running_interpreter
 from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import StatisticsRequest, stats_json
 from deltaskip.stats.merge import merged_stats
-from deltaskip.storage import HadoopStorage
+from deltaskip.storage import HadoopStorage, Storage
 
-__all__ = ["recompute_statistics"]
+__all__ = ["ComputedFile", "file_statistics", "recompute_statistics"]
 
 _JOB_FILES = 50_000
 _UNKNOWN_CORES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedFile:
+    """The computed statistics of a file: as an add action contains them, its rows, and how many columns were read."""
+
+    stats: str
+    num_records: int
+    scanned: int
 
 
 def recompute_statistics(
@@ -62,22 +72,51 @@ def recompute_statistics(
         DeltaSkipError: What stats.compute raises for a file, when its job runs.
         SparkUnavailable: The executors lack this package.
     """
-    options = getattr(snapshot.storage, "options", None)
-    cores = _cores(spark)
     for chosen in _gathered(files, job_files):
         data_files = _data_files(snapshot, chosen)
-        if isinstance(snapshot.storage, HadoopStorage):
-            vectors = chosen["deletion_vector"].combine_chunks()
-            rows = rows_by_way_of_spark(spark, snapshot, data_files, vectors, request)
-        else:
-            tasks = balanced_tasks(data_files, task_bytes, cores, footers_only=request.mode == "footer")
-            runner = task_runner([pack(task) for task in tasks], request, snapshot.table_root, options)
-            # The tasks are part of the function, which Spark broadcasts if it is large: rows of a DataFrame would need
-            # a shuffle, and a job before it, to get into one partition each.
-            with running_interpreter(spark), without_pandas_warning():
-                results = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL)
-            rows = collected(results)
-        yield _result(chosen, data_files, rows, request, merge)
+        vectors = chosen["deletion_vector"].combine_chunks()
+        found = file_statistics(
+            spark, snapshot.storage, snapshot.table_root, data_files, request, vectors, task_bytes=task_bytes
+        )
+        yield _result(chosen, data_files, found, request, merge)
+
+
+def file_statistics(
+    spark: SparkSession,
+    storage: Storage,
+    table_root: str,
+    files: Sequence[DataFile],
+    request: StatisticsRequest,
+    vectors: pa.StructArray | None = None,
+    *,
+    task_bytes: int = TASK_BYTES,
+) -> list[ComputedFile]:
+    """Compute the statistics of files in one Spark job, and return them in the order of the files.
+
+    Args:
+        spark: A session whose executors reach the files and have this package.
+        storage: Storage of the table.
+        table_root: URI of the table.
+        files: The files, numbered by their position.
+        request: The statistics to compute for each file.
+        vectors: The deletion vector of each file; None if no file has one.
+        task_bytes: Bytes of data files for one task.
+
+    Raises:
+        DeltaSkipError: What stats.compute raises for a file.
+        SparkUnavailable: The executors lack this package.
+    """
+    if isinstance(storage, HadoopStorage):
+        rows = rows_by_way_of_spark(spark, storage, table_root, files, vectors, request)
+    else:
+        tasks = balanced_tasks(files, task_bytes, _cores(spark), footers_only=request.mode == "footer")
+        runner = task_runner([pack(task) for task in tasks], request, table_root, getattr(storage, "options", None))
+        # The tasks are part of the function, which Spark broadcasts if it is large: rows of a DataFrame would need a
+        # shuffle, and a job before it, to get into one partition each.
+        with running_interpreter(spark), without_pandas_warning():
+            results = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL)
+        rows = collected(results)
+    return _whole_files(files, rows, request)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
@@ -111,9 +150,7 @@ def _cores(spark: SparkSession) -> int:
         return _UNKNOWN_CORES
 
 
-def _result(
-    files: pa.Table, data_files: Sequence[DataFile], rows: Sequence[Any], request: StatisticsRequest, merge: bool
-) -> pa.Table:
+def _whole_files(files: Sequence[DataFile], rows: Sequence[Any], request: StatisticsRequest) -> list[ComputedFile]:
     """The results in the order of the files, with those of pieces merged."""
     stats: list[str | None] = [None] * len(files)
     records, scanned = [0] * len(files), [0] * len(files)
@@ -127,20 +164,31 @@ def _result(
             pieces.setdefault(row.file, []).append(pickle.loads(row.facts))
     for number, parts in pieces.items():
         stats[number] = stats_json(joined_files(parts, request.orders), request)
-    if merge:
-        both = zip(files["stats"].to_pylist(), stats, strict=True)
-        stats = [None if new is None else merged_stats(old, new, request) for old, new in both]
     missing = stats.count(None)
     if missing:
-        first = data_files[stats.index(None)].location
+        first = files[stats.index(None)].location
         raise StorageError(f"Spark returned no statistics for {missing} files, such as {first}: run it again.")
+    return [ComputedFile(text or "", n, read) for text, n, read in zip(stats, records, scanned, strict=True)]
+
+
+def _result(
+    files: pa.Table,
+    data_files: Sequence[DataFile],
+    found: Sequence[ComputedFile],
+    request: StatisticsRequest,
+    merge: bool,
+) -> pa.Table:
+    stats = [each.stats for each in found]
+    if merge:
+        both = zip(files["stats"].to_pylist(), stats, strict=True)
+        stats = [merged_stats(old, new, request) for old, new in both]
     vectors = [file.deletion_vector for file in data_files]
     ids = [None if vector is None else vector.unique_id for vector in vectors]
     new = {
         "dv_id": arrow_array(ids, pa.string()),
-        "num_records": arrow_array(records, pa.int64()),
+        "num_records": arrow_array([each.num_records for each in found], pa.int64()),
         "stats": arrow_array(stats, pa.string()),
-        "scanned": arrow_array(scanned, pa.int64()),
+        "scanned": arrow_array([each.scanned for each in found], pa.int64()),
         "logged_stats": files["stats"],
     }
     columns = [new[name] if name in new else files[name] for name in RESULT_SCHEMA.names]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import canonical_paths, decode_paths
 from deltaskip.arguments import flag, texts
-from deltaskip.collations.write_versions import DOMAIN, write_versions
+from deltaskip.collations.write_versions import kept_versions
 from deltaskip.errors import (
     CollationUnavailable,
     InvalidArgument,
@@ -166,8 +166,7 @@ def _default_collations(
 
     A table without the feature `collations` gets none: adding it would lock out writers that do not know it.
     """
-    domain = snapshot.domains.get(DOMAIN)
-    listed = dict(write_versions(None if domain is None else domain.configuration))
+    listed = kept_versions(snapshot.domains)
     if spark_version is None or not any(has_feature(snapshot.protocol, name) for name in feature_names(_FEATURE)):
         return declared_collations(columns, listed)
     for column in columns:

@@ -13,7 +13,6 @@ from typing import Any
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import columns_in, is_valid_sql
-from deltaskip.json_text import parse_json
 from deltaskip.schema import (
     LONG,
     VARIANT,
@@ -27,6 +26,7 @@ from deltaskip.schema import (
     simple_string,
     string_paths,
 )
+from deltaskip.schema.invariants import invariant_expression
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import (
@@ -274,11 +274,7 @@ def _expression(key: str, value: Any) -> str | None:
     """The text of a generation expression or invariant; None if it is malformed."""
     if key == GENERATION_KEY:
         return value if isinstance(value, str) else None
-    try:
-        text = parse_json(value)["expression"]["expression"]
-    except (ValueError, TypeError, KeyError):
-        return None
-    return text if isinstance(text, str) else None
+    return invariant_expression(value)
 
 
 def _all_fields(schema: StructType) -> Iterator[StructField]:
