@@ -100,8 +100,12 @@ def read_folder(
     def footer(file: GivenFile) -> Footer:
         return read_footer(storage, file.location, file.size)
 
-    with ThreadPoolExecutor(_FOOTER_READERS if storage.remote else 1, "deltaskip") as pool:
-        footers = dict(zip([file.location for file in files], pool.map(footer, files), strict=True))
+    if storage.remote:
+        with ThreadPoolExecutor(_FOOTER_READERS, "deltaskip") as pool:
+            read = list(pool.map(footer, files))
+    else:
+        read = list(map(footer, files))
+    footers = {file.location: found for file, found in zip(files, read, strict=True)}
     schema = _with_partitions(_merged(root, files, footers), partitions)
     return ParquetFolder(root, schema, partitions.names, tuple(files), footers)
 

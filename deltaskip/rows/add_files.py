@@ -40,6 +40,8 @@ __all__ = ["OPERATION", "add_files", "add_files_to", "add_given_files"]
 OPERATION = "ADD FILES"
 # Round trips of footers overlap; more threads would wait for the GIL.
 _FOOTER_READERS = 32
+# Files that a thread takes at once: handing them over one by one would cost as much as some footers.
+_SHARE = 64
 _INT96 = 3
 
 
@@ -185,8 +187,11 @@ class _FileCheck:
             return
         # pyarrow reads values without the GIL, where footers prove too little.
         readers = _FOOTER_READERS if self._layout.storage.remote else os.cpu_count() or 1
+        size = max(1, min(_SHARE, len(files) // (4 * readers)))
+        shares = [files[start : start + size] for start in range(0, len(files), size)]
         with ThreadPoolExecutor(readers, "deltaskip") as pool:
-            yield from pool.map(self._checked, files)
+            for found in pool.map(lambda share: list(map(self._checked, share)), shares):
+                yield from found
 
     def _checked(self, file: GivenFile) -> NewFile | None:
         layout = self._layout
