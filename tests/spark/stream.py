@@ -1,7 +1,8 @@
 """A streaming query that may be killed: python -m tests.spark.stream FOLDER BATCH STEP.
 
 It reads the files in FOLDER/in, one in each batch, and appends them to the table FOLDER/t. In batch BATCH the process
-kills itself at STEP: a kill point of the commit, `between` after the batch was appended, or `never`.
+kills itself at STEP: a kill point of the commit, `between` after the batch was appended, or `never`. With the step
+`connect` it runs in Spark Connect, twice, the second time with another checkpoint.
 """
 
 from __future__ import annotations
@@ -48,9 +49,35 @@ def run(spark: Any, folder: Path, batch: int = -1, step: str = "never") -> None:
     query.awaitTermination()
 
 
+def run_on_connect(folder: Path) -> None:
+    """Run the query in Spark Connect, whose server calls the function in a process of its own."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.remote("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    location = str(folder / "t")
+
+    def write(frame: Any, number: int) -> None:
+        from deltaskip import DeltaTable
+
+        DeltaTable(location).append_batch(frame, number, "connect")
+
+    for checkpoint in ("first", "second"):
+        source = spark.readStream.schema("id BIGINT, name STRING").option("maxFilesPerTrigger", 1)
+        writer = source.parquet(str(folder / "in")).writeStream.foreachBatch(write).trigger(availableNow=True)
+        query = writer.option("checkpointLocation", str(folder / checkpoint)).start()
+        query.awaitTermination()
+        failed = query.exception()
+        if failed is not None:
+            raise failed
+    spark.stop()
+
+
 if __name__ == "__main__":
     from pyspark.sql import SparkSession
 
+    if sys.argv[3] == "connect":
+        run_on_connect(Path(sys.argv[1]))
+        sys.exit()
     builder = SparkSession.builder.master("local[2]").appName("stream").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     session = builder.config("spark.sql.shuffle.partitions", "1").config("spark.driver.memory", "1g").getOrCreate()

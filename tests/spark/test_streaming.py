@@ -79,6 +79,23 @@ def test_a_killed_query_appends_every_row_exactly_once_when_it_is_started_again(
 
 
 @pytest.mark.spark
+def test_batches_of_spark_connect_are_appended_exactly_once(tmp_path: Path) -> None:
+    pyspark = pytest.importorskip("pyspark")
+    pytest.importorskip("grpc")
+    if int(pyspark.__version__.partition(".")[0]) < 4:
+        pytest.skip("Spark 3.5 starts no server of Spark Connect without another jar")
+    make(tmp_path, 3)
+    command = [sys.executable, "-m", "tests.spark.stream", str(tmp_path), "-1", "connect"]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, timeout=TIME_LIMIT_SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert ids(tmp_path) == sorted(10 * i + j for i in range(3) for j in (0, 1))
+    assert DeltaTable(tmp_path / "t").app_versions == {"connect": 2}
+
+
+@pytest.mark.spark
 def test_a_batch_that_violates_a_constraint_stops_the_query_and_leaves_nothing(spark: Any, tmp_path: Path) -> None:
     make(tmp_path, 2)
     table = DeltaTable.create(
