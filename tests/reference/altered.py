@@ -1,6 +1,6 @@
 """The same ALTER TABLE statements by delta-spark and by deltaskip, on copies of one table.
 
-    python -m tests.reference.altered ANSWERS.json
+    python -m tests.reference.altered ANSWERS.json [CASE ...]
 
 Runs in a process of its own. ANSWERS.json holds for each case what differs after which statement, and what delta-spark
 finds in the table that deltaskip altered, after both have written rows to it.
@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -314,12 +314,14 @@ def run(spark: Any, folder: Path, case: Case) -> dict[str, Any]:
     return found
 
 
-def main(output: Path) -> None:
-    """Run every case."""
+def main(output: Path, names: Sequence[str]) -> None:
+    """Run the cases, or all."""
     with tempfile.TemporaryDirectory() as scratch:
         spark = session(Path(scratch))
         answers = {}
         for name, case in CASES.items():
+            if names and name not in names:
+                continue
             folder = Path(scratch) / name
             folder.mkdir()
             try:
@@ -332,4 +334,4 @@ def main(output: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
