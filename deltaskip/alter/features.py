@@ -21,7 +21,7 @@ from deltaskip.features.writing import uses_of
 from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties, TableProperty
 
-__all__ = ["add_feature", "drop_feature", "needs_protection", "protocol_after", "requested_feature"]
+__all__ = ["DROPPABLE", "add_feature", "drop_feature", "needs_protection", "protocol_after", "requested_feature"]
 
 # Added only where they are asked for by name, as in delta-spark: columns of the table do not enable them.
 _BY_REQUEST = ("timestampNtz", "allowColumnDefaults")
@@ -37,7 +37,7 @@ _SWITCHES: Mapping[str, TableProperty[bool]] = {
     "variantShredding": TableProperties.variant_shredding,
     "variantShredding-preview": TableProperties.variant_shredding,
 }
-_DROPPABLE = frozenset(
+DROPPABLE = frozenset(
     (
         *_SWITCHES,
         "allowColumnDefaults",
@@ -61,7 +61,7 @@ _DROPPABLE = frozenset(
 def requested_feature(state: TableState, name: str) -> TableState:
     """Return the state with a feature that was asked for by name, in any letter case."""
     feature = _spelled(name, state.table)
-    if FEATURES[feature].writes in ("no", "not yet"):
+    if FEATURES[feature].writes == "no":
         raise UnsupportedFeature(f"deltaskip cannot write tables with the feature {feature}, so {state.table} cannot "
                                  f"get it: add it with a client that can.")
     return replace(state, protocol=with_features(state.protocol, [feature]))
@@ -86,10 +86,10 @@ def drop_feature(state: TableState, change: DropFeature) -> TableState:
             f"{state.table} does not have the feature {feature}, so it cannot be dropped; it has "
             f"{', '.join(sorted(features))}."
         )
-    if feature not in _DROPPABLE:
+    if feature not in DROPPABLE:
         raise UnsupportedFeature(
             f"The feature {feature} of {state.table} cannot be dropped; features that can are "
-            f"{', '.join(sorted(_DROPPABLE))}."
+            f"{', '.join(sorted(DROPPABLE))}."
         )
     needing = next((name for name in sorted(features) if feature in _requirements(name)), None)
     if needing is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaskip.actions import Protocol
+from deltaskip.alter.features import DROPPABLE
 from deltaskip.delta.errors import feature_error
 from deltaskip.features.enabling import with_features, with_versions
 from deltaskip.features.registry import FEATURES, has_feature
@@ -59,19 +60,16 @@ def drop_feature(table: DeltaTable, name: str, truncate_history: bool) -> None:
         raise feature_error(
             "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", f"Cannot drop {name}: {table.uri} does not have this feature."
         )
-    if known in _NOT_REMOVABLE:
+    if known not in DROPPABLE:
         raise feature_error(
             "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", f"Cannot drop {name} from {table.uri}: it cannot be dropped."
         )
-    if truncate_history and FEATURES[known].kind == "writer":
+    if truncate_history and FEATURES[known].kind == "writer" and known != "checkpointProtection":
         raise feature_error(
             "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED",
             f"Dropping {name} from {table.uri} requires no truncation of the history: leave truncateHistory out.",
         )
     table.drop_feature(known, truncate_history=truncate_history)
-
-
-_NOT_REMOVABLE = ("appendOnly", "changeDataFeed", "generatedColumns", "identityColumns", "timestampNtz")
 
 
 def _known(name: str) -> str | None:

@@ -17,6 +17,7 @@ from deltaskip.delta.locations import is_table, opened, opened_by_name
 from deltaskip.delta.merge import DeltaMergeBuilder
 from deltaskip.delta.optimize import DeltaOptimizeBuilder
 from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
+from deltaskip.delta.updating import update
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.spark.declared import with_declarations
 from deltaskip.spark.sessions import checked
@@ -177,17 +178,30 @@ class DeltaTable:
             drop_feature(self._table, featureName, truncate)
 
     def delete(self, condition: str | Column | None = None) -> None:
-        """Delete the rows for which a condition is true; all rows without one."""
+        """Delete the rows for which a condition is true; all rows without one.
+
+        Args:
+            condition: SQL text or a Column.
+        """
         checks.condition(condition)
-        raise not_available("delete", "run DELETE in a session with delta-spark")
+        with spark_errors():
+            self._table.delete(condition, self._spark)
 
     def update(
         self, condition: str | Column | None = None, set: dict[str, str | Column] | None = None
     ) -> None:
-        """Set columns of the rows for which a condition is true."""
+        """Set columns of the rows for which a condition is true.
+
+        Tables with the change data feed, row tracking or GENERATED ALWAYS AS IDENTITY columns are refused.
+
+        Args:
+            condition: SQL text or a Column. The default updates all rows.
+            set: New values by column, as SQL text or Columns.
+        """
         assignments(set, "'set'")
         checks.condition(condition)
-        raise not_available("update", "run UPDATE in a session with delta-spark")
+        with spark_errors():
+            update(self._spark, self._table, condition, set or {})
 
     def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
         """Return a builder for the clauses of a MERGE."""

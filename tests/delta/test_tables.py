@@ -277,6 +277,73 @@ def test_identity_generators_begin_at_one() -> None:
     assert IdentityGenerator() == IdentityGenerator(1, 1) == IdentityGenerator(step=1)
 
 
+def test_rows_are_deleted(spark: Any, path: str) -> None:
+    table = DeltaTable.forPath(spark, path)
+    ds.DeltaTable(path).append(pa.table({"key": ["c", "d"], "value": [3, 4]}))
+    table.delete("key = 'a'")
+    assert rows(table.toDF()) == [("b", 2), ("c", 3), ("d", 4)]
+    table.delete(F.col("key") == F.lit("b"))
+    assert rows(table.toDF()) == [("c", 3), ("d", 4)]
+    with pytest.raises(AnalysisException, match="nope"):
+        table.delete("nope = 1")
+    table.delete()
+    assert table.toDF().count() == 0
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_rows_are_updated(spark: Any, tmp_path: Path, vectors: str) -> None:
+    where = str(tmp_path / "t")
+    properties = {"delta.enableDeletionVectors": vectors, "delta.constraints.c": "value < 1000"}
+    made = ds.DeltaTable.create(
+        where, "key STRING, value BIGINT, twice BIGINT GENERATED ALWAYS AS (value * 2)", properties=properties
+    )
+    made.append(pa.table({"key": ["a", "b", "c"], "value": [1, 2, 3]}))
+    table = DeltaTable.forPath(spark, where)
+    table.update("key = 'a' or key = 'b'", {"value": "value + 10"})
+    assert rows(table.toDF()) == [("a", 11, 22), ("b", 12, 24), ("c", 3, 6)]
+    table.update(F.expr("key = 'c'"), {"VALUE": F.expr("0")})
+    assert rows(table.toDF()) == [("a", 11, 22), ("b", 12, 24), ("c", 0, 0)]
+    assert table.history(1).first().operation == "UPDATE"
+    before = table.history().count()
+    table.update("key = 'zzz'", {"value": "1"})
+    assert table.history().count() == before
+    table.update(set={"value": "200"})
+    assert rows(table.toDF()) == [("a", 200, 400), ("b", 200, 400), ("c", 200, 400)]
+    with pytest.raises(errors.RowViolation, match="value < 1000"):
+        table.update(set={"value": "2000"})
+    with pytest.raises(AnalysisException, match="has no column nope"):
+        table.update(set={"nope": "1"})
+    with pytest.raises(AnalysisException, match="is generated"):
+        table.update(set={"twice": "1"})
+    assert len(rows(table.toDF())) == 3
+
+
+@pytest.mark.parametrize("property", ["delta.enableChangeDataFeed", "delta.enableRowTracking"])
+def test_updates_that_would_lose_something_are_refused(spark: Any, tmp_path: Path, property: str) -> None:
+    ds.DeltaTable.create(tmp_path / "t", "a INT", properties={property: "true"})
+    with pytest.raises(UnsupportedOperationException, match="cannot be updated in deltaskip yet"):
+        DeltaTable.forPath(spark, str(tmp_path / "t")).update(set={"a": "1"})
+
+
+def test_parquet_files_are_converted(spark: Any, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([("a", 1), ("b", 2)], ["key", "value"])
+    frame.write.parquet(str(tmp_path / "plain"))
+    converted = DeltaTable.convertToDelta(spark, f"parquet.`{tmp_path}/plain`")
+    assert rows(converted.toDF()) == [("a", 1), ("b", 2)]
+    for i, schema in enumerate((StructType([StructField("value", IntegerType())]), "value int")):
+        frame.write.partitionBy("value").parquet(str(tmp_path / f"p{i}"))
+        parted = DeltaTable.convertToDelta(spark, f"parquet.`{tmp_path}/p{i}`", schema)
+        assert rows(parted.toDF()) == [("a", 1), ("b", 2)]
+        assert type(parted) is type(DeltaTable.forPath(spark, str(tmp_path / f"p{i}")))
+    for identifier, message in (
+        (f"parquet.`{tmp_path}/none`", "cannot be found"),
+        (f"json.`{tmp_path}/plain`", "Only Parquet files"),
+        ("no_such_table", "cannot be found"),
+    ):
+        with pytest.raises(AnalysisException, match=message):
+            DeltaTable.convertToDelta(spark, identifier)
+
+
 def test_a_stopped_or_missing_session_is_named(path: str) -> None:
     wrong: Any = None
     with pytest.raises(TypeError, match="spark must be a SparkSession"):
