@@ -559,6 +559,40 @@ def overwrites(session: Session) -> None:
         equal(numbers(table.scan().to_spark(spark)), [0, 1])
 
 
+@case("delta-spark's names")
+def delta_names(session: Session) -> None:
+    from pyspark.errors import AnalysisException
+
+    from deltaskip.delta import DeltaTable, IdentityGenerator
+
+    where = str(session.folder / "named")
+    built = (
+        DeltaTable.create(session.spark)
+        .location(where)
+        .addColumn("id", "BIGINT", generatedAlwaysAs=IdentityGenerator())
+        .addColumn("a", "INT", nullable=False, comment="of use")
+        .addColumn("b", "INT", generatedAlwaysAs="a + 1")
+        .execute()
+    )
+    ds.DeltaTable(where).append(pa.table({"a": pa.array([1, 2], pa.int32())}))
+    equal(sorted(map(tuple, built.toDF().collect())), [(1, 1, 2), (2, 2, 3)])
+    equal(built.toDF().schema["a"].nullable, session.kind == "connect")
+    equal(built.toDF().schema["a"].metadata, {"comment": "of use"})
+    equal(built.alias("t").toDF().select("t.a").count(), 2)
+    equal([each.operation for each in built.history().collect()], ["WRITE", "CREATE TABLE"])
+    equal(built.detail().first().location, ds.DeltaTable(where).uri)
+    equal(DeltaTable.isDeltaTable(session.spark, where), True)
+    equal(DeltaTable.forName(session.spark, f"delta.`{where}`").toDF().count(), 2)
+    built.delete("a = 1")
+    equal(built.toDF().count(), 1)
+    try:
+        DeltaTable.forName(session.spark, "no_such_table")
+    except AnalysisException as error:
+        assert "is not a Delta table" in str(error), error
+    else:
+        raise AssertionError("a table that does not exist was found")
+
+
 @case("wrong sessions are refused")
 def wrong_sessions(session: Session) -> None:
     table = table_of(session.folder, {"id": LONG}, {"a.parquet": ids(1)})
