@@ -7,27 +7,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
-
-import pyarrow as pa
 
 from deltaskip.alter.changes import ColumnPath, DropDefault, SetDefault, UpdateColumn, column_path
 from deltaskip.alter.columns import column_json, set_metadata_key
 from deltaskip.alter.dependents import refuse_dependents
 from deltaskip.alter.paths import Place, place_of, replace_type, with_field
 from deltaskip.alter.state import TableState, done, with_schema
-from deltaskip.errors import PredicateError, RowViolation, SchemaError, UnsupportedFeature
-from deltaskip.expr import bind_expression, columns_in, is_valid_sql, parse_sql
-from deltaskip.expr.coerce import type_of
+from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
-from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.plan import plan_rows
-from deltaskip.rows.store import check_assignable
-from deltaskip.schema import from_arrow, simple_string, type_to_json
+from deltaskip.rows.defaults import default_problem
+from deltaskip.schema import simple_string, type_to_json
 from deltaskip.schema.given import field_of
 from deltaskip.schema.lengths import stored_field, with_lengths
 from deltaskip.schema.properties import TableProperties
-from deltaskip.schema.sql_text import sql_tokens
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, is_widening
 from deltaskip.schema.types import (
     BYTE,
@@ -41,7 +33,6 @@ from deltaskip.schema.types import (
     SHORT,
     STRING,
     TIMESTAMP_NTZ,
-    VARIANT,
     ArrayType,
     DataType,
     DecimalType,
@@ -90,9 +81,7 @@ def set_default(state: TableState, change: SetDefault) -> TableState:
     """Return the state with a default of a column."""
     place = _default_place(state, column_path("column", change.column))
     text = change.expression.strip()
-    why = _default_problem(place, text)
-    if why is None:
-        why = _does_not_fit(state, place.field, text)
+    why = default_problem(place.field, text, state.table)
     if why is not None:
         raise SchemaError(f"{text or 'An empty text'} cannot be the default of {place.name} of {state.table}: {why}.")
     return set_metadata_key(state, place, DEFAULT_KEY, text)
@@ -188,44 +177,3 @@ def _default_place(state: TableState, path: ColumnPath) -> Place:
     if any(key.startswith(IDENTITY_PREFIX) for key in place.field.metadata):
         raise SchemaError(f"{place.name} of {state.table} cannot have a default, because it is an identity column.")
     return place
-
-
-def _default_problem(place: Place, text: str) -> str | None:
-    if not text or not is_valid_sql(text):
-        return "it is not an SQL expression"
-    if any(token.is_word("SELECT") for token in sql_tokens(text)):
-        return "a default cannot contain a query"
-    used = columns_in(text)
-    clock = {"current_date", "current_timestamp", "localtimestamp", "current_user", "user"}
-    if any(len(parts) > 1 or parts[0].lower() not in clock for parts in used):
-        return "a default cannot use columns"
-    if place.field.type == VARIANT and text.upper() != "NULL":
-        return "a variant column can only have the default NULL"
-    return None
-
-
-def _does_not_fit(state: TableState, field: StructField, text: str) -> str | None:
-    """Why the value of a default is not one of the column; None if it is, or only Spark can tell."""
-    plain: dict[str, Any] = {key: field.metadata[key] for key in (COLLATIONS_KEY,) if key in field.metadata}
-    column = stored_field(StructField(field.name, field.type, True, {**plain, DEFAULT_KEY: text}))
-    given = pa.table({"row" if field.name != "row" else "rows": [0]})
-    try:
-        source = _type_of(text)
-        if source is not None:
-            check_assignable(source, column.type, (field.name,), state.table)
-        schema = StructType((*from_arrow(given.schema).fields, column))
-        plan = plan_rows(schema, TableProperties({}, state.table), from_arrow(given.schema))
-        ArrowRows(plan).convert(given)
-    except UnsupportedFeature:
-        return None
-    except (RowViolation, SchemaError) as error:
-        return str(error).removesuffix(" Nothing was written.").rstrip(".")
-    return None
-
-
-def _type_of(text: str) -> DataType | None:
-    """The type of a constant expression, if deltaskip knows it."""
-    try:
-        return type_of(bind_expression(parse_sql(text), StructType()))
-    except PredicateError:
-        return None

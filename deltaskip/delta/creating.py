@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from deltaskip.delta.errors import parse_error, spark_error, spark_errors
-from deltaskip.delta.locations import is_table, path_in_name
+from deltaskip.delta.locations import path_in_name
 from deltaskip.errors import SchemaError, TableExists, TableNotFound, UnsupportedFeature
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.given import schema_of
@@ -155,7 +155,7 @@ def _registrable(new: NewTable, location: str, name: str) -> DeltaTable | None:
 
 def _at(new: NewTable, location: str, name: str) -> DeltaTable:
     """The table at a location that has no name in a catalog."""
-    if new.mode == "replace" and not is_table(location):
+    if new.mode == "replace" and not DeltaTable.exists(location):
         raise TableNotFound(f"The table {name} cannot be found: create it, or use createOrReplace().")
     return _made(new, location, "replace" if new.mode in ("replace", "createOrReplace") else "create", name)
 

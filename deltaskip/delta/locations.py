@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import (
-    DeltaSkipError,
     InvalidArgument,
     InvalidArgumentType,
-    StorageError,
     TableNotFound,
 )
 from deltaskip.spark.session_catalog import PROVIDER, NamedTable, name_parts, named_table
 from deltaskip.storage import scheme_of
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["is_table", "opened", "opened_by_name", "path_in_name", "storage_options"]
+__all__ = ["opened", "opened_by_name", "path_in_name", "storage_options"]
 
 _PREFIXES = ("fs.", "dfs.")
 _ACCOUNT_KEY = "fs.azure.account.key."
@@ -68,19 +66,6 @@ def path_in_name(spark: SparkSession, name: str) -> str | None:
     """Return the path of a name such as ``delta.`/data/events` ``; None for another name."""
     parts = name_parts(spark, name)
     return parts[1] if len(parts) == 2 and parts[0].lower() == PROVIDER and "/" in parts[1] else None
-
-
-def is_table(path: str) -> bool:
-    """Return whether there is a Delta table at the path, readable or not. Raises StorageError."""
-    try:
-        DeltaTable(path)
-    except TableNotFound:
-        return False
-    except StorageError:
-        raise
-    except DeltaSkipError:
-        return True
-    return True
 
 
 def storage_options(path: str, hadoop_conf: object) -> dict[str, str]:

@@ -13,7 +13,7 @@ from deltaskip.delta.checks import assignments, boolean, clone_arguments, frame,
 from deltaskip.delta.converting import converted
 from deltaskip.delta.errors import not_available, spark_errors
 from deltaskip.delta.frames import detail_frame, history_frame
-from deltaskip.delta.locations import is_table, opened, opened_by_name
+from deltaskip.delta.locations import opened, opened_by_name
 from deltaskip.delta.merge import DeltaMergeBuilder
 from deltaskip.delta.optimize import DeltaOptimizeBuilder
 from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
@@ -110,7 +110,7 @@ class DeltaTable:
         """Return whether there is a Delta table at a path."""
         checked(sparkSession)
         with spark_errors():
-            return is_table(identifier)
+            return tables.DeltaTable.exists(identifier)
 
     def toDF(self) -> DataFrame:
         """Return the rows of the latest version as a DataFrame."""

@@ -6,16 +6,18 @@ from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Node, columns_of
 from deltaskip.expr.normalize import normalize
-from deltaskip.expr.sql.dialect import columns_in, is_valid_sql
+from deltaskip.expr.sql.dialect import beyond_one_row, columns_in, is_valid_sql
 from deltaskip.expr.sql.function_aliases import function_node
 from deltaskip.expr.sql.parameters import parameter_names, with_parameters
 from deltaskip.expr.sql.parse import parse_sql
+from deltaskip.expr.sql.typed_text import type_of_text
 
 __all__ = [
     "ColumnExpr",
     "EvaluationError",
     "Node",
     "Undecided",
+    "beyond_one_row",
     "bind",
     "bind_expression",
     "col",
@@ -30,5 +32,6 @@ __all__ = [
     "parameter_names",
     "parse_sql",
     "to_node",
+    "type_of_text",
     "with_parameters",
 ]

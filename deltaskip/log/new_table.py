@@ -11,7 +11,7 @@ from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.storage import Storage
 
-__all__ = ["BEFORE_CREATION", "before_creation"]
+__all__ = ["BEFORE_CREATION", "before_creation", "table_after"]
 
 BEFORE_CREATION = -1
 """The version of a table that does not exist yet."""
@@ -28,3 +28,10 @@ def before_creation(storage: Storage, root: str, protocol: Protocol) -> Snapshot
     metadata = Metadata(str(uuid4()), Format(), None, (), {})
     segment = LogSegment(root, BEFORE_CREATION, None, ())
     return Snapshot(storage, segment, None, Tail.without_files(root, StateChange(protocol, metadata)))
+
+
+def table_after(base: Snapshot) -> str:
+    """Return the table that a commit follows in messages: "/data/t after version 7", or "the new table /data/t"."""
+    if base.version == BEFORE_CREATION:
+        return f"the new table {base.root}"
+    return f"{base.root} after version {base.version}"

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
-from deltaskip.expr import bind_expression, columns_of, parse_sql
-from deltaskip.expr.coerce import type_of
+from deltaskip.expr import columns_of, parse_sql, type_of_text
 from deltaskip.rows.identity import Identity, identity_of
 from deltaskip.rows.merge import merged_schema, replaced_schema
 from deltaskip.rows.rules import Rule, generation_rule, rules_of, where_rule
@@ -23,7 +22,6 @@ from deltaskip.schema.types import (
     GENERATION_KEY,
     STRING,
     VOID,
-    DataType,
     StructField,
     StructType,
 )
@@ -224,19 +222,11 @@ _EXPRESSIONS: tuple[tuple[str, Origin], ...] = ((GENERATION_KEY, "generated"), (
 
 def _computed(text: str, field: StructField, scope: StructType) -> str:
     """The SQL text of an expression as it is stored in the column."""
-    source = _type_of(text, scope)
+    source = type_of_text(text, scope)
     enclosed = f"({text}\n)"
     if source is None:
         return f"CAST({enclosed} AS {type_text(field.type)})"
     return stored(enclosed, source, field.type, (field.name,))
-
-
-def _type_of(text: str, scope: StructType) -> DataType | None:
-    """The type of an expression, if deltaskip knows it."""
-    try:
-        return type_of(bind_expression(parse_sql(text), scope))
-    except PredicateError:
-        return None
 
 
 def _nulled(sql: str, empty_is_null: bool) -> str:

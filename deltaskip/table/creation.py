@@ -16,12 +16,13 @@ from deltaskip.features.clustering import MOST_CLUSTERING_COLUMNS, clustering_do
 from deltaskip.features.enabling import FEATURE_PREFIX, NEW_TABLE, protocol_for, with_features
 from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log.new_table import before_creation
+from deltaskip.rows.defaults import default_problem
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.mapping import MappingMode, map_new_columns, with_nested_ids
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name, resolve
-from deltaskip.schema.types import StructType
-from deltaskip.stats.columns import parse_names
+from deltaskip.schema.types import DEFAULT_KEY, StructType
+from deltaskip.stats.columns import indexed_columns, parse_names
 from deltaskip.storage import Storage
 from deltaskip.txn.transaction import Transaction
 
@@ -138,6 +139,12 @@ def describe(
     """
     if not schema.fields:
         raise SchemaError(f"A table at {root} needs at least one column.")
+    for field in schema.fields:
+        if DEFAULT_KEY in field.metadata:
+            text = str(field.metadata[DEFAULT_KEY])
+            why = default_problem(field, text, root)
+            if why is not None:
+                raise SchemaError(f"{text} cannot be the default of {field.name} of {root}: {why}.")
     given, features = _split(properties or {})
     configuration = {**(kept or {}), **given}
     if TableProperties(configuration, root).iceberg_compat:
@@ -194,4 +201,9 @@ def _clustering(schema: StructType, names: Sequence[str], mode: MappingMode, roo
             f"The table {root} can have at most {MOST_CLUSTERING_COLUMNS} clustering columns, not {len(names)}."
         )
     parsed = [path for name in names for path in parse_names(name, "cluster_by")]
-    return clustering_domain(resolve(schema, path, mode).physical for path in parsed)
+    physical = [resolve(schema, path, mode).physical for path in parsed]
+    for column in indexed_columns(schema, mapping_mode=mode, columns=names):
+        if not column.bounded:
+            name = display_name(column.logical)
+            raise SchemaError(f"The table {root} cannot be clustered by {name}, because its type has no bounds.")
+    return clustering_domain(physical)

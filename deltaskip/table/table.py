@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.deprecations import warn_renamed
-from deltaskip.errors import InvalidArgument, TableExists
+from deltaskip.errors import DeltaSkipError, InvalidArgument, StorageError, TableExists, TableNotFound
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.history import History, version_at_timestamp
@@ -147,6 +147,28 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
             replace_table(created.snapshot, *described)
             created.refresh()
         return created
+
+    @staticmethod
+    def exists(table: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
+        """Return whether there is a Delta table, even one that deltaskip cannot read.
+
+        Args:
+            table: A local path or a URI, as for DeltaTable.
+            storage_options: Options of object stores, as for DeltaTable.
+
+        Raises:
+            StorageError: Storage cannot be accessed.
+        """
+        storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
+        try:
+            load_snapshot(storage, root)
+        except TableNotFound:
+            return False
+        except StorageError:
+            raise
+        except DeltaSkipError:
+            return True
+        return True
 
     @property
     def uri(self) -> str:

@@ -533,7 +533,8 @@ class Transaction:
             if self._try(commit, latest):
                 return self._finish(latest, latest.version + 1, commit)
             if creates:
-                raise TableExists(f"A table was created at {latest.root} in the meantime: open it instead.")
+                cure = "open it, or replace it with mode='replace'"
+                raise TableExists(f"There is a table at {latest.root} already: {cure}.")
             _pause(attempt, self.snapshot.storage.remote)
         raise CommitConflict(
             f"Other writers of {self.snapshot.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again "

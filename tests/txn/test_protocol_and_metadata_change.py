@@ -169,7 +169,10 @@ NEEDS_NO_FILES: dict[str, tuple[Callable[[Transaction], None], str]] = {
     ),
     "generated": (
         lambda txn: change(
-            txn, schema=with_field("id", StructField("id", LONG, True, {"delta.generationExpression": "part"}))
+            txn,
+            schema=with_field(
+                "id", StructField("id", LONG, True, {"delta.generationExpression": "CAST(part AS BIGINT)"})
+            ),
         ),
         r"delta\.generationExpression of the column id",
     ),

@@ -388,7 +388,10 @@ def test_a_feature_that_is_there_and_not_used_stops_nothing(folder: Path) -> Non
     assert txn.commit() == 2
 
 
-@pytest.mark.parametrize("feature", [name for name, row in FEATURES.items() if row.writes == "yes"])
+# Whether a file contains its partition columns cannot be seen in the log: see NEW_ROWS.
+@pytest.mark.parametrize(
+    "feature", sorted({name for name, row in FEATURES.items() if row.writes == "yes"} - {"materializePartitionColumns"})
+)
 def test_a_supported_feature_takes_new_rows_old_files_and_removals(folder: Path, feature: str) -> None:
     domains = [] if feature == "domainMetadata" else ["domainMetadata"]
     table = make_table(folder, {}, [feature, *domains])

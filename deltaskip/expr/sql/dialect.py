@@ -96,6 +96,18 @@ def parse_tokens(tokens: list[Token], text: str) -> exp.Expression:
     return trees[0]
 
 
+# Functions whose result does not follow from their arguments, or is not one value of the row, as Spark and sqlglot name
+# them.
+_NOT_OF_ONE_ROW = frozenset((
+    "curdate", "current_catalog", "current_database", "current_date", "current_datetime", "current_schema",
+    "current_timestamp", "currentdate", "currentdatetime", "current_timezone", "current_user", "currenttime",
+    "currenttimestamp", "currentuser", "every", "explode", "input_file_block_length", "input_file_block_start",
+    "input_file_name", "inline", "localtimestamp", "monotonically_increasing_id", "now", "posexplode", "rand",
+    "randn", "random", "randstr", "session_user", "sessionuser", "shuffle", "spark_partition_id", "uniform",
+    "unix_timestamp", "user", "uuid",
+))
+
+
 def is_valid_sql(text: str) -> bool:
     """Whether sqlglot's own Spark dialect parses `text` as one expression."""
     return _stock_tree(text) is not None
@@ -115,6 +127,19 @@ def columns_in(tree: exp.Expression | str) -> tuple[tuple[str, ...], ...]:
         if not isinstance(column.this, exp.Star):
             found[tuple(parts)] = None
     return tuple(found)
+
+
+def beyond_one_row(text: str) -> str | None:
+    """The first part of an SQL text that other rows, the time or chance decide: an aggregate, a subquery, rand().
+
+    None if there is no such part, as far as functions are known, or the text cannot be parsed.
+    """
+    tree = _stock_tree(text)
+    for node in tree.walk() if tree is not None else ():
+        name = node.name if isinstance(node, exp.Anonymous) else getattr(node, "key", "")
+        if isinstance(node, (exp.AggFunc, exp.Window, exp.Query)) or name.lower() in _NOT_OF_ONE_ROW:
+            return str(node.sql(dialect=_SPARK))
+    return None
 
 
 def _stock_tree(text: str) -> exp.Expression | None:

@@ -10,6 +10,7 @@ from typing import NoReturn
 from deltaskip.actions import AddFile, Metadata, Protocol
 from deltaskip.errors import SchemaError
 from deltaskip.log import Snapshot
+from deltaskip.log.new_table import table_after
 from deltaskip.schema import StructType, parse_schema
 from deltaskip.schema.mapping import MappingMode, mapping_mode
 from deltaskip.schema.properties import TableProperties
@@ -66,7 +67,7 @@ class Candidate:
     @property
     def place(self) -> str:
         """The commit in messages."""
-        return f"a commit to {self.base.root} after version {self.base.version}"
+        return f"a commit to {table_after(self.base)}"
 
     @cached_property
     def ends_every_file(self) -> bool:

@@ -16,6 +16,7 @@ from deltaskip.actions import DELETION_VECTOR, AddCdcFile, AddFile, DeletionVect
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.features.writing import CommitSummary, check_writable
+from deltaskip.log.new_table import table_after
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import storage_for
 from deltaskip.txn.intent import dv_id
@@ -106,4 +107,4 @@ def _rows(candidate: Candidate, vectors: Sequence[DeletionVectorDescriptor | Non
 
 def _refuse(candidate: Candidate, file: AddFile | AddCdcFile, rule: str, why: str) -> NoReturn:
     base = candidate.base
-    raise refusal(rule, f"{file.path} cannot be added to {base.root} after version {base.version}: {why}")
+    raise refusal(rule, f"{file.path} cannot be added to {table_after(base)}: {why}")

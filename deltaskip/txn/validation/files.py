@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from deltaskip.actions import AddCdcFile, AddFile, PartitionValueError, RemoveFile, parse_partition_value
 from deltaskip.errors import CorruptDeletionVector
 from deltaskip.features.deletion_vectors import absolute_path
+from deltaskip.log.new_table import table_after
 from deltaskip.schema import StructField, physical_name
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known
@@ -115,7 +116,7 @@ def _check_remove(candidate: Candidate, remove: RemoveFile, old: Known | None) -
     if (remove.size or 0) < 0:
         raise refusal(
             "files.numbers",
-            f"{remove.path} cannot be removed from {base.root} after version {base.version}: its size must not be "
+            f"{remove.path} cannot be removed from {table_after(base)}: its size must not be "
             f"negative",
         )
 
@@ -247,4 +248,4 @@ def _sum(total: int | None, rows: int | None, deleted: int) -> int | None:
 
 def _refuse(candidate: Candidate, add: AddFile | AddCdcFile, rule: str, why: str) -> NoReturn:
     base = candidate.base
-    raise refusal(rule, f"{add.path} cannot be added to {base.root} after version {base.version}: {why}")
+    raise refusal(rule, f"{add.path} cannot be added to {table_after(base)}: {why}")

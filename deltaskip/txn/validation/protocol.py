@@ -11,6 +11,7 @@ from deltaskip.actions import Protocol
 from deltaskip.features import check_readable, check_writable
 from deltaskip.features.registry import FEATURES, READER_VERSIONS, has_feature
 from deltaskip.features.writing import CommitSummary, uses_of
+from deltaskip.log.new_table import table_after
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal, unsupported
@@ -67,7 +68,7 @@ def check_features(candidate: Candidate) -> None:
         check_writable(base.protocol, base.table_properties, base.schema, where, summary)
         return
     check_writable(base.protocol, base.table_properties.well_formed(), base.schema, where, CommitSummary())
-    protocol, after = candidate.protocol, f"The new state of {base.root} after version {base.version}"
+    protocol, after = candidate.protocol, f"The new state of {table_after(base)}"
     check_readable(protocol, candidate.metadata.configuration, base.root, base.version + 1)
     check_writable(protocol, candidate.properties, candidate.schema, after, summary)
 

@@ -18,6 +18,7 @@ from deltaskip.features.registry import has_feature
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
+from deltaskip.log.new_table import table_after
 from deltaskip.schema import physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.properties import TableProperties
@@ -190,4 +191,4 @@ def _refuse_taken(candidate: Candidate, add: AddFile, owner: str) -> NoReturn:
 
 def _refuse(candidate: Candidate, add: AddFile, rule: str, why: str) -> NoReturn:
     base = candidate.base
-    raise refusal(rule, f"{add.path} cannot be added to {base.root} after version {base.version}: {why}")
+    raise refusal(rule, f"{add.path} cannot be added to {table_after(base)}: {why}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
-from deltaskip.expr import columns_in, is_valid_sql
+from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
 from deltaskip.schema import (
     LONG,
     VARIANT,
@@ -35,6 +35,8 @@ from deltaskip.schema.types import (
     GENERATION_KEY,
     IDENTITY_PREFIX,
     INVARIANTS_KEY,
+    DecimalType,
+    PrimitiveType,
     nested_types,
 )
 from deltaskip.txn.validation.candidate import Candidate
@@ -46,6 +48,7 @@ _IDENTITY_NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTI
 _IDENTITY_EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
 # Spark's Parquet writer and delta-spark refuse them in the names of columns that are not mapped.
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
+_ATOMIC = (PrimitiveType, DecimalType)
 _FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
 
@@ -244,6 +247,14 @@ def _expressions(state: _State) -> Iterator[tuple[str, str]]:
                 yield rule, f"has {what}, which uses {'.'.join(parts)}, but the table has no such column"
             elif what.startswith(GENERATION_KEY) and parts[0].lower() in generated:
                 yield rule, f"has {what}, which uses the generated column {parts[0]}"
+        if what.startswith(GENERATION_KEY) and (part := beyond_one_row(text)) is not None:
+            yield rule, f"has {what}, which contains {part}: its value must follow from the other columns of the row"
+    for field in state.schema.fields:
+        text = field.metadata.get(GENERATION_KEY)
+        found = type_of_text(text, state.schema) if isinstance(text, str) and isinstance(field.type, _ATOMIC) else None
+        if found not in (None, VOID, field.type):
+            types = f"{simple_string(field.type)}, but its expression is of type {simple_string(found)}"
+            yield rule, f"has the generated column {field.name} of type {types}: cast the expression"
     for field in _all_fields(state.schema):
         if DEFAULT_KEY in field.metadata:
             text = field.metadata[DEFAULT_KEY]

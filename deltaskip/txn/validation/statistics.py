@@ -17,6 +17,7 @@ from deltaskip.errors import InvalidCollation
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.json_text import parse_json
+from deltaskip.log.new_table import table_after
 from deltaskip.schema import (
     BYTE,
     DATE,
@@ -215,7 +216,7 @@ class _Check:
 
     def refuse(self, rule: str, why: str) -> NoReturn:
         base = self.rules.candidate.base
-        raise refusal(rule, f"{self.add.path} cannot be added to {base.root} after version {base.version}: {why}")
+        raise refusal(rule, f"{self.add.path} cannot be added to {table_after(base)}: {why}")
 
 
 def _leaves(struct: StructType, above: _Path, never_null: bool) -> Iterator[tuple[_Path, DataType, bool]]:

@@ -1,0 +1,66 @@
+"""Whether an expression can be the default of a column.
+
+# PROTOCOL, Default Columns
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
+from deltaskip.expr import columns_in, is_valid_sql, type_of_text
+from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.plan import plan_rows
+from deltaskip.rows.store import check_assignable
+from deltaskip.schema import from_arrow
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import stored_field
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.sql_text import sql_tokens
+from deltaskip.schema.types import COLLATIONS_KEY, DEFAULT_KEY, VARIANT, StructField, StructType
+
+__all__ = ["default_problem"]
+
+_KEPT = (COLLATIONS_KEY, CHAR_VARCHAR_KEY)
+# Names that look like columns, and are functions without parentheses.
+_CLOCK = ("current_date", "current_timestamp", "localtimestamp", "current_user", "user")
+
+
+def default_problem(field: StructField, text: str, table: str) -> str | None:
+    """Return why an expression cannot be the default of a column; None if it can, or only Spark can tell.
+
+    Args:
+        field: The column.
+        text: The expression as SQL text.
+        table: The table's location, for messages.
+    """
+    if not text or not is_valid_sql(text):
+        return "it is not an SQL expression"
+    if any(token.is_word("SELECT") for token in sql_tokens(text)):
+        return "a default cannot contain a query"
+    if any(len(parts) > 1 or parts[0].lower() not in _CLOCK for parts in columns_in(text)):
+        return "a default cannot use columns"
+    if field.type == VARIANT and text.upper() != "NULL":
+        return "a variant column can only have the default NULL"
+    return _does_not_fit(field, text, table)
+
+
+def _does_not_fit(field: StructField, text: str, table: str) -> str | None:
+    """Why the value of a default is not one of the column."""
+    plain: dict[str, Any] = {key: field.metadata[key] for key in _KEPT if key in field.metadata}
+    column = stored_field(StructField(field.name, field.type, True, {**plain, DEFAULT_KEY: text}))
+    given = pa.table({"row" if field.name != "row" else "rows": [0]})
+    try:
+        source = type_of_text(text, StructType())
+        if source is not None:
+            check_assignable(source, column.type, (field.name,), table)
+        schema = StructType((*from_arrow(given.schema).fields, column))
+        plan = plan_rows(schema, TableProperties({}, table), from_arrow(given.schema))
+        ArrowRows(plan).convert(given)
+    except UnsupportedFeature:
+        return None
+    except (RowViolation, SchemaError) as error:
+        return str(error).removesuffix(" Nothing was written.").rstrip(".")
+    return None
