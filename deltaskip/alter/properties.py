@@ -86,11 +86,11 @@ def set_comment(state: TableState, change: SetComment) -> TableState:
 
 
 def check_retention(before: TableState, after: TableState) -> None:
-    """Raise InvalidArgument if the log is now kept for a shorter time than removed files, which delta-spark forbids."""
+    """Raise InvalidArgument if the log's new retention is shorter than that of removed files, as delta-spark does."""
     log, files = TableProperties.log_retention_ms, TableProperties.deleted_file_retention_ms
     old, new = (state.properties.well_formed() for state in (before, after))
-    kept = new.log_retention_ms, new.deleted_file_retention_ms
-    if kept != (old.log_retention_ms, old.deleted_file_retention_ms) and kept[0] < kept[1]:
+    kept = new.log_retention_ms
+    if kept != old.log_retention_ms and kept < new.deleted_file_retention_ms:
         raise InvalidArgument(
             f"The property {log.name} of {after.table} cannot be shorter than {files.name}, since earlier versions "
             f"need both: set both in one alter."

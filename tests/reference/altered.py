@@ -140,9 +140,10 @@ CASES: dict[str, Case] = {
         "SET TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 1 month')",
         "SET TBLPROPERTIES ('delta.isolationLevel' = 'serializable')",
         "SET TBLPROPERTIES ('delta.checkpointInterval' = '0')", "SET TBLPROPERTIES ('a.b c' = 'x=y')",
-        "SET TBLPROPERTIES ('delta.targetFileSize' = '10mb', 'delta.tuneFileSizesForRewrites' = 'true')",
+        "SET TBLPROPERTIES ('delta.targetFileSize' = '10mb')",
         "UNSET TBLPROPERTIES('comment')",
-    ), other_operations=("UNSET TBLPROPERTIES IF EXISTS ('zz','foo')",)),
+    ), odd={"SET TBLPROPERTIES ('delta.targetFileSize' = '10mb')": ONLY_OURS},
+       other_operations=("UNSET TBLPROPERTIES IF EXISTS ('zz','foo')",)),
     "row_tracking": Case("id BIGINT", ("SET TBLPROPERTIES('delta.enableRowTracking'='true')",),
                          rows="SELECT * FROM RANGE(10)"),
     "constraints": Case("id BIGINT, s INT", (
@@ -289,12 +290,12 @@ def run(spark: Any, folder: Path, case: Case) -> dict[str, Any]:
         if len(answers) == 1:
             which = ONLY_OURS if "theirs" in answers else ONLY_THEIRS
             found["statements"][statement] = {"accepted": which, **answers}
-            if tried is ours:
-                # The next statements begin from the same table again.
+            if tried is not ours:
+                shutil.rmtree(tried)
+            elif case.odd.get(statement) != ONLY_THEIRS:
+                # The next statements begin from the same table again; only theirs may be damaged.
                 shutil.rmtree(ours)
                 shutil.copytree(theirs, ours)
-            else:
-                shutil.rmtree(tried)
         elif not answers:
             differ = differences(state_of(theirs), state_of(ours))
             if differ:
