@@ -94,7 +94,8 @@ class Played:
             self.model[row["id"]] = self.case.stored(row)
             self.inserted.append(row["id"])
         data = self.case.arrow(rows)
-        if door == "arrow":
+        # Spark cannot write the field ids of elements, keys and values that Iceberg needs.
+        if door == "arrow" or (door == "frame" and any("iceberg" in name for name in self.case.features)):
             self.table.append(data, time_zone=self.zone)
         elif door == "frame":
             self.table.append(self.frame(data))
