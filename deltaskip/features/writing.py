@@ -106,7 +106,7 @@ def check_maintainable(protocol: TableProtocol, where: str) -> None:
 
     Raises UnsupportedFeature, which lists every feature that is unknown or not supported for writing.
     """
-    unknown = sorted(name for name in _features(protocol) if name not in FEATURES or FEATURES[name].writes == "no")
+    unknown = sorted(name for name in _features(protocol) if name not in FEATURES or FEATURES[name].reads == "no")
     if protocol.min_writer_version > WRITER_VERSION:
         unknown.append(f"writer version {protocol.min_writer_version}")
     if unknown:
