@@ -81,7 +81,7 @@ def shared() -> Path:
 def without_look_ups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Transactions do not look up the files that they add, which most tests never write; see the mark data_files."""
     if request.node.get_closest_marker("data_files") is None:
-        monkeypatch.setattr("deltaskip.txn.transaction.check_data_files", lambda candidate: None)
+        monkeypatch.setattr("deltaskip.txn.commit_loop.check_data_files", lambda candidate: None)
 
 
 @pytest.fixture

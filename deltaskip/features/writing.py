@@ -104,7 +104,7 @@ def check_writable(
 def check_maintainable(protocol: TableProtocol, where: str) -> None:
     """Check that checkpoints and clean-ups of the table's log lose no information.
 
-    Raises UnsupportedFeature, which lists every feature that is unknown or not supported for writing.
+    Raises UnsupportedFeature, which lists every feature that is unknown or not supported for reading.
     """
     unknown = sorted(name for name in _features(protocol) if name not in FEATURES or FEATURES[name].reads == "no")
     if protocol.min_writer_version > WRITER_VERSION:

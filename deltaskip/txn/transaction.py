@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
-from uuid import uuid4
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
@@ -18,31 +16,18 @@ from deltaskip.errors import (
     InvalidArgumentType,
     InvalidCommit,
     SchemaError,
-    StorageError,
-    TableExists,
 )
 from deltaskip.features.domains import check_settable_domain
-from deltaskip.log import LOG_FOLDER, Snapshot, refresh
-from deltaskip.log.file_names import commit_name
-from deltaskip.log.new_table import BEFORE_CREATION
+from deltaskip.log import Snapshot
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
-from deltaskip.storage import join
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.after_commit import after_commit
-from deltaskip.txn.conflicts import check_conflicts
+from deltaskip.txn.commit_loop import CommitLoop, Committed
 from deltaskip.txn.intent import Intent
-from deltaskip.txn.preparation import commit_text, prepare
-from deltaskip.txn.validation.data_files import check_data_files
-from deltaskip.txn.winners import read_winners
 
 __all__ = ["Transaction"]
-
-MAX_ATTEMPTS = 1000
-_FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
-_LONGEST_PAUSE_SECONDS = 1.0
-
 
 class Transaction:
     """Reads and actions on one snapshot, which `commit` writes as one version of the table.
@@ -78,12 +63,11 @@ class Transaction:
         self.snapshot = snapshot
         self._look_up_files = flag("look_up_files", look_up_files)
         self._intent = Intent(snapshot, operation, dict(parameters or {}), user_metadata)
-        self._txn_id = str(uuid4())
+        self._loop = CommitLoop(snapshot)
         self._committed: int | None = None
         self._discarded = False
-        # What deletes the files that were written for this transaction, and whether a commit may have added them.
+        # What deletes the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []
-        self._outcome_unknown = False
 
     def __enter__(self) -> Transaction:
         """Begin a block that commits when it ends, or discards the transaction if it raises."""
@@ -121,7 +105,7 @@ class Transaction:
         before = self._intent
         self._intent = Intent(self.snapshot, before.operation, before.parameters, before.user_metadata)
         undo, self._undo = self._undo, []
-        if not self._outcome_unknown:
+        if not self._loop.outcome_unknown:
             for delete in undo:
                 delete()
 
@@ -482,9 +466,9 @@ class Transaction:
         if not self.has_actions:
             raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
-            return self._commit()
+            return self._finish(self._loop.commit(self._intent, self._look_up_files))
         except CorruptLog as error:
-            if not self._is_cleaned_up():
+            if not _is_cleaned_up(self.snapshot):
                 raise
             base = self.snapshot
             raise CommitConflict(
@@ -510,76 +494,11 @@ class Transaction:
                 f"This transaction on {root} was discarded: begin another one."
             )
 
-    def _commit(self) -> int:
-        prepared = prepare(self._intent, self.snapshot)
-        if self._look_up_files:
-            check_data_files(prepared.candidate)
-        kill_point("prepared")
-        latest, checked = self.snapshot, self.snapshot.version
-        for attempt in range(MAX_ATTEMPTS):
-            creates = latest.version == BEFORE_CREATION
-            latest = latest if creates else refresh(latest)
-            if latest.version > checked or latest.metadata.id != self.snapshot.metadata.id:
-                winners = read_winners(self.snapshot, latest, checked)
-                landed = winners.version_of(self._txn_id)
-                if landed is not None:
-                    # An earlier attempt, whose outcome was unknown, has succeeded.
-                    return self._finish(latest, landed)
-                self._outcome_unknown = False
-                check_conflicts(self._intent, prepared.isolation, winners, prepared.every_file)
-                # The winners do not conflict, but the rules are those of the version that the commit now follows.
-                prepared, checked = prepare(self._intent, latest), latest.version
-            commit = commit_text(prepared, latest, self._txn_id)
-            if self._try(commit, latest):
-                return self._finish(latest, latest.version + 1, commit)
-            if creates:
-                cure = "open it, or replace it with mode='replace'"
-                raise TableExists(f"There is a table at {latest.root} already: {cure}.")
-            _pause(attempt, self.snapshot.storage.remote)
-        raise CommitConflict(
-            f"Other writers of {self.snapshot.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again "
-            f"when fewer writers are active.",
-            "busy",
-        )
-
-    def _try(self, commit: bytes, latest: Snapshot) -> bool:
-        """Whether the commit is now the version after `latest`."""
-        storage = latest.storage
-        path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
-        self._outcome_unknown = True
-        try:
-            storage.put_if_absent(path, commit)
-        except FileExistsError:
-            # A request that was retried after its response was lost finds its own file.
-            return self._is_ours(path, commit)
-        except StorageError:
-            if self._is_ours(path, commit):
-                return True
-            raise
-        return True
-
-    def _is_cleaned_up(self) -> bool:
-        """Whether files of the snapshot's checkpoint were deleted, which happens after a newer checkpoint."""
-        segment, checkpoint = self.snapshot.segment.checkpoint, self.snapshot.checkpoint
-        if segment is None or checkpoint is None:
-            return False
-        paths = [*(file.path for file in segment.files), *checkpoint.sidecars]
-        return not all(self.snapshot.storage.exists(path) for path in paths)
-
-    def _is_ours(self, path: str, commit: bytes) -> bool:
-        """Whether a commit file is this transaction's, as far as it can be read."""
-        try:
-            ours = self.snapshot.storage.read(path) == commit
-        except (FileNotFoundError, StorageError):
-            return False
-        self._outcome_unknown = ours
-        return ours
-
-    def _finish(self, latest: Snapshot, version: int, commit: bytes | None = None) -> int:
-        self._committed = version
+    def _finish(self, committed: Committed) -> int:
+        self._committed = committed.version
         kill_point("committed")
-        after_commit(latest, version, commit)
-        return version
+        after_commit(committed.latest, committed.version, committed.text)
+        return committed.version
 
 
 def _with_collations(metadata: Metadata, snapshot: Snapshot) -> Metadata:
@@ -592,7 +511,10 @@ def _with_collations(metadata: Metadata, snapshot: Snapshot) -> Metadata:
     return metadata if carried == new else replace(metadata, schema_string=schema_to_json(carried))
 
 
-def _pause(attempt: int, remote: bool) -> None:
-    """Sleep for a random time that grows with the attempts, so that competing writers do not stay in step."""
-    longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS[remote] * 2.0 ** min(attempt, 20))
-    time.sleep(random.uniform(0, longest))
+def _is_cleaned_up(snapshot: Snapshot) -> bool:
+    """Whether files of the snapshot's checkpoint were deleted, which happens after a newer checkpoint."""
+    segment, checkpoint = snapshot.segment.checkpoint, snapshot.checkpoint
+    if segment is None or checkpoint is None:
+        return False
+    paths = [*(file.path for file in segment.files), *checkpoint.sidecars]
+    return not all(snapshot.storage.exists(path) for path in paths)

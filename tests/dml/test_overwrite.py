@@ -29,7 +29,7 @@ from deltaskip.errors import (
 )
 from deltaskip.storage import local
 from deltaskip.storage.kill_points import observe_kill_points
-from deltaskip.txn import transaction
+from deltaskip.txn import commit_loop
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -490,7 +490,7 @@ def test_rule_71_a_failure_deletes_what_it_wrote_and_nothing_else(
         table.overwrite(rows([]), where="id = 4")
         before = files_below(tmp_path / str(number) / "t")
         with monkeypatch.context() as patch:
-            patch.setattr(transaction, "prepare", failing)
+            patch.setattr(commit_loop, "prepare", failing)
             with pytest.raises(MemoryError):
                 table.overwrite(rows([5]), where="id = 5 OR p = 'a'")
         assert files_below(tmp_path / str(number) / "t") == before
