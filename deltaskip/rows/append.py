@@ -15,7 +15,7 @@ from deltaskip.features.enabling import protocol_for
 from deltaskip.log import Snapshot
 from deltaskip.rows.data import GivenRows
 from deltaskip.rows.identity import with_mark
-from deltaskip.rows.layout import layout_after
+from deltaskip.rows.layout import first_collation_versions, layout_after
 from deltaskip.rows.plan import RowPlan, SchemaMode, plan_rows
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema import schema_to_json
@@ -103,9 +103,15 @@ def append_to(
     if plan.partition_columns != before.partition_columns:
         metadata = replace(metadata, partition_columns=plan.partition_columns)
     protocol = protocol_for(transaction.protocol, TableProperties(metadata.configuration, root), plan.schema)
-    layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, transaction.domains, time_zone)
+    domains = transaction.domains
+    begun = first_collation_versions(protocol, metadata, plan.schema, domains, rows.collation_version)
+    if begun is not None:
+        domains = {**domains, begun.domain: begun}
+    layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, domains, time_zone)
     written = rows.write(plan, layout)
     transaction.add_written(*written.files, delete=lambda: written.delete(layout.storage, root))
+    if begun is not None and written.files:
+        transaction.set_domain(begun.domain, begun.configuration)
     metadata = _with_marks(metadata, plan, written)
     if protocol is not transaction.protocol:
         transaction.set_protocol(protocol)

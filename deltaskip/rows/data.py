@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.engine import engine, is_column
+from deltaskip.engine import collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_store import incoming_schema
@@ -58,6 +58,16 @@ class GivenRows:
         reader = self._opened()
         self._reader = reader
         return incoming_schema(reader.schema, table_schema)
+
+    def collation_version(self) -> str | None:
+        """Return the version of the collations by which rows of the writer are compared; None if it is not known.
+
+        That of the DataFrame's session, or of the installed Spark.
+        """
+        if self._frame is None:
+            return collation_version()
+        session = self._frame.sparkSession
+        return engine("Writing a DataFrame").collation_version(session)
 
     @property
     def frame(self) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
-from deltaskip.collations.write_versions import kept_versions
+from deltaskip.collations.write_versions import DOMAIN, kept_versions
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
-from deltaskip.features.registry import has_feature
+from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.log import Snapshot
 from deltaskip.rows.parquet_files import DEFAULT_CODEC, DEFAULT_FILE_BYTES, DataFileLayout
 from deltaskip.schema.mapping import MappingMode, mapping_mode
@@ -16,8 +16,9 @@ from deltaskip.schema.types import StructType
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, declared_collations, indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.tight_bounds import writes_tight_bounds
+from deltaskip.txn.collation_versions import announced
 
-__all__ = ["layout_after"]
+__all__ = ["first_collation_versions", "layout_after"]
 
 
 def layout_after(
@@ -60,6 +61,35 @@ def layout_after(
         time_zone=time_zone,
         balanced=properties.optimize_write,
     )
+
+
+def first_collation_versions(
+    protocol: Protocol,
+    metadata: Metadata,
+    schema: StructType,
+    domains: Mapping[str, DomainMetadata],
+    version: Callable[[], str | None],
+) -> DomainMetadata | None:
+    """Return the domain `collations` that the first write to a table with collated columns sets; None if it sets none.
+
+    Later writes keep the versions that the domain lists, which `retire_collation_version` changes.
+
+    Args:
+        protocol: The protocol after the write.
+        metadata: The metadata after the write.
+        schema: The schema after the write.
+        domains: The metadata domains of the table by name.
+        version: Returns the collation version of the writer; None if it is not known. Called if it is needed.
+    """
+    if DOMAIN in domains or not any(has_feature(protocol, name) for name in feature_names("collations")):
+        return None
+    columns = _columns(schema, metadata, mapping_mode(protocol, TableProperties(metadata.configuration)), domains)
+    collations = {column.collation for column in columns if column.collation is not None}
+    chosen = version() if collations else None
+    if chosen is None:
+        return None
+    found = declared_collations(columns, dict.fromkeys(collations, (chosen,)))
+    return announced(domains, sorted({each for identifiers in found.values() for each in identifiers}))
 
 
 def _columns(

@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from deltaskip.actions import Protocol
+from deltaskip.actions import DomainMetadata, Protocol
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.write_versions import DOMAIN, WRITE_VERSIONS, domain_members, kept_versions
 from deltaskip.errors import InvalidCollation, InvalidCommit
 from deltaskip.features.registry import FEATURES, feature_names, has_feature
-from deltaskip.log import Snapshot
 from deltaskip.schema.protocol_versions import FEATURES_WRITER_VERSION
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["announce", "retire"]
+__all__ = ["announce", "announced", "retire"]
 
 _FEATURES = ("collations", "domainMetadata")
 
@@ -28,22 +27,30 @@ def announce(transaction: Transaction, identifiers: Iterable[str]) -> None:
     The table gets the features `collations` and `domainMetadata` if it lacks them, and with them writer version 7.
     # COLLATIONS RFC, Writer Requirements: "the writer should also update the domainMetadata"
     """
-    snapshot = transaction.snapshot
-    wanted = [CollationId.parse(identifier).canonical for identifier in identifiers]
-    if not wanted:
+    listed = tuple(identifiers)
+    if not listed:
         return
-    versions = kept_versions(snapshot.domains)
+    domain = announced(transaction.domains, listed)
+    if domain is not None:
+        transaction.set_domain(domain.domain, domain.configuration)
+    protocol = _with_features(transaction.protocol)
+    if protocol != transaction.protocol:
+        transaction.set_protocol(protocol)
+
+
+def announced(domains: Mapping[str, DomainMetadata], identifiers: Iterable[str]) -> DomainMetadata | None:
+    """Return the domain with versioned collation identifiers added; None if it lists them already.
+
+    domains: The metadata domains of the table by name.
+    """
+    versions = kept_versions(domains)
     before = dict(versions)
-    for identifier in wanted:
+    for identifier in (CollationId.parse(each).canonical for each in identifiers):
         name = _spelling(versions, identifier)
         listed = versions.setdefault(name, ())
         if identifier.version is not None and identifier.version not in listed:
             versions[name] = (*listed, identifier.version)
-    if versions != before:
-        _set(transaction, versions)
-    protocol = _with_features(snapshot.protocol)
-    if protocol != snapshot.protocol:
-        transaction.set_protocol(protocol)
+    return None if versions == before else _with_versions(domains, versions)
 
 
 def retire(transaction: Transaction, collation: str, version: str) -> None:
@@ -61,18 +68,18 @@ def retire(transaction: Transaction, collation: str, version: str) -> None:
             f"for: {listed}."
         )
     versions[name] = tuple(each for each in versions[name] if each != version)
-    _set(transaction, {each: found for each, found in versions.items() if found})
+    kept = {each: found for each, found in versions.items() if found}
+    domain = _with_versions(transaction.snapshot.domains, kept)
+    transaction.set_domain(domain.domain, domain.configuration)
 
 
-def _set(transaction: Transaction, versions: Mapping[str, tuple[str, ...]]) -> None:
-    """Set the listed versions; other members of the configuration, which other writers set, stay."""
-    others = domain_members(_configuration(transaction.snapshot))
-    transaction.set_domain(DOMAIN, json.dumps({**others, WRITE_VERSIONS: dict(versions)}))
-
-
-def _configuration(snapshot: Snapshot) -> str | None:
-    domain = snapshot.domains.get(DOMAIN)
-    return None if domain is None else domain.configuration
+def _with_versions(
+    domains: Mapping[str, DomainMetadata], versions: Mapping[str, tuple[str, ...]]
+) -> DomainMetadata:
+    """The domain with these versions; other members of the configuration, which other writers set, stay."""
+    domain = domains.get(DOMAIN)
+    others = domain_members(None if domain is None else domain.configuration)
+    return DomainMetadata(DOMAIN, json.dumps({**others, WRITE_VERSIONS: dict(versions)}))
 
 
 def _spelling(versions: Mapping[str, tuple[str, ...]], identifier: CollationId) -> str:
