@@ -5,8 +5,10 @@ Columns that have the table's types already are passed through without a copy.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,8 @@ __all__ = ["ArrowRows"]
 
 # Strings of one Arrow array have at most 2 GiB.
 _BATCH_BYTES = 1 << 29
+# Below this, starting threads takes longer than they save.
+_PARALLEL_BYTES = 1 << 20
 _CLOCK_FUNCTIONS = frozenset(("current_timestamp", "now", "current_date", "curdate", "localtimestamp"))
 
 
@@ -91,10 +95,8 @@ class ArrowRows:
             SchemaError: An identity column has no values left.
         """
         n_rows = batch.num_rows
-        columns: dict[str, pa.Array] = {}
-        for column in self.plan.columns:
-            if column.origin != "generated":
-                columns[column.field.name] = self._base(column, batch, n_rows)
+        base = [column for column in self.plan.columns if column.origin != "generated"]
+        columns = dict(zip((column.field.name for column in base), self._stored_columns(base, batch), strict=True))
         for column in self.plan.columns:
             if column.origin == "generated":
                 columns[column.field.name] = self._generated(column, columns, n_rows)
@@ -104,6 +106,13 @@ class ArrowRows:
         for name in self.plan.carried:
             arrays[name] = one_chunk(batch.column(name))
         return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _stored_columns(self, columns: Sequence[PlannedColumn], batch: pa.RecordBatch | pa.Table) -> list[pa.Array]:
+        """The stored values of columns that do not depend on others. Arrow checks and casts without the GIL."""
+        if len(columns) < 2 or batch.nbytes < _PARALLEL_BYTES:
+            return [self._base(column, batch, batch.num_rows) for column in columns]
+        with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
+            return list(pool.map(lambda column: self._base(column, batch, batch.num_rows), columns))
 
     def _base(self, column: PlannedColumn, batch: pa.RecordBatch | pa.Table, n_rows: int) -> pa.Array:
         field = column.field
