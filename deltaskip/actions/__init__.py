@@ -11,6 +11,7 @@ from deltaskip.actions.file_fields import (
 )
 from deltaskip.actions.files import AddCdcFile, AddFile, DeletionVectorDescriptor, RemoveFile
 from deltaskip.actions.line import Action, parse_action, to_line
+from deltaskip.actions.lines import to_lines
 from deltaskip.actions.partition_values import (
     PartitionValueError,
     TimestampRange,
@@ -26,11 +27,13 @@ from deltaskip.actions.paths import (
     decode_path,
     decode_paths,
     hadoop_path,
+    hadoop_paths,
+    listed_keys,
     relative_path,
     table_key,
     table_keys,
 )
-from deltaskip.actions.rows import add_files, remove_of, unchanged
+from deltaskip.actions.rows import add_files, remove_files, remove_of, unchanged
 from deltaskip.actions.table_state import (
     CheckpointMetadata,
     CommitInfo,
@@ -73,14 +76,18 @@ __all__ = [
     "decode_path",
     "decode_paths",
     "hadoop_path",
+    "hadoop_paths",
+    "listed_keys",
     "parse_action",
     "parse_partition_value",
     "partition_column",
     "relative_path",
+    "remove_files",
     "remove_of",
     "serialize_partition_value",
     "table_key",
     "table_keys",
     "to_line",
+    "to_lines",
     "unchanged",
 ]

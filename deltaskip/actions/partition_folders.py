@@ -20,9 +20,11 @@ from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
 from deltaskip.schema.calendar import format_timestamp, local_of, zone_of
 from deltaskip.schema.properties import MappingMode, TableProperties
 from deltaskip.schema.types import TIMESTAMP, DataType, StructField
+from deltaskip.storage import is_local, split_authority
 
 __all__ = [
     "HIVE_NULL",
+    "encode_location",
     "encode_path",
     "hive_folder",
     "hive_unescaped",
@@ -121,6 +123,18 @@ def encode_path(path: str) -> str:
     if path.isascii() and _URI_PLAIN.issuperset(path):
         return path
     return "".join(c if _is_plain(c) else "".join(f"%{byte:02X}" for byte in _utf8(c)) for c in path)
+
+
+def encode_location(location: str) -> str:
+    """Return the location of a file in its storage as the absolute URI that the log has: `file:/data/a%20b`.
+
+    It is spelled as Hadoop spells it, with one slash and letters of other scripts as they are: delta-spark compares the
+    text with that of the files that it has read.
+    """
+    if is_local(location):
+        return f"file:{encode_path(location)}"
+    base, key = split_authority(location)
+    return f"{base}/{encode_path(key)}"
 
 
 def _folder_text(value: Value, data_type: DataType, time_zone: str) -> str | None:

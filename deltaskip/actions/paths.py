@@ -28,6 +28,7 @@ __all__ = [
     "escape_globs",
     "hadoop_path",
     "hadoop_paths",
+    "listed_keys",
     "may_hold_globs",
     "relative_path",
     "table_key",
@@ -131,6 +132,12 @@ def table_keys(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array
     if all_plain(raw):
         return raw
     return _changed(raw, pc.match_substring_regex(raw, _ODD), lambda path: table_key(table_root_uri, path))
+
+
+def listed_keys(paths: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return the table_key of each path of a listing: below the table's root, and not encoded."""
+    paths = one_chunk(paths)
+    return _changed(paths, pc.match_substring_regex(paths, r"^[A-Za-z][A-Za-z0-9+.\-]*:/"), "./{}".format)
 
 
 def absolute_uris(table_root_uri: str, raw: pa.Array | pa.ChunkedArray) -> pa.Array:

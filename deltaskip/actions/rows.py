@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltaskip.actions.file_fields import ADD_FIELDS, FILE_SCHEMA, REMOVE_FIELDS
 from deltaskip.actions.files import AddFile, DeletionVectorDescriptor, RemoveFile
 
-__all__ = ["add_files", "remove_of", "unchanged"]
+__all__ = ["add_files", "remove_files", "remove_of", "unchanged"]
 
 _SHARED = [name for name in ADD_FIELDS.logged if name in REMOVE_FIELDS.logged and name != "data_change"]
 
@@ -27,6 +27,25 @@ def add_files(adds: pa.Table) -> Iterator[AddFile]:
                 deletion_vector=None if dv is None else DeletionVectorDescriptor(**dv),
                 data_change=row.pop("data_change") is not False,
                 **row,
+            )
+
+
+def remove_files(files: pa.Table, deletion_timestamp: int, data_change: bool = True) -> Iterator[RemoveFile]:
+    """Yield the tombstone of each active file, without its statistics and tags.
+
+    files: path, partition_values, size and deletion_vector as in FILE_SCHEMA. deletion_timestamp: ms since the epoch.
+    """
+    for batch in files.select(["path", "partition_values", "size", "deletion_vector"]).to_batches(max_chunksize=4096):
+        for row in batch.to_pylist():
+            vector = row["deletion_vector"]
+            yield RemoveFile(
+                row["path"],
+                data_change,
+                deletion_timestamp,
+                True,
+                partition_values=dict(row["partition_values"] or ()),
+                size=row["size"],
+                deletion_vector=None if vector is None else DeletionVectorDescriptor(**vector),
             )
 
 

@@ -2,7 +2,7 @@
 
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile
-from deltaskip.log.history import History, HistoryEntry, history, version_at_timestamp
+from deltaskip.log.history import History, HistoryEntry, chosen_version, history, version_at_timestamp
 from deltaskip.log.loading import load_snapshot, refresh
 from deltaskip.log.replay import Superseded, dv_ids
 from deltaskip.log.segment import CheckpointRef, LogSegment
@@ -19,6 +19,7 @@ __all__ = [
     "LogSegment",
     "Snapshot",
     "Superseded",
+    "chosen_version",
     "dv_ids",
     "history",
     "load_snapshot",

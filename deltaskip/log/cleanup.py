@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
 
 from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
+from deltaskip.log.catalog_commits import STAGED_FOLDER, catalog_commits, check_permitted, is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
-from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, parse_log_file
+from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, parse_log_file, version_prefix
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
@@ -23,9 +23,10 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.storage import FileInfo, join
 from deltaskip.storage.kill_points import kill_point
 
-__all__ = ["clean_up_log"]
+__all__ = ["clean_up_log", "unneeded_sidecars"]
 
 _DAY = 86_400_000
+_STAGED = re.compile(r"\d{20}\.[^.]+\.json")
 _TEMPORARY = re.compile(r"\.\d{20}\..*\.tmp|\._last_checkpoint\..*\.tmp")
 
 
@@ -49,6 +50,11 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
         StorageError: The storage failed.
     """
     check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
+    check_permitted(snapshot, "METADATA_CLEANUP", "cleaning up the log")
+    commits = catalog_commits(snapshot.storage)
+    if commits is not None and commits.manages:
+        # The catalog then names no staged commit that is deleted.
+        commits.publish(snapshot.version)
     now = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     retention = snapshot.table_properties.log_retention_ms
     cutoff = _midnight(now - retention) if kept_for_ms is None else now - kept_for_ms
@@ -66,7 +72,27 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
             snapshot.storage.delete(info.path)
             deleted.append(info.name)
             kill_point("deleted")
-    return deleted + list(_delete_sidecars(snapshot, first, _midnight(now) - _DAY))
+    for info in _staged_until(snapshot, first):
+        snapshot.storage.delete(info.path)
+        deleted.append(f"{STAGED_FOLDER}/{info.name}")
+        kill_point("deleted")
+    for info in unneeded_sidecars(snapshot, _midnight(now) - _DAY):
+        snapshot.storage.delete(info.path)
+        deleted.append(f"{SIDECAR_FOLDER}/{info.name}")
+        kill_point("deleted")
+    return deleted
+
+
+def _staged_until(snapshot: Snapshot, version: int) -> list[FileInfo]:
+    """Staged commits up to a version. # PROTOCOL, Metadata Cleanup: of catalog-managed tables"""
+    if not is_managed(snapshot.storage):
+        return []
+    try:
+        staged = snapshot.storage.list_from(join(snapshot.root, LOG_FOLDER, STAGED_FOLDER), "")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    until = version_prefix(version + 1)
+    return [info for info in staged if info.is_file and _STAGED.fullmatch(info.name) and info.name < until]
 
 
 def _first_kept(snapshot: Snapshot, listing: LogListing, cutoff_ms: int) -> int | None:
@@ -103,18 +129,22 @@ def _is_left_over(info: FileInfo, before_ms: int) -> bool:
     return _TEMPORARY.fullmatch(info.name) is not None and info.modified_ms < before_ms
 
 
-def _delete_sidecars(snapshot: Snapshot, first: int, before_ms: int) -> Iterator[str]:
+def unneeded_sidecars(snapshot: Snapshot, before_ms: int) -> list[FileInfo]:
+    """Return the sidecars older than a time that no checkpoint in the log references.
+
+    There are none if a checkpoint cannot be read, because its sidecars are not known. Raises StorageError.
+    """
     folder = join(snapshot.root, LOG_FOLDER, SIDECAR_FOLDER)
     try:
         sidecars = snapshot.storage.list_from(folder, "")
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return []
     old = [info for info in sidecars if info.is_file and info.modified_ms < before_ms]
     if not old:
-        return
+        return []
     listing = list_log(snapshot.storage, snapshot.root)
     if listing.incomplete:
-        return
+        return []
     try:
         needed = {
             path.rpartition("/")[2]
@@ -123,14 +153,9 @@ def _delete_sidecars(snapshot: Snapshot, first: int, before_ms: int) -> Iterator
             for path in open_checkpoint(snapshot.storage, snapshot.root, ref).sidecars
         }
     except CorruptLog:
-        # The sidecars of a checkpoint that cannot be read are unknown.
-        return
-    for info in old:
-        # Compared by name, since a checkpoint may spell the location differently from the listing.
-        if info.name not in needed:
-            snapshot.storage.delete(info.path)
-            kill_point("deleted")
-            yield f"{SIDECAR_FOLDER}/{info.name}"
+        return []
+    # Compared by name, since a checkpoint may spell the location differently from the listing.
+    return [info for info in old if info.name not in needed]
 
 
 def _midnight(time_ms: int) -> int:

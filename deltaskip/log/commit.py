@@ -1,6 +1,6 @@
 """Commits, log compactions and JSON checkpoints: newline-delimited actions, read into Arrow and action objects."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +17,10 @@ from deltaskip.storage import NotAFile, Storage
 
 __all__ = [
     "AT_ONCE_BYTES",
+    "CHANGE_FILE",
     "Commits",
     "OtherAction",
+    "change_files",
     "commit_infos",
     "damaged",
     "last_commit_info",
@@ -58,18 +60,23 @@ class Commits:
 
 
 def read_commits(
-    storage: Storage, root: str, files: Sequence[LogFile], columns: Sequence[str] | None = None
+    storage: Storage,
+    root: str,
+    files: Sequence[LogFile],
+    columns: Sequence[str] | None = None,
+    also: Collection[str] = (),
 ) -> Commits:
     """Read the actions of the files, in one pass over one buffer.
 
-    columns: columns of add and remove actions to fill; None for all. Raises CorruptLog with the name of the file that
+    columns: columns of add and remove actions to fill; None for all. also: names of actions to return in `others`
+    beside those that a snapshot consists of. Raises CorruptLog with the name of the file that
     is missing or damaged, and the line; StorageError if the actions do not fit in memory.
     """
     with _reading(root, files):
         if sum(file.file.size for file in files) > AT_ONCE_BYTES:
-            return _read_in_pieces(storage, root, files, columns)
+            return _read_in_pieces(storage, root, files, columns, also)
         data, starts = storage.read_joined([file.file for file in files])
-        return parse_contents(root, files, data, starts, columns)
+        return parse_contents(root, files, data, starts, columns, also=also)
 
 
 def parse_contents(
@@ -79,6 +86,7 @@ def parse_contents(
     starts: Sequence[int],
     columns: Sequence[str] | None = None,
     lines_before: int = 0,
+    also: Collection[str] = (),
 ) -> Commits:
     """Like read_commits, for files that are already in memory: `data` contains each from its start on.
 
@@ -92,7 +100,7 @@ def parse_contents(
     others = tuple(
         OtherAction(commit, lines_before + line, name, bytes(data[begin:end]))
         for commit, line, name, begin, end in parsed.others
-        if name in _KNOWN
+        if name in _KNOWN or name in also
     )
     return Commits(root, tuple(files), parsed.files, others)
 
@@ -130,6 +138,24 @@ def last_commit_info(commits: Commits) -> CommitInfo | None:
     return None
 
 
+def change_files(commits: Commits) -> pa.Table:
+    """Return the cdc actions that were read with `also`, as rows of `Commits.actions` that are adds.
+
+    # PROTOCOL, Add CDC File: path, partitionValues, size and dataChange, as in an add
+    """
+    found = [action for action in commits.others if action.name == CHANGE_FILE]
+    lines = [b'{"add":%b}\n' % action.text for action in found]
+    starts, at = [0] * len(commits.files), 0
+    waiting = iter(zip(found, lines, strict=True))
+    action, line = next(waiting, (None, b""))
+    for commit in range(len(commits.files)):
+        starts[commit] = at
+        while action is not None and action.commit == commit:
+            at += len(line)
+            action, line = next(waiting, (None, b""))
+    return parse_contents(commits.root, commits.files, memoryview(b"".join(lines)), starts).actions
+
+
 def members_of(commits: Commits, action: OtherAction) -> dict[str, Any]:
     """Parse the action's JSON object. Raises CorruptLog if it is not one."""
     try:
@@ -155,7 +181,9 @@ def _state_action(commits: Commits, action: OtherAction) -> StateAction:
         raise damaged(commits, action, str(error)) from error
 
 
-def _read_in_pieces(storage: Storage, root: str, files: Sequence[LogFile], columns: Sequence[str] | None) -> Commits:
+def _read_in_pieces(
+    storage: Storage, root: str, files: Sequence[LogFile], columns: Sequence[str] | None, also: Collection[str]
+) -> Commits:
     """As read_commits, at most AT_ONCE_BYTES of text at a time."""
     parts: list[Commits] = []
     first = 0
@@ -167,11 +195,11 @@ def _read_in_pieces(storage: Storage, root: str, files: Sequence[LogFile], colum
         # Files that precede those in memory have no text, so that ordinals are those of all files.
         if last > first:
             data, starts = storage.read_joined([file.file for file in files[first:last]])
-            parts.append(parse_contents(root, files[:last], data, [0] * first + starts, columns))
+            parts.append(parse_contents(root, files[:last], data, [0] * first + starts, columns, also=also))
         else:
             last = first + 1
             for data, lines_before in _pieces(storage, root, files[first]):
-                parts.append(parse_contents(root, files[:last], data, [0] * last, columns, lines_before))
+                parts.append(parse_contents(root, files[:last], data, [0] * last, columns, lines_before, also))
         first = last
     actions = pa.concat_tables([part.actions for part in parts])
     return Commits(root, tuple(files), actions, tuple(action for part in parts for action in part.others))
@@ -232,6 +260,9 @@ def _not_regular(root: str, file: LogFile, kind: str) -> CorruptLog:
         f"{restore_or_go_back(file.version)}."
     )
 
+
+CHANGE_FILE = "cdc"
+"""Name of the actions with files of the change data feed."""
 
 _KNOWN = frozenset({"protocol", "metaData", "txn", "domainMetadata", "commitInfo", "sidecar", "checkpointMetadata"})
 

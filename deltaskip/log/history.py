@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, SupportsIndex, overload
 
 from deltaskip.actions import CommitInfo
-from deltaskip.errors import VersionNotFound
+from deltaskip.errors import InvalidArgument, VersionNotFound
 from deltaskip.html import html_rows
 from deltaskip.log.in_commit_timestamps import CommitTimes, read_commit_infos
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import earliest_rebuildable
 from deltaskip.storage import Storage
 
-__all__ = ["History", "HistoryEntry", "history", "version_at_timestamp"]
+__all__ = ["History", "HistoryEntry", "chosen_version", "history", "shown_time", "version_at_timestamp"]
 
 _HEADINGS = ("version", "time", "operation", "parameters", "engine")
 _SHOWN_ENTRIES = 50
@@ -50,7 +50,7 @@ class HistoryEntry:
 
     def __repr__(self) -> str:
         engine = f", engine_info={self.engine_info!r}" if self.engine_info is not None else ""
-        return f"HistoryEntry(version={self.version}, {_shown(self.timestamp_ms)}, {self.operation!r}{engine})"
+        return f"HistoryEntry(version={self.version}, {shown_time(self.timestamp_ms)}, {self.operation!r}{engine})"
 
 
 class History(list[HistoryEntry]):
@@ -103,6 +103,18 @@ def history(storage: Storage, root: str, limit: int | None = None, version: int 
     return History(_entry(each, times[each], info) for each, info in zip(chosen, infos, strict=True))
 
 
+def chosen_version(storage: Storage, root: str, version: int | None, timestamp_ms: int | None) -> int | None:
+    """Return the version that a caller names, by number or by time; None if by neither.
+
+    Raises InvalidArgument if both are given, and as `version_at_timestamp` does.
+    """
+    if timestamp_ms is None:
+        return version
+    if version is not None:
+        raise InvalidArgument(f"Specify either version or timestamp, not both (table {root}).")
+    return version_at_timestamp(storage, root, timestamp_ms)
+
+
 def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
     """Return the latest version that was committed at or before a time.
 
@@ -124,14 +136,14 @@ def version_at_timestamp(storage: Storage, root: str, timestamp_ms: int) -> int:
     latest, newest = versions[-1], times[versions[-1]]
     if timestamp_ms > newest:
         raise VersionNotFound(
-            f"{root} has no version at {_shown(timestamp_ms)}: version {latest}, the latest, was committed at "
-            f"{_shown(newest)}; open the table without a timestamp, or with one up to that time."
+            f"{root} has no version at {shown_time(timestamp_ms)}: version {latest}, the latest, was committed at "
+            f"{shown_time(newest)}; open the table without a timestamp, or with one up to that time."
         )
     position = times.count_until(timestamp_ms)
     if position == 0:
         raise VersionNotFound(
-            f"{root} has no version at {_shown(timestamp_ms)}: version {versions[0]}, the earliest that can be opened, "
-            f"was committed at {_shown(times[versions[0]])}."
+            f"{root} has no version at {shown_time(timestamp_ms)}: version {versions[0]}, the earliest that can be "
+            f"opened, was committed at {shown_time(times[versions[0]])}."
         )
     return versions[position - 1]
 
@@ -164,11 +176,12 @@ def _cells(entry: HistoryEntry) -> tuple[str, ...]:
     parameters = ", ".join(f"{name}={value}" for name, value in entry.operation_parameters.items())
     if len(parameters) > _SHOWN_CHARACTERS:
         parameters = f"{parameters[:_SHOWN_CHARACTERS]}…"
-    cells = (str(entry.version), _shown(entry.timestamp_ms), entry.operation, parameters, entry.engine_info)
+    cells = (str(entry.version), shown_time(entry.timestamp_ms), entry.operation, parameters, entry.engine_info)
     return tuple(cell if cell.isprintable() else repr(cell)[1:-1] for cell in (cell or "" for cell in cells))
 
 
-def _shown(timestamp_ms: int) -> str:
+def shown_time(timestamp_ms: int) -> str:
+    """Return a time in milliseconds since the epoch as text for a message."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
     except OverflowError:

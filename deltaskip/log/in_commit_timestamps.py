@@ -52,6 +52,7 @@ class CommitTimes:
         listing: Listing of the log.
         versions: Versions of the listing's commits, ascending.
         infos: The commitInfo of versions that were already read; None as a value for a commit without one.
+        properties: The table's properties at a version not before these; None to read those of the latest.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class CommitTimes:
         listing: LogListing,
         versions: Sequence[int],
         infos: Mapping[int, CommitInfo | None] | None = None,
+        properties: TableProperties | None = None,
     ) -> None:
         self._storage = storage
         self._root = root
@@ -68,7 +70,9 @@ class CommitTimes:
         self._versions = versions
         self._infos = dict(infos or {})
         self._file_times = _file_times(listing, versions)
-        enabled_from = _enabled_from(storage, root)
+        if properties is None:
+            properties = load_snapshot(storage, root).table_properties
+        enabled_from = _enabled_from(properties)
         self._by_file = len(versions) if enabled_from is None else bisect_left(versions, enabled_from)
 
     def __getitem__(self, version: int) -> int:
@@ -144,9 +148,8 @@ def _file_times(listing: LogListing, versions: Sequence[int]) -> dict[int, int]:
     return times
 
 
-def _enabled_from(storage: Storage, root: str) -> int | None:
+def _enabled_from(properties: TableProperties) -> int | None:
     """The first version whose time is its in-commit timestamp; None if the table does not use them."""
-    properties = load_snapshot(storage, root).table_properties
     return (properties.in_commit_timestamps_version or 0) if properties.in_commit_timestamps else None
 
 

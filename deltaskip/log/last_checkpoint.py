@@ -4,7 +4,6 @@ The hint determines only the first name of the listing. A hint that is missing, 
 listing and changes no result.
 """
 
-import hashlib
 from typing import Any
 from urllib.parse import quote
 
@@ -46,6 +45,8 @@ def parse_hint(data: bytes) -> int | None:
 
 def checksum(fields: dict[str, Any]) -> str:
     """MD5 of the canonical form, as 32 hexadecimal digits."""
+    import hashlib
+
     return hashlib.md5(canonical_form(fields).encode("utf-8"), usedforsecurity=False).hexdigest()
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from deltaskip.errors import CorruptLog, StorageError, VersionNotFound
+from deltaskip.errors import CorruptLog, StorageError, TableNotFound, VersionNotFound
+from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import AT_ONCE_BYTES, parse_contents, read_commits
@@ -14,6 +15,7 @@ from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, ma
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_not_found import table_not_found
 from deltaskip.log.tail import Tail, tail_of
+from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
 
@@ -21,6 +23,8 @@ __all__ = ["list_log", "load_snapshot", "refresh"]
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
+# Fewer bytes of local commits are parsed sooner than somebody asks how far it is.
+_WATCHED_BYTES = 64 << 20
 _FLOAT_BOUNDS = TableProperties.float_bounds.name
 
 
@@ -44,15 +48,20 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
         # If the files that the hint leads to are unusable, the whole log is listed.
         try:
             return _load(storage, read_listing(root, _list(storage, root, version_prefix(hint))), version)
+        except TableNotFound:
+            raise
         except (CorruptLog, VersionNotFound, FileNotFoundError, NotADirectoryError):
             pass
     return _load(storage, list_log(storage, root), version)
 
 
-def list_log(storage: Storage, root: str) -> LogListing:
-    """List the whole log. Raises TableNotFound if there is none."""
+def list_log(storage: Storage, root: str, first: int = 0) -> LogListing:
+    """List the log from version `first` on, which must exist unless it is 0. Raises TableNotFound if there is none."""
     try:
-        listing = read_listing(root, _list(storage, root, "0"))
+        listing = read_listing(root, _list(storage, root, version_prefix(first) if first else "0"))
+    except TableNotFound:
+        # The catalog of the table says why.
+        raise
     except (FileNotFoundError, NotADirectoryError) as error:
         raise table_not_found(storage, root) from error
     if listing.latest is None and not listing.incomplete:
@@ -81,9 +90,12 @@ def _refreshed(snapshot: Snapshot) -> Snapshot:
     storage, root, old = snapshot.storage, snapshot.root, snapshot.segment
     try:
         listing = read_listing(root, _list(storage, root, version_prefix(snapshot.version)))
+    except TableNotFound:
+        # The catalog of the table says why.
+        raise
     except (FileNotFoundError, NotADirectoryError) as error:
         raise table_not_found(storage, root) from error
-    if old.own_commit is not None and listing.commits.get(old.version) != old.own_commit:
+    if old.own_commit is not None and not _is_still(storage, old.own_commit, listing.commits.get(old.version)):
         return load_snapshot(storage, root)
     latest = listing.latest
     if latest is None or latest <= old.version:
@@ -97,6 +109,13 @@ def _refreshed(snapshot: Snapshot) -> Snapshot:
     return Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
 
 
+def _is_still(storage: Storage, commit: LogFile, listed: LogFile | None) -> bool:
+    """Whether a commit is in the log as it was; one of a catalog may have been published, which is a copy."""
+    if listed == commit:
+        return True
+    return listed is not None and is_managed(storage) and listed.file.size == commit.file.size
+
+
 def _is_gone(storage: Storage, segment: LogSegment) -> bool:
     """Whether the checkpoint was deleted after the segment was listed."""
     return segment.checkpoint is not None and not storage.exists(segment.checkpoint.files[0].path)
@@ -105,20 +124,27 @@ def _is_gone(storage: Storage, segment: LogSegment) -> bool:
 def _load(storage: Storage, listing: LogListing, version: int | None) -> Snapshot:
     unusable: CorruptLog | None = None
     for segment in candidate_segments(listing, version):
-        if segment.checkpoint is None:
+        if segment.checkpoint is None and not storage.remote and _bytes_of(segment.commits) < _WATCHED_BYTES:
             tail, checksum = _read_tail(storage, segment.root, segment.commits, segment)
             return Snapshot(storage, segment, None, tail, checksum)
-        with ThreadPoolExecutor(1, "deltaskip") as beside:
+        opening = Progress(f"Opening {table_name(segment.root)}", unit="files")
+        with opening as progress, ThreadPoolExecutor(1, "deltaskip") as beside:
             reading = beside.submit(_read_tail, storage, segment.root, segment.commits, segment)
-            try:
-                checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint)
-            except CorruptLog as error:
-                unusable = unusable or error
-                continue
-            tail, checksum = reading.result()
+            checkpoint = None
+            if segment.checkpoint is not None:
+                try:
+                    checkpoint = open_checkpoint(storage, segment.root, segment.checkpoint, progress.advance)
+                except CorruptLog as error:
+                    unusable = unusable or error
+                    continue
+            tail, checksum = progress.result(reading)
         return Snapshot(storage, segment, checkpoint, tail, checksum)
     assert unusable is not None, "candidate_segments yields or raises"
     raise unusable
+
+
+def _bytes_of(files: Sequence[LogFile]) -> int:
+    return sum(each.file.size for each in files)
 
 
 def _read_tail(

@@ -17,15 +17,16 @@ BEFORE_CREATION = -1
 """The version of a table that does not exist yet."""
 
 
-def before_creation(storage: Storage, root: str, protocol: Protocol) -> Snapshot:
-    """Return the snapshot before a table's first version: a new id, and neither columns nor files.
+def before_creation(storage: Storage, root: str, protocol: Protocol, table_id: str | None = None) -> Snapshot:
+    """Return the snapshot before a table's first version: an id, and neither columns nor files.
 
     Args:
         storage: Storage of the table.
         root: Location of the table.
         protocol: The lowest protocol that the table will have.
+        table_id: The id that the table will have; None for a new one.
     """
-    metadata = Metadata(str(uuid4()), Format(), None, (), {})
+    metadata = Metadata(table_id or str(uuid4()), Format(), None, (), {})
     segment = LogSegment(root, BEFORE_CREATION, None, ())
     return Snapshot(storage, segment, None, Tail.without_files(root, StateChange(protocol, metadata)))
 

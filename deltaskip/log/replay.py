@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, canonical_paths
 from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 
-__all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "file_keys", "repeated_key", "replay"]
+__all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "file_keys", "repeated_key", "replay", "superseded_by"]
 
 # Between path and dvId in a key. No path contains it, since no file name can.
 _SEPARATOR = "\0"
@@ -125,6 +125,20 @@ def replay(actions: pa.Table) -> Replay:
     if len(live) < len(actions):
         adds = adds.take(arrow_array(live))
     return Replay(adds.cast(FILE_SCHEMA), Superseded(added, removed, removed_dv))
+
+
+def superseded_by(actions: pa.Table) -> Superseded:
+    """Return what `replay` finds superseded; of the table's columns, only path, is_remove and deletion_vector are read.
+
+    Raises ValueError for a path that does not decode to UTF-8.
+    """
+    paths, is_remove = canonical_paths(one_chunk(actions["path"])), one_chunk(actions["is_remove"])
+    added = pc.unique(paths.filter(pc.invert(is_remove)))
+    removes = pc.indices_nonzero(is_remove)
+    if not len(removes):
+        return Superseded(added, _NO_KEYS, _NO_KEYS)
+    ids = dv_ids(actions["deletion_vector"])
+    return Superseded(added, *_removed_keys(paths.dictionary_encode(), ids, removes))
 
 
 def after(older: Replay, newer: Replay) -> Replay:

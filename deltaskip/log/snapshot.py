@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, Txn
 from deltaskip.errors import ChecksumWarning, CorruptLog, SchemaError
 from deltaskip.features.registry import check_format, check_readable
+from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.adds import AddGroup
 from deltaskip.log.checkpoint.read import Checkpoint, CheckpointPart
 from deltaskip.log.checksum import Checksum, file_differences, parse_checksum, state_differences
@@ -67,7 +68,7 @@ class Snapshot:
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)
-        check_readable(self.protocol, self.metadata.configuration, self.root, self.version)
+        check_readable(self.protocol, self.metadata.configuration, self.root, self.version, is_managed(storage))
         check_format(self.metadata.format.provider, self.root, self.version)
         self._checksum = self._parse_checksum(checksum)
         if self._checksum is not None:
@@ -86,6 +87,17 @@ class Snapshot:
         segment = LogSegment(base.root, commits[-1].version, None, tuple(commits))
         tail = Tail(base.root, StateChange(base.protocol, base.metadata), None, adds)
         snapshot = cls(base.storage, segment, None, tail)
+        snapshot.float_bounds = base.float_bounds
+        return snapshot
+
+    @classmethod
+    def of_files(cls, base: Snapshot, metadata: Metadata, adds: pa.Table) -> Snapshot:
+        """Return a snapshot of the version of `base` with other metadata, whose files are exactly `adds`.
+
+        adds: Rows of FILE_SCHEMA, which are not reconciled and may repeat a path.
+        """
+        tail = Tail.of_files(base.root, StateChange(base.protocol, metadata), adds)
+        snapshot = cls(base.storage, base.segment, None, tail)
         snapshot.float_bounds = base.float_bounds
         return snapshot
 

@@ -38,6 +38,13 @@ class Tail:
         tail._unread = None
         return tail
 
+    @classmethod
+    def of_files(cls, root: str, state: StateChange, adds: pa.Table) -> "Tail":
+        """Return a tail with this state whose files are exactly `adds` (FILE_SCHEMA), which may repeat a path."""
+        tail = cls.without_files(root, state)
+        tail._files = Replay(adds, EMPTY.superseded)
+        return tail
+
     def following(self, older: "Tail") -> "Tail":
         """Return this tail appended to an older, adjacent one; self must be newly parsed."""
         assert self._unread is not None

@@ -93,19 +93,7 @@ def parse_columns(text: str) -> StructType:
         SchemaError: The text is no column list, a type is not one of Delta's, a name occurs twice in any letter case,
             or options of a column contradict each other.
     """
-    parser = DdlParser(text)
-    fields: list[StructField] = []
-    names: set[str] = set()
-    while True:
-        at = parser.position
-        field = parser.column()
-        if fold_name(field.name) in names:
-            raise sql_error(text, at, f"the column {field.name} occurs twice")
-        names.add(fold_name(field.name))
-        fields.append(field)
-        if parser.at_end:
-            return StructType(tuple(fields))
-        parser.expect(",")
+    return DdlParser(text).columns()
 
 
 def parse_type_text(text: str) -> DataType:
@@ -156,11 +144,17 @@ def _is_length(data_type: UnknownType) -> bool:
 
 
 class DdlParser:
-    """A recursive descent over the tokens of one text."""
+    """A recursive descent over the tokens of one text.
 
-    def __init__(self, text: str) -> None:
+    Args:
+        text: The text.
+        tokens: The tokens to read, if they are a part of the text; None for all.
+    """
+
+    def __init__(self, text: str, tokens: list[SqlToken] | None = None) -> None:
         self.text = text
-        self.tokens = sql_tokens(text)
+        self.tokens = sql_tokens(text) if tokens is None else tokens
+        self.end = len(text) if tokens is None or not tokens else tokens[-1].end
         self.at = 0
         self.depth = 0
 
@@ -172,11 +166,26 @@ class DdlParser:
     @property
     def position(self) -> int:
         """Where the next token begins in the text."""
-        return len(self.text) if self.at_end else self.tokens[self.at].start
+        return self.end if self.at_end else self.tokens[self.at].start
 
     def error(self, reason: str) -> SchemaError:
         """The error at the next token."""
         return sql_error(self.text, self.position, "the text ends too early" if self.at_end else reason)
+
+    def columns(self) -> StructType:
+        """All columns up to the end."""
+        fields: list[StructField] = []
+        names: set[str] = set()
+        while True:
+            at = self.position
+            field = self.column()
+            if fold_name(field.name) in names:
+                raise sql_error(self.text, at, f"the column {field.name} occurs twice")
+            names.add(fold_name(field.name))
+            fields.append(field)
+            if self.at_end:
+                return StructType(tuple(fields))
+            self.expect(",")
 
     def column(self) -> StructField:
         """A name, a type and options in any order."""
@@ -467,7 +476,7 @@ class DdlParser:
     def next(self, what: str) -> SqlToken:
         """The next token, which is read. what: for the error at the end."""
         if self.at_end:
-            raise sql_error(self.text, len(self.text), f"{what} is missing")
+            raise sql_error(self.text, self.end, f"{what} is missing")
         self.at += 1
         return self.tokens[self.at - 1]
 

@@ -17,6 +17,7 @@ from deltaskip.errors import SchemaError
 __all__ = [
     "CONSTRAINT_PREFIX",
     "FLOAT_BOUNDS",
+    "PARTITIONING_KEY",
     "FloatBounds",
     "IsolationLevel",
     "MappingMode",
@@ -34,6 +35,9 @@ FloatBounds = Literal["auto", "exact"]
 
 # The name of a CHECK constraint follows the prefix; the value is its SQL expression.
 CONSTRAINT_PREFIX = "delta.constraints."
+
+# The transforms by which a table is partitioned; deltaskip.transforms.declared reads the value.
+PARTITIONING_KEY = "deltaskip.partitioning"
 
 _T = TypeVar("_T")
 _D = TypeVar("_D")
@@ -260,6 +264,9 @@ class TableProperties:
     # PROTOCOL, checkpointProtection: the log before this version must not be deleted piecemeal.
     checkpoint_protection_version = TableProperty("delta.requireCheckpointProtectionBeforeVersion", _LONG, 0)
 
+    # Whether every commit brings the manifests of symlinks up to date.
+    symlink_manifests = TableProperty("delta.compatibility.symlinkFormatManifest.enabled", _BOOLEAN, False)
+
     # Which columns have statistics. The list of names is parsed where the schema is known.
     stats_columns = TableProperty("delta.dataSkippingStatsColumns", _TEXT, None)
     num_indexed_columns = TableProperty("delta.dataSkippingNumIndexedCols", _COUNT, 32)
@@ -312,7 +319,6 @@ _UNUSED: Mapping[str, _Kind[Any]] = {
     "delta.autoOptimize.autoCompact": _TEXT,
     "delta.castIcebergTimeType": _BOOLEAN,
     "delta.checkpointRetentionDuration": _INTERVAL,
-    "delta.compatibility.symlinkFormatManifest.enabled": _BOOLEAN,
     "delta.dataSkippingStringPrefixLength": _COUNT,
     "delta.enableFullRetentionRollback": _BOOLEAN,
     "delta.ignoreIcebergBucketPartition": _BOOLEAN,

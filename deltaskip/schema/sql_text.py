@@ -10,7 +10,16 @@ from dataclasses import dataclass
 
 from deltaskip.errors import SchemaError
 
-__all__ = ["SqlToken", "is_string", "quoted_name", "quoted_path", "sql_error", "sql_tokens", "string_value"]
+__all__ = [
+    "SqlToken",
+    "is_string",
+    "quoted_name",
+    "quoted_path",
+    "sql_error",
+    "sql_tokens",
+    "string_value",
+    "without_qualifier",
+]
 
 _STRING = re.compile(r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+\"""", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-1][0-7]{2})|(.))", re.DOTALL)
@@ -86,6 +95,36 @@ def quoted_name(name: str) -> str:
 def quoted_path(parts: tuple[str, ...]) -> str:
     """Return the path of a nested field with each part in backticks."""
     return ".".join(map(quoted_name, parts))
+
+
+def without_qualifier(text: str, parts: tuple[str, ...], instead: str = "") -> str:
+    """Return an expression in which columns have no qualifier before their names, such as `t` of `t.id`.
+
+    Args:
+        text: The expression. Text that is no SQL is returned as it is.
+        parts: The parts of the qualifier, in any letter case.
+        instead: What takes its place, with its dot.
+    """
+    try:
+        tokens = sql_tokens(text)
+    except SchemaError:
+        # The parser refuses the text, and says where.
+        return text
+    wanted = [part.casefold() for part in parts]
+    length = 2 * len(parts)
+    kept: list[str] = []
+    end = at = 0
+    while at + length < len(tokens):
+        names, dots = tokens[at : at + length : 2], tokens[at + 1 : at + length : 2]
+        named = all(token.kind in ("word", "name") for token in names) and all(dot.is_symbol(".") for dot in dots)
+        inside = at > 0 and tokens[at - 1].is_symbol(".")
+        if named and not inside and [token.text.casefold() for token in names] == wanted:
+            kept += text[end : tokens[at].start], instead
+            end = dots[-1].end
+            at += length
+        else:
+            at += 1
+    return "".join([*kept, text[end:]])
 
 
 def sql_error(text: str, at: int, reason: str) -> SchemaError:

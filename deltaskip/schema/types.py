@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -267,6 +266,8 @@ class StructType(DataType):
         return "\n".join(["root", *_struct_lines(self, " ")])
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<pre>{html.escape(repr(self))}</pre>"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -23,7 +23,12 @@ from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 __all__ = ["ColumnStore", "FileStats", "StatisticsSource"]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
+_TIGHT = StatLeaf(TIGHT_BOUNDS)
 _MISSING, _NULL, _STRING, _NUMBER, _BOOLEAN = range(5)
+
+
+_Extraction = Callable[[pa.Array, Sequence[tuple[str, ...]]], Sequence[tuple[pa.Array, pa.Array]]]
+"""A function of kernels.stats_json: JSON texts and paths to the values and kinds at each path."""
 
 
 class ColumnStore(Protocol):
@@ -63,8 +68,11 @@ class StatisticsSource(Protocol):
         """Where `stats_parsed` is not null; None if it is null everywhere."""
         ...
 
-    def json(self) -> pa.Array | None:
-        """`stats`, the JSON texts; None if there are none."""
+    def json(self) -> Iterator[pa.Array]:
+        """`stats`, the JSON texts of all files in pieces, so that the texts need not be in memory together.
+
+        None without pieces.
+        """
         ...
 
     def nan_recorded(self) -> pa.BooleanArray:
@@ -151,10 +159,10 @@ class FileStats:
         said = pa.nulls(self.num_rows, pa.bool_()) if parsed is None else parsed.cast(pa.bool_())
         if valid is not None and valid.false_count == 0:
             return said
-        text = self._source.json()
-        if text is None or text.null_count == len(text):
+        found = self._extracted({_TIGHT: extract_leaves})
+        if not found:
             return said
-        [(values, _)] = extract_leaves(text, [(TIGHT_BOUNDS,)])
+        values, _ = found[_TIGHT]
         return pc.coalesce(said, pc.equal(values, arrow_scalar("true", values.type)))
 
     def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
@@ -196,32 +204,42 @@ class FileStats:
     def _json_leaves(self, leaves: list[StatLeaf]) -> dict[StatLeaf, pa.Array]:
         if not leaves:
             return {}
-        text = self._source.json()
-        if text is None or text.null_count == len(text):
-            return {}
-        integral: list[StatLeaf] = []
-        doubles: list[StatLeaf] = []
-        others: list[StatLeaf] = []
-        for leaf in leaves:
-            same = integral if _is_integral(leaf) else doubles if _layout(leaf) is BoundKind.DOUBLE else others
-            same.append(leaf)
+        extract = {leaf: _extraction(leaf) for leaf in leaves}
         found: dict[StatLeaf, pa.Array] = {}
-        if integral:
-            for leaf, (values, kinds) in zip(integral, extract_int64(text, [x.path for x in integral]), strict=True):
+        named: list[StatLeaf] = []
+        for leaf, (values, kinds) in self._extracted(extract).items():
+            if extract[leaf] is extract_int64:
                 self._warn(leaf, kinds, _NUMBER)
                 found[leaf] = values
-        if doubles:
-            for leaf, (values, kinds) in zip(doubles, extract_double(text, [x.path for x in doubles]), strict=True):
-                if pc.any(pc.equal(kinds, arrow_scalar(_STRING, pa.uint8()))).as_py():
-                    others.append(leaf)
-                else:
-                    self._warn(leaf, kinds, _NUMBER)
-                    found[leaf] = from_double(values, _field(leaf), _side(leaf))
-        if others:
-            for leaf, (texts, kinds) in zip(others, extract_leaves(text, [x.path for x in others]), strict=True):
+            elif extract[leaf] is extract_leaves:
                 self._warn(leaf, kinds, *_expected(leaf))
-                found[leaf] = _from_text(texts, kinds, leaf)
+                found[leaf] = _from_text(values, kinds, leaf)
+            elif pc.any(pc.equal(kinds, arrow_scalar(_STRING, pa.uint8()))).as_py():
+                # NaN and infinities are strings: the texts are read again.
+                named.append(leaf)
+            else:
+                self._warn(leaf, kinds, _NUMBER)
+                found[leaf] = from_double(values, _field(leaf), _side(leaf))
+        for leaf, (values, kinds) in self._extracted(dict.fromkeys(named, extract_leaves)).items():
+            self._warn(leaf, kinds, *_expected(leaf))
+            found[leaf] = _from_text(values, kinds, leaf)
         return found
+
+    def _extracted(self, extract: Mapping[StatLeaf, _Extraction]) -> dict[StatLeaf, tuple[pa.Array, pa.Array]]:
+        """Values and kinds of leaves in the JSON texts, each by its function; empty if no file has a text."""
+        by_function: dict[_Extraction, list[StatLeaf]] = {}
+        for leaf, function in extract.items():
+            by_function.setdefault(function, []).append(leaf)
+        pieces: dict[StatLeaf, list[tuple[pa.Array, pa.Array]]] = {leaf: [] for leaf in extract}
+        exist = False
+        for text in self._source.json() if extract else ():
+            exist = exist or text.null_count < len(text)
+            for function, leaves in by_function.items():
+                for leaf, columns in zip(leaves, function(text, [leaf.path for leaf in leaves]), strict=True):
+                    pieces[leaf].append(columns)
+        if not exist:
+            return {}
+        return {leaf: (_joined(found, 0), _joined(found, 1)) for leaf, found in pieces.items()}
 
     def _merge(
         self, parsed: pa.Array | None, text: pa.Array | None, valid: pa.BooleanArray | None, leaf: StatLeaf
@@ -255,6 +273,16 @@ class FileStats:
                 StatisticsWarning,
                 stacklevel=2,
             )
+
+
+def _extraction(leaf: StatLeaf) -> _Extraction:
+    if _is_integral(leaf):
+        return extract_int64
+    return extract_double if _layout(leaf) is BoundKind.DOUBLE else extract_leaves
+
+
+def _joined(columns: list[tuple[pa.Array, pa.Array]], at: int) -> pa.Array:
+    return columns[0][at] if len(columns) == 1 else pa.concat_arrays([pair[at] for pair in columns])
 
 
 def _layout(leaf: StatLeaf) -> BoundKind | None:

@@ -7,14 +7,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import find
-from deltaskip.errors import DeltaSkipError, InvalidCollation, PredicateError, SchemaError
+from deltaskip.errors import InvalidCollation, PredicateError
+from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
@@ -36,13 +36,12 @@ from deltaskip.schema.types import (
     declared_collation,
 )
 
-__all__ = ["INDEXED_COLUMNS", "STATS_COLUMNS", "StatColumn", "declared_collations", "indexed_columns", "parse_names"]
+__all__ = ["INDEXED_COLUMNS", "STATS_COLUMNS", "StatColumn", "declared_collations", "indexed_columns"]
 
 STATS_COLUMNS = TableProperties.stats_columns.name
 INDEXED_COLUMNS = TableProperties.num_indexed_columns.name
 
 _BOUNDED = frozenset((BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING))
-_NAME_PART = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^\s`.,]+))\s*([.,]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +89,6 @@ def indexed_columns(
         return _named(found, parse_names(settings.stats_columns, STATS_COLUMNS), strict=False)
     limit = settings.num_indexed_columns
     return found if limit < 0 else found[:limit]
-
-
-def parse_names(text: str, where: str, error: type[DeltaSkipError] = SchemaError) -> list[tuple[str, ...]]:
-    """Parse column names separated by commas into their parts. `where`: Description of the text for errors.
-
-    Raises `error` if the text is not a list of names.
-    """
-    names: list[tuple[str, ...]] = []
-    parts: list[str] = []
-    position = 0
-    while position < len(text) and text.strip():
-        match = _NAME_PART.match(text, position)
-        if match is None:
-            raise error(f"{where} is {text!r}, which is not a list of column names such as a, b.c, `d e`.")
-        quoted, plain, separator = match.groups()
-        parts.append(plain if quoted is None else quoted.replace("``", "`"))
-        if separator != ".":
-            names.append(tuple(parts))
-            parts = []
-        position = match.end()
-        if separator and position == len(text):
-            raise error(f"{where} is {text!r}, which ends in {separator!r}: a column name is missing.")
-    return names
 
 
 def declared_collations(

@@ -16,11 +16,12 @@ from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.types import STRING, StructType
-from deltaskip.stats.columns import StatColumn, indexed_columns, parse_names
+from deltaskip.stats.columns import StatColumn, indexed_columns
 from deltaskip.stats.tags import stats_tags
 from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import Storage

@@ -38,6 +38,7 @@ from deltaskip.stats.values import Bound, Convert, converters
 
 __all__ = [
     "DAMAGE",
+    "GREGORIAN_FROM",
     "ColumnPlan",
     "Footer",
     "Planner",
@@ -56,12 +57,16 @@ _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCR
 _COLUMNS, _GROUP_ROWS = 1, 3
 _META, _NUM_VALUES, _STATISTICS = 3, 5, 12
 _NULL_COUNT, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT, _NAN_COUNT = 3, 5, 6, 7, 8, 9
-# Spark's rebase: days and microseconds from which both calendars agree, in every time zone.
-_GREGORIAN_FROM: dict[DataType, int] = {
+GREGORIAN_FROM: dict[DataType, int] = {
     DATE: -141_427,
     TIMESTAMP: -2_208_988_800_000_000,
     TIMESTAMP_NTZ: -2_208_988_800_000_000,
 }
+"""Days and microseconds from which the Julian calendar of old writers and ours agree, in every time zone.
+
+# Spark 4.1, RebaseDateTime
+"""
+
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
 """The errors that using a damaged footer raises."""
 
@@ -109,6 +114,7 @@ class ColumnPlan:
     decode, convert: Convert a footer's bound, then minima and maxima, to values of the table's type; None if footers
     prove no bound.
     not_before: Bounds below it may be of another calendar and count as unknown. misread: pyarrow may read other values.
+    orders_nan: The writer orders NaN last, so that a NaN in a float column is its maximum.
     """
 
     column: StatColumn
@@ -119,6 +125,7 @@ class ColumnPlan:
     counts_nulls: bool = False
     not_before: int | None = None
     misread: bool = False
+    orders_nan: bool = False
 
     @property
     def bounded(self) -> bool:
@@ -167,7 +174,7 @@ class Planner:
         mr = writer[0] == b"parquet-mr" and writer[1:] >= (1, 10)
         counts = (mr or (len(nodes) == 1 and node.is_leaf)) and not node.is_repeated
         old = node.is_leaf and calendar[node.physical_type == _INT96]
-        not_before = _GREGORIAN_FROM.get(column.type) if old else None
+        not_before = GREGORIAN_FROM.get(column.type) if old else None
         misread = node.is_leaf and node.physical_type == _INT96 and not _counts_forward(footer.created_by)
         source = source_of(node) if node.is_leaf and not node.is_repeated and column.bounded else None
         if source is None or footer.column_orders[node.first_leaf : node.first_leaf + 1] != [{1: {}}]:
@@ -188,6 +195,7 @@ class Planner:
             says_exact=numbers or whole,
             counts_nulls=counts,
             not_before=not_before,
+            orders_nan=mr,
         )
 
 

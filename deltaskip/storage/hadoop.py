@@ -20,6 +20,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from deltaskip.errors import StorageError
+from deltaskip.storage.deleting import delete_side_by_side
 from deltaskip.storage.hadoop_errors import EndOfFile, naming
 from deltaskip.storage.hadoop_status import file_infos
 from deltaskip.storage.interface import FileInfo, check_range, joined, not_a_file, too_large
@@ -176,6 +177,20 @@ class HadoopStorage:
         """Delete the directory with everything below it. A missing directory is not an error."""
         with suppress(FileNotFoundError), naming(path, "delete"):
             self._files.delete(self._path(path), True)
+
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete many files with a pool of threads. Missing files are not an error."""
+        delete_side_by_side(self, paths, _THREADS)
+
+    def delete_empty_directory(self, path: str) -> bool:
+        """Delete the directory unless something is in it. Return whether it was deleted."""
+        try:
+            with naming(path, "delete"):
+                statuses = self._files.listStatus(self._path(path))
+                # Hadoop refuses to delete a directory with something in it.
+                return not len(statuses) and bool(self._files.delete(self._path(path), False))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def _class(self, name: str) -> Any:
         """Return the Java class by its full name; py4j's `jvm.a.b` would call the JVM at every dot."""

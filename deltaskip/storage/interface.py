@@ -178,6 +178,17 @@ class Storage(Protocol):
         """Delete the directory with everything below it. A missing directory is not an error."""
         ...
 
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete many files, side by side or in bulk requests. Missing files are not an error.
+
+        After an error some of the files are deleted.
+        """
+        ...
+
+    def delete_empty_directory(self, path: str) -> bool:
+        """Delete the directory unless something is in it. Return whether it was deleted."""
+        ...
+
 
 def check_range(location: str, offset: int, length: int) -> None:
     """Raise StorageError for a range of bytes that no file has."""

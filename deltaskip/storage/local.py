@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.storage.deleting import delete_side_by_side
 from deltaskip.storage.interface import (
     FileInfo,
     check_range,
@@ -21,12 +22,14 @@ from deltaskip.storage.interface import (
     not_found,
     too_large,
 )
-from deltaskip.storage.local_writing import create, delete_tree, publish, replace, unlink
+from deltaskip.storage.local_writing import create, delete_tree, move, publish, remove_empty, replace, unlink
 
 __all__ = ["LocalStorage"]
 
 # Opening a FIFO waits for a writer without O_NONBLOCK, which has no effect on regular files.
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+# More threads would wait for the interpreter's lock.
+_DELETING_THREADS = 4
 _KINDS = {
     stat.S_IFDIR: "directory",
     stat.S_IFIFO: "FIFO",
@@ -156,6 +159,21 @@ class LocalStorage:
     def delete_directory(self, path: str) -> None:
         """Delete the directory with everything below it. A missing directory is not an error."""
         delete_tree(path)
+
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete many files with a pool of threads. Missing files are not an error."""
+        delete_side_by_side(self, paths, _DELETING_THREADS)
+
+    def delete_empty_directory(self, path: str) -> bool:
+        """Delete the directory unless something is in it. Return whether it was deleted."""
+        return remove_empty(path)
+
+    def move(self, path: str, target: str) -> None:
+        """Give a file or directory another name, atomically, as only local files can have.
+
+        Raises FileNotFound if it does not exist, and FileExists if the target does; an empty directory is replaced.
+        """
+        move(path, target)
 
 
 def _name(info: FileInfo) -> str:

@@ -8,27 +8,41 @@ links, renameat2(2) with RENAME_NOREPLACE replaces link(2).
 import ctypes
 import errno
 import os
-import shutil
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage.interface import file_exists
+from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
 
-__all__ = ["create", "delete_tree", "publish", "replace", "unlink"]
+__all__ = ["create", "delete_tree", "move", "publish", "remove_empty", "replace", "unlink"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP)
 _NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
 _AT_FDCWD = -100
+_LOG = "_delta_log"
+_LATER_COMMIT = re.compile(r"(?!0{20})[0-9]{20}\.json")
 _RENAME_NOREPLACE = 1
 
 
 def create(path: str, data: bytes) -> None:
-    """Create a file. Raises FileExists if it exists, and StorageError if the write failed."""
-    with _written(path, data) as temporary:
-        _link(temporary, path)
+    """Create a file. Raises FileExists if it exists, and StorageError if the write failed.
+
+    A later commit of a log needs the log's folder: FileNotFound if another process has moved or deleted it, so that the
+    commit is not made to a table that no reader finds.
+    """
+    folder, name = os.path.split(path)
+    is_later = os.path.basename(folder) == _LOG and _LATER_COMMIT.fullmatch(name) is not None
+    try:
+        with _written(path, data, makes_folder=not is_later) as temporary:
+            _link(temporary, path)
+    except StorageError as error:
+        if is_later and isinstance(error.__cause__, FileNotFoundError) and not os.path.isdir(folder):
+            raise not_found(folder) from error
+        raise
 
 
 def replace(path: str, data: bytes, durable: bool = True) -> None:
@@ -69,12 +83,57 @@ def delete_tree(path: str) -> None:
         if os.path.islink(path):
             os.unlink(path)
         else:
+            import shutil
+
             shutil.rmtree(path)
 
 
+def remove_empty(path: str) -> bool:
+    """Delete a directory unless something is in it, or it is a link. Return whether it was deleted."""
+    _check_name(path)
+    with _naming(path):
+        try:
+            os.rmdir(path)
+        except OSError as error:
+            if error.errno in _NOT_EMPTY:
+                return False
+            raise
+    return True
+
+
+def move(path: str, target: str) -> None:
+    """Give a file or directory with all that is in it another name, atomically; of several movers one succeeds.
+
+    Raises FileNotFound if it does not exist, and FileExists if the target does; an empty directory is replaced.
+    """
+    _check_name(path)
+    _check_name(target)
+    folder = os.path.dirname(target)
+    with _naming(target):
+        if not os.path.lexists(path):
+            raise not_found(path)
+        os.makedirs(folder, exist_ok=True)
+        kill_point("moving")
+        try:
+            if os.path.isdir(path):
+                # Of directories only an empty one is replaced.
+                os.rename(path, target)
+            else:
+                _rename_without_replacing(path, target)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise file_exists(target) from error
+            if error.errno == errno.ENOENT:
+                raise not_found(path) from error
+            raise
+        kill_point("moved")
+    _sync_folder(path)
+    _sync_folder(target)
+
+
 @contextmanager
-def _written(path: str, data: bytes, durable: bool = True) -> Iterator[str]:
-    with _naming(path), _temporary(path) as temporary:
+def _written(path: str, data: bytes, durable: bool = True, makes_folder: bool = True) -> Iterator[str]:
+    with _naming(path), _temporary(path, makes_folder) as temporary:
         with open(temporary, "xb", buffering=0) as file:
             kill_point("opened")
             rest = memoryview(data)
@@ -90,7 +149,7 @@ def _written(path: str, data: bytes, durable: bool = True) -> Iterator[str]:
 
 
 @contextmanager
-def _temporary(path: str) -> Iterator[str]:
+def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
     """Yield a unique name beside `path` that readers ignore, and delete the file after the block.
 
     In the log it is hidden. Elsewhere it is not: after a crash VACUUM deletes a file that no commit adds, but no hidden
@@ -98,7 +157,8 @@ def _temporary(path: str) -> Iterator[str]:
     """
     _check_name(path)
     folder, name = os.path.split(path)
-    os.makedirs(folder, exist_ok=True)
+    if makes_folder:
+        os.makedirs(folder, exist_ok=True)
     dot = "." if "_delta_log" in folder.split("/") else ""
     temporary = f"{folder}/{dot}{name}.{uuid4()}.tmp"
     try:

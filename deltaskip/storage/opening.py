@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage.hadoop import HadoopStorage, session_storage
+from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import is_local, parse_location, scheme_of, split_authority
@@ -43,6 +43,11 @@ def open_storage(
     """
     root = parse_location(table)
     storage = storage_for(root, storage_options)
+    if isinstance(storage, LocalStorage | ObjectStorage | ArrowStorage):
+        return storage, root
+    # Only a location in Hadoop needs what reads it.
+    from deltaskip.storage.hadoop import HadoopStorage
+
     return storage, storage.located(root) if isinstance(storage, HadoopStorage) else root
 
 
@@ -50,6 +55,7 @@ def storage_for(
     location: str, storage_options: Mapping[str, str] | None = None, near: Storage | None = None
 ) -> Storage:
     """Return the storage of a location: `near` if it serves the location, which reuses its connections."""
+    near = None if near is None else storage_below(near)
     if is_local(location):
         return near if isinstance(near, LocalStorage) else LocalStorage()
     base, _ = split_authority(location)
@@ -70,6 +76,8 @@ def storage_for(
 
 
 def _hadoop_storage(location: str, base: str, scheme: str, options: Mapping[str, str] | None) -> Storage:
+    from deltaskip.storage.hadoop import session_storage
+
     found = session_storage(location)
     if found is None and scheme not in HADOOP_SCHEMES:
         known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *HADOOP_SCHEMES, *_OBJECT_SCHEMES}))

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from deltaskip.errors import StorageError
+from deltaskip.storage.deleting import delete_side_by_side
 from deltaskip.storage.interface import (
     FileInfo,
     Storage,
@@ -30,6 +32,10 @@ __all__ = ["ArrowStorage", "ObjectStorage", "read_side_by_side", "staged"]
 
 # Hides round trips of some tens of milliseconds; stores throttle a client only well above this.
 _PARALLEL_READS = 32
+# The most that one request of S3 deletes.
+_BULK_DELETES = 1000
+# Rows of a batch of a listing: some pages of a store's answers.
+_LISTED = 1 << 14
 
 
 class ArrowStorage:
@@ -131,6 +137,14 @@ class ArrowStorage:
         """Delete the directory with everything below it. A missing directory is not an error."""
         with suppress(FileNotFoundError), naming(path, "delete"):
             self._files.delete_dir(self._path(path))
+
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete many files with a pool of threads. Missing files are not an error."""
+        delete_side_by_side(self, paths, _PARALLEL_READS)
+
+    def delete_empty_directory(self, path: str) -> bool:
+        """Return False: pyarrow's file systems cannot delete a directory only if it is empty."""
+        return False
 
     def _path(self, location: str) -> str:
         return f"{self._prefix}/{location[len(self.base) :].lstrip('/')}"
@@ -265,6 +279,36 @@ class ObjectStorage:
         with naming(path, "delete"):
             for chunk in obstore.list(self._store, f"{self._key(path)}/"):
                 obstore.delete(self._store, [item["path"] for item in chunk])
+
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """Delete many objects, in bulk requests where the store has them. Missing objects are not an error."""
+        import obstore
+
+        for start in range(0, len(paths), _BULK_DELETES):
+            some = paths[start : start + _BULK_DELETES]
+            try:
+                with naming(some[0], "delete"):
+                    obstore.delete(self._store, [self._key(path) for path in some])
+            except FileNotFoundError:
+                # The store reports a missing object, and the objects after it may not have been deleted.
+                delete_side_by_side(self, some, _PARALLEL_READS)
+
+    def delete_empty_directory(self, path: str) -> bool:
+        """Return False: object stores have no directories."""
+        return False
+
+    def list_below(self, directory: str) -> Iterator[pa.RecordBatch]:
+        """Yield the objects below a directory: `path` below it, `size`, and `modified_ms` in milliseconds."""
+        import obstore
+
+        key = self._key(directory)
+        with naming(directory):
+            for listed in obstore.list(self._store, key and f"{key}/", chunk_size=_LISTED, return_arrow=True):
+                batch = pa.record_batch(listed)
+                milliseconds = batch["last_modified"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+                paths = pc.utf8_slice_codeunits(batch["path"], len(key) + 1 if key else 0)
+                columns = [paths, batch["size"].cast(pa.int64()), milliseconds]
+                yield pa.RecordBatch.from_arrays(columns, ["path", "size", "modified_ms"])
 
     def _key(self, location: str) -> str:
         return location[len(self.base) :].lstrip("/")

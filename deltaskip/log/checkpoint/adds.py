@@ -46,13 +46,13 @@ class AddGroup:
 
     def columns(self, names: Sequence[str]) -> list[pa.Array]:
         """Columns of FILE_SCHEMA, one value for each add, read together."""
-        return self._decoded(self.structs(self._logged(names)), names)
+        return self.decoded(self.structs(self.logged(names)), names)
 
     def rows(self, names: Sequence[str], indices: pa.Array) -> list[pa.Array]:
         """As `columns`, for the adds at `indices` (ascending int64) only."""
-        adds = self.part.read_rows(self._logged(names), self.group, indices)
+        adds = self.part.read_rows(self.logged(names), self.group, indices)
         self._check(len(adds) == len(indices))
-        return self._decoded(adds, names)
+        return self.decoded(adds, names)
 
     def structs(self, columns: Sequence[str]) -> pa.StructArray:
         """The `add` structs as the log has them. columns: dotted Parquet paths, see `CheckpointPart.read`."""
@@ -61,16 +61,24 @@ class AddGroup:
         self._check(len(adds) == len(self))
         return adds
 
+    def pieces(self, columns: Sequence[str], rows: int) -> Iterator[pa.StructArray]:
+        """As `structs`, in pieces of at most `rows` rows of the row group, which are decoded one after the other."""
+        count = 0
+        for adds in self.part.adds(columns, self.group, rows):
+            count += len(adds)
+            yield adds
+        self._check(count == len(self))
+
     def live(self, names: Sequence[str], superseded: Superseded, rows: int) -> Iterator[pa.RecordBatch]:
         """Columns of FILE_SCHEMA of the adds that nothing newer has superseded, at most `rows` at a time."""
         schema = pa.schema([FILE_SCHEMA.field(name) for name in names])
-        for adds, mask in self._batches(self._logged(["path", *self._vector(), *names]), superseded, rows):
+        for adds, mask in self._batches(self.logged(["path", *self._vector(), *names]), superseded, rows):
             kept = adds if mask.false_count == 0 else adds.filter(mask)
-            yield pa.RecordBatch.from_arrays(self._decoded(kept, names), schema=schema)
+            yield pa.RecordBatch.from_arrays(self.decoded(kept, names), schema=schema)
 
     def count_live(self, superseded: Superseded) -> int:
         """Number of adds that nothing newer has superseded."""
-        columns = self._logged(["path", *self._vector()])
+        columns = self.logged(["path", *self._vector()])
         return sum(mask.true_count for _, mask in self._batches(columns, superseded, _COUNTED_ROWS))
 
     def live_mask(self, superseded: Superseded, paths: pa.Array, vectors: pa.Array) -> pa.BooleanArray:
@@ -90,7 +98,7 @@ class AddGroup:
     def _vector(self) -> list[str]:
         return [] if self.is_null("deletion_vector") else ["deletion_vector"]
 
-    def _logged(self, names: Sequence[str]) -> list[str]:
+    def logged(self, names: Sequence[str]) -> list[str]:
         """Parquet paths to read for columns of FILE_SCHEMA."""
         paths = [f"add.{ADD_FIELDS.logged[name]}" for name in dict.fromkeys(names)]
         return [*paths, "add.stats_parsed"] if "stats" in names and self._lacks_text() else paths
@@ -105,7 +113,8 @@ class AddGroup:
     def _has_struct(self) -> bool:
         return any(path[:2] == ("add", "stats_parsed") and len(path) > 2 for path in self.part.leaves)
 
-    def _decoded(self, adds: pa.StructArray, names: Sequence[str]) -> list[pa.Array]:
+    def decoded(self, adds: pa.StructArray, names: Sequence[str]) -> list[pa.Array]:
+        """Columns of FILE_SCHEMA out of `add` structs with the columns that `logged` names."""
         try:
             arrays = [add_column(adds, name) for name in names]
         except (pa.ArrowException, ValueError) as error:

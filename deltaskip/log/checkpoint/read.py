@@ -6,11 +6,11 @@ columns are read on demand.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,14 @@ from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.log.checkpoint.columns import wrong_column
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
-from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, restore_or_go_back
+from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.storage import NotAFile, Storage, is_local, join, uri_of
 
-__all__ = ["Checkpoint", "CheckpointPart", "open_checkpoint"]
+__all__ = ["Checkpoint", "CheckpointPart", "inline_adds", "open_checkpoint", "open_part"]
 
 # A required member of each action: if it is null throughout a row group, the row group has no such action.
 _REQUIRED = {
@@ -112,7 +112,7 @@ class CheckpointPart:
 
     def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with _reading(self.root, self.version, self.path), self._opened() as file:
-            for batch in file.iter_batches(rows, [group], list(columns)):
+            for batch in file.iter_batches(rows, [group], list(columns), use_threads=len(columns) > 1):
                 batch.validate(full=True)
                 yield batch
 
@@ -249,8 +249,10 @@ class Checkpoint:
     sidecars: tuple[str, ...] = ()
 
 
-def open_checkpoint(storage: Storage, root: str, ref: CheckpointRef) -> Checkpoint:
-    """Open a checkpoint: read every footer and the small actions.
+def open_checkpoint(
+    storage: Storage, root: str, ref: CheckpointRef, done: Callable[[int], object] = lambda _: None
+) -> Checkpoint:
+    """Open a checkpoint: read every footer and the small actions. done: gets the number of files that were opened.
 
     Raises CorruptLog with the name of the file that is missing or damaged.
     """
@@ -260,28 +262,43 @@ def open_checkpoint(storage: Storage, root: str, ref: CheckpointRef) -> Checkpoi
         state, inline = state_change(commits), _inline_adds(commits)
         main: list[CheckpointPart] = []
     else:
-        main = _open_parts(storage, root, ref.version, [file.path for file in ref.files])
+        main = _open_parts(storage, root, ref.version, [file.path for file in ref.files], done)
         small = [action for part in main for action in _small_actions(part, root)]
         sidecars = [action for action in small if isinstance(action, Sidecar)]
         state, inline = state_of(action for action in small if not isinstance(action, Sidecar)), EMPTY
     paths = [_sidecar_location(root, ref, sidecar) for sidecar in sidecars]
-    parts = [*main, *_open_parts(storage, root, ref.version, paths)]
+    parts = [*main, *_open_parts(storage, root, ref.version, paths, done)]
     with_adds = tuple(part for part in parts if part.row_groups_with("add"))
     with_removes = tuple(part for part in parts if part.row_groups_with("remove"))
     return Checkpoint(ref.version, state, with_adds, inline, with_removes, tuple(paths))
 
 
-def _open_parts(storage: Storage, root: str, version: int, paths: Sequence[str]) -> list[CheckpointPart]:
-    def open_part(path: str) -> CheckpointPart:
-        with _reading(root, version, path), storage.open_input(path) as source:
-            part = CheckpointPart(storage, root, version, path, pq.read_metadata(source))
-        part.check()
-        return part
+def open_part(storage: Storage, root: str, version: int, path: str) -> CheckpointPart:
+    """Read the footer of one Parquet file of the checkpoint of a version. Raises CorruptLog as open_checkpoint does."""
+    with _reading(root, version, path), storage.open_input(path) as source:
+        part = CheckpointPart(storage, root, version, path, pq.read_metadata(source))
+    part.check()
+    return part
 
+
+def inline_adds(storage: Storage, root: str, file: LogFile) -> Replay:
+    """Return the adds that a JSON checkpoint contains itself. Raises CorruptLog as open_checkpoint does."""
+    return _inline_adds(read_commits(storage, root, [file]))
+
+
+def _open_parts(
+    storage: Storage, root: str, version: int, paths: Sequence[str], done: Callable[[int], object]
+) -> list[CheckpointPart]:
     if storage.remote and len(paths) > 1:
         with ThreadPoolExecutor(min(_PARALLEL_OPENS, len(paths))) as pool:
-            return list(pool.map(open_part, paths))
-    return [open_part(path) for path in paths]
+            return list(_counted(pool.map(partial(open_part, storage, root, version), paths), done))
+    return list(_counted((open_part(storage, root, version, path) for path in paths), done))
+
+
+def _counted(parts: Iterable[CheckpointPart], done: Callable[[int], object]) -> Iterator[CheckpointPart]:
+    for part in parts:
+        done(1)
+        yield part
 
 
 def _small_actions(part: CheckpointPart, root: str) -> Iterator[StateAction | Sidecar]:

@@ -21,6 +21,7 @@ from deltaskip.actions import CheckpointMetadata, PartitionValueError, Sidecar
 from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
 from deltaskip.features.registry import has_feature
+from deltaskip.log.catalog_commits import catalog_commits
 from deltaskip.log.checkpoint.columns import STATE_TYPES
 from deltaskip.log.checkpoint.parquet_file import CheckpointFile
 from deltaskip.log.checkpoint.read import open_checkpoint
@@ -62,6 +63,10 @@ def write_checkpoint(
         StorageError: The storage failed.
     """
     check_maintainable(snapshot.protocol, f"Version {snapshot.version} of {snapshot.root}")
+    commits = catalog_commits(snapshot.storage)
+    if commits is not None and commits.manages:
+        # PROTOCOL, Maintenance Operations on Catalog-managed Tables: only of versions that are published
+        commits.publish(snapshot.version)
     own = snapshot.segment.checkpoint
     if own is not None and own.version == snapshot.version:
         # Other readers may be reading it, so it is never replaced.

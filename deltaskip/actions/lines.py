@@ -1,0 +1,91 @@
+"""Lines of a commit from columns of file actions, without an object for each action.
+
+The text is that of `to_line` for each action.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions.file_fields import DELETION_VECTOR, DELETION_VECTOR_FIELDS, TEXT_MAP, ActionFields, Field
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, one_chunk
+
+__all__ = ["to_lines"]
+
+_BATCH_ROWS = 1 << 16
+# What json.dumps escapes if it keeps characters beyond ASCII.
+_ESCAPED = r'[\x00-\x1f"\\]'
+
+
+def to_lines(fields: ActionFields, actions: pa.Table) -> Iterator[bytes]:
+    """Yield the lines of many actions at a time, each with its line end.
+
+    Args:
+        fields: The fields of the actions.
+        actions: A row for each action, with columns named and typed as the fields; absent columns and nulls are absent
+            in the lines.
+    """
+    present = [field for field in fields.fields if field.name in actions.column_names]
+    for start in range(0, len(actions), _BATCH_ROWS):
+        rows = actions.slice(start, _BATCH_ROWS)
+        members = _object(present, [one_chunk(rows[field.name]) for field in present])
+        lines = _joined([_text(f'{{"{fields.action}":'), members, _text("}\n")])
+        _, offsets, values = lines.buffers()
+        first, last = (memoryview(offsets).cast("i")[lines.offset + i] for i in (0, len(lines)))
+        yield values.slice(first, last - first).to_pybytes()
+
+
+def _object(fields: Sequence[Field], columns: Sequence[pa.Array]) -> pa.StringArray:
+    """JSON objects with a member for each column that is not null."""
+    nothing = _text("")
+    members = [
+        pc.fill_null(_joined([_text(f",{json.dumps(field.logged)}:"), _value(column)]), nothing)
+        for field, column in zip(fields, columns, strict=True)
+    ]
+    return _joined([_text("{"), pc.ascii_ltrim(_joined(members), ","), _text("}")])
+
+
+def _value(column: pa.Array) -> pa.StringArray:
+    """The JSON text of each value; null for null."""
+    if column.type == DELETION_VECTOR:
+        text = _object(DELETION_VECTOR_FIELDS.fields, column.flatten())
+        return text if not column.null_count else pc.if_else(column.is_valid(), text, _NULL)
+    if column.type == TEXT_MAP:
+        return _maps(column)
+    return _strings(column) if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def _maps(column: pa.MapArray) -> pa.StringArray:
+    offsets = column.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    keys, items = (entries.slice(first, last - first) for entries in (column.keys, column.items))
+    entries = _joined([_strings(keys), _text(":"), pc.fill_null(_strings(items), _text("null"))])
+    lists = pa.ListArray.from_arrays(pc.subtract(offsets, offsets[0]), entries)
+    text = _joined([_text("{"), pc.binary_join(lists, ","), _text("}")])
+    return text if not column.null_count else pc.if_else(column.is_valid(), text, _NULL)
+
+
+def _strings(column: pa.StringArray) -> pa.StringArray:
+    quote = _text('"')
+    quoted = _joined([quote, column, quote])
+    odd = pc.fill_null(pc.match_substring_regex(column, _ESCAPED), False)
+    if not pc.any(odd, min_count=0).as_py():
+        return quoted
+    escaped = [json.dumps(value, ensure_ascii=False) for value in column.filter(odd).to_pylist()]
+    return pc.replace_with_mask(quoted, odd, arrow_array(escaped, pa.string()))
+
+
+def _joined(texts: Sequence[pa.Array | pa.Scalar]) -> pa.StringArray:
+    """The texts of each row one after the other; null if one of them is null."""
+    return pc.binary_join_element_wise(*texts, _text(""))
+
+
+def _text(value: str | None) -> pa.StringScalar:
+    return arrow_scalar(value, pa.string())
+
+
+_NULL = _text(None)

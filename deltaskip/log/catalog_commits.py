@@ -1,0 +1,117 @@
+"""What the log leaves to a catalog: which commits a table has, how one is added, and which maintenance is allowed.
+
+# PROTOCOL, Catalog-managed tables
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Protocol, cast
+
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.log.file_names import LOG_FOLDER, commit_name
+from deltaskip.storage import CatalogLog, CatalogStorage, Storage, join
+
+if TYPE_CHECKING:
+    from deltaskip.log.snapshot import Snapshot
+
+__all__ = [
+    "STAGED_FOLDER",
+    "CatalogCommits",
+    "Maintenance",
+    "catalog_commits",
+    "check_permitted",
+    "is_managed",
+    "put_commit",
+]
+
+STAGED_FOLDER = "_staged_commits"
+"""Folder below `_delta_log` of commits that were proposed to a catalog."""
+
+Maintenance = Literal["DATA_REORGANIZATION", "DATA_CLEANUP", "METADATA_CLEANUP"]
+"""Maintenance that a client may run only if the catalog of the table permits it."""
+
+
+class CatalogCommits(CatalogLog, Protocol):
+    """The log of a table of a catalog.
+
+    Attributes:
+        manages: Whether commits are in the log only once the catalog has ratified them; otherwise the catalog is told
+            of commits that are in the log.
+    """
+
+    @property
+    def manages(self) -> bool:
+        """See the attributes."""
+        ...
+
+    def commit(self, latest: Snapshot, text: bytes) -> None:
+        """Make the text the commit of the version after `latest`.
+
+        Raises:
+            FileExistsError: Another writer's commit has that version.
+            StorageError, CatalogError: It is not known whether the commit has the version.
+            CommitConflict: The name is that of another table now.
+        """
+        ...
+
+    def after_commit(self, latest: Snapshot, version: int, text: bytes | None) -> None:
+        """Do what the catalog expects after a commit.
+
+        Args:
+            latest: The version before the commit, or a later one.
+            version: Version of the commit.
+            text: Its text, if it directly follows `latest`.
+        """
+        ...
+
+    def publish(self, version: int) -> None:
+        """Copy ratified commits up to a version into `_delta_log`, in order, and tell the catalog."""
+        ...
+
+    def permits(self, operation: Maintenance) -> bool:
+        """Whether the catalog permits the maintenance."""
+        ...
+
+
+def catalog_commits(storage: Storage) -> CatalogCommits | None:
+    """Return the log of the catalog's table that the storage is of; None for a table that was opened by its path."""
+    return cast(CatalogCommits, storage.log) if isinstance(storage, CatalogStorage) else None
+
+
+def is_managed(storage: Storage) -> bool:
+    """Whether a catalog decides which commits the table has."""
+    commits = catalog_commits(storage)
+    return commits is not None and commits.manages
+
+
+def put_commit(latest: Snapshot, text: bytes) -> None:
+    """Make the text the commit of the version after `latest`: in the log, or by the catalog that manages the table.
+
+    Raises:
+        FileExistsError: Another writer's commit has that version.
+        StorageError: Storage failed, and the commit may have the version nevertheless.
+        CatalogError, CommitConflict: As CatalogCommits.commit does.
+    """
+    commits = catalog_commits(latest.storage)
+    if commits is not None and commits.manages:
+        commits.commit(latest, text)
+    else:
+        latest.storage.put_if_absent(join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)), text)
+
+
+def check_permitted(snapshot: Snapshot, operation: Maintenance, what: str) -> None:
+    """Raise UnsupportedFeature unless maintenance of the table is allowed by the catalog that manages it.
+
+    # PROTOCOL, Maintenance Operations on Catalog-managed Tables: clients honor the policies of the catalog.
+
+    Args:
+        snapshot: The table.
+        operation: Kind of the maintenance.
+        what: Its name, such as "VACUUM".
+    """
+    commits = catalog_commits(snapshot.storage)
+    if commits is not None and commits.manages and not commits.permits(operation):
+        raise UnsupportedFeature(
+            f"The catalog that manages {snapshot.root} does not permit {what} by clients: leave it to the catalog, or "
+            f"let its administrator allow {operation} for the table."
+        )

@@ -1,0 +1,3 @@
+from .computation import compute
+
+__all__ = ["compute"]

@@ -1,0 +1,143 @@
+"""The storage of a table of a catalog: its credentials may expire, and the catalog knows the newest part of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import pyarrow as pa
+
+from deltaskip.storage.interface import FileInfo, Storage
+
+__all__ = ["CatalogLog", "CatalogStorage", "storage_below"]
+
+
+class CatalogLog(Protocol):
+    """What a catalog says about the log of one of its tables."""
+
+    def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
+        """Return the entries of a directory, as `Storage.list_from`: those of the log as the catalog knows them."""
+        ...
+
+    def elsewhere(self, path: str) -> str | None:
+        """Return where else the file may be, if it is no longer at the location; None if nowhere else."""
+        ...
+
+
+class CatalogStorage:
+    """A storage whose listings of one table's log are those of the catalog; all else is that of the storage below.
+
+    Args:
+        below: Returns the storage below, with credentials that are valid now.
+        log: The log of the table.
+    """
+
+    def __init__(self, below: Callable[[], Storage], log: CatalogLog) -> None:
+        self._below = below
+        self.log = log
+
+    @property
+    def below(self) -> Storage:
+        """The storage below, with credentials that are valid now."""
+        return self._below()
+
+    @property
+    def base(self) -> str:
+        """See Storage.base."""
+        return self.below.base
+
+    @property
+    def remote(self) -> bool:
+        """See Storage.remote."""
+        return self.below.remote
+
+    @property
+    def options(self) -> Mapping[str, str] | None:
+        """Options of the object store; None for other storages."""
+        return getattr(self.below, "options", None)
+
+    def list_from(self, directory: str, start_name: str) -> list[FileInfo]:
+        """See Storage.list_from."""
+        return self.log.entries(self.below, directory, start_name)
+
+    def read(self, path: str, max_bytes: int | None = None) -> bytes:
+        """See Storage.read."""
+        try:
+            return self.below.read(path, max_bytes)
+        except FileNotFoundError:
+            other = self.log.elsewhere(path)
+            if other is None:
+                raise
+            return self.below.read(other, max_bytes)
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """See Storage.read_range."""
+        try:
+            return self.below.read_range(path, offset, length)
+        except FileNotFoundError:
+            other = self.log.elsewhere(path)
+            if other is None:
+                raise
+            return self.below.read_range(other, offset, length)
+
+    def read_joined(self, files: Sequence[FileInfo]) -> tuple[memoryview, list[int]]:
+        """See Storage.read_joined."""
+        try:
+            return self.below.read_joined(files)
+        except FileNotFoundError:
+            moved = [self._moved(file) for file in files]
+            if moved == list(files):
+                raise
+            return self.below.read_joined(moved)
+
+    def _moved(self, file: FileInfo) -> FileInfo:
+        other = self.log.elsewhere(file.path)
+        if other is None or self.below.exists(file.path):
+            return file
+        return FileInfo(file.name, other, file.size, file.modified_ms, file.kind)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """See Storage.open_input."""
+        return self.below.open_input(path)
+
+    def exists(self, path: str) -> bool:
+        """See Storage.exists."""
+        return self.below.exists(path)
+
+    def size(self, path: str) -> int:
+        """See Storage.size."""
+        return self.below.size(path)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """See Storage.put_if_absent."""
+        self.below.put_if_absent(path, data)
+
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
+        """See Storage.put."""
+        self.below.put(path, data, durable)
+
+    def publish(self, path: str) -> AbstractContextManager[str]:
+        """See Storage.publish."""
+        return self.below.publish(path)
+
+    def delete(self, path: str) -> None:
+        """See Storage.delete."""
+        self.below.delete(path)
+
+    def delete_directory(self, path: str) -> None:
+        """See Storage.delete_directory."""
+        self.below.delete_directory(path)
+
+    def delete_files(self, paths: Sequence[str]) -> None:
+        """See Storage.delete_files."""
+        self.below.delete_files(paths)
+
+    def delete_empty_directory(self, path: str) -> bool:
+        """See Storage.delete_empty_directory."""
+        return self.below.delete_empty_directory(path)
+
+
+def storage_below(storage: Storage) -> Storage:
+    """Return the storage that has the files: the one below that of a catalog, otherwise the storage itself."""
+    return storage.below if isinstance(storage, CatalogStorage) else storage
