@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.dml.arrow_updates import ArrowUpdates
+from deltaskip.dml.assignments import Assignments
+from deltaskip.dml.changed_rows import ChangedRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles
+from deltaskip.dml.files import FilesToChange
+from deltaskip.dml.matching import positions_where
 from deltaskip.dml.positions import RowPositions
-from deltaskip.dml.stored_rows import StoredBatch, StoredRows
-from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Undecided, columns_of
-from deltaskip.expr.render import to_sql
+from deltaskip.engine import engine
+from deltaskip.expr import columns_of
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
-from deltaskip.rows.arrow_expressions import row_values, whole_columns
+from deltaskip.reading.matching_rows import MatchingRows
+from deltaskip.reading.read_ahead import read_ahead
+from deltaskip.reading.stored_rows import StoredBatch, StoredRows
+from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
+from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.written import WrittenRows
-from deltaskip.schema.arrow_values import FALSE, arrow_array, numpy_values, one_chunk
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema import leaves
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import VOID, StructType
 from deltaskip.skipping.scan import Scan
 
-__all__ = ["ArrowExecution"]
+__all__ = ["ArrowExecution", "execution_of"]
+
+# Values of files that are read ahead, at about so many bytes each.
+_AHEAD_BYTES = 256 << 20
+_VALUE_BYTES = 16
+_UNKNOWN = 1 << 62
+_CURE = "Write the rows as a DataFrame of a Spark session."
 
 
 class ArrowExecution(RowExecution):
@@ -42,79 +56,97 @@ class ArrowExecution(RowExecution):
         self._time_zone = time_zone
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The table."""
+        return self._snapshot
+
+    @property
     def time_zone(self) -> str:
         """The time zone in which predicates are evaluated."""
         return self._time_zone
 
     def planned(self, scan: Scan) -> Scan:
-        """The scan itself."""
-        return scan
+        """The scan in the time zone of the execution."""
+        return scan.replanned(self._time_zone, scan.collation_version)
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
         """See RowExecution.matching."""
         snapshot = self._snapshot
         wanted = {path[0] for path in columns_of(scan.predicate)}
-        self._check_padding(scan, wanted)
+        matching = MatchingRows(
+            scan.predicate, snapshot.schema, snapshot.root, self._time_zone, _CURE, "Nothing was written."
+        )
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
-
-        def found() -> Iterator[pa.Int64Array]:
-            for number in range(len(files)):
-                batches = (batch for _, batch in rows.live(files.slice(number, 1)))
-                matches = [batch.positions[self._mask(scan, batch)] for batch in batches]
-                yield arrow_array(np.concatenate([np.zeros(0, np.int64), *matches]))
-
-        return RowPositions(found())
+        return positions_where(rows, files, matching.mask)
 
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
         """See RowExecution.write."""
-        columns = [field.name for field in schema.fields if field.type != VOID]
+        return write_data_files(self.rows(parts, schema, row_ids, layout.mapping_mode), layout, divided=True)
 
-        def batches() -> Iterator[pa.RecordBatch]:
+    def write_planned(
+        self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
+    ) -> WrittenRows:
+        """See RowExecution.write_planned."""
+        rows = self.rows([RowsOfFiles(files)], schema, row_ids, layout.mapping_mode)
+        return write_data_files(ArrowRows(plan, self._time_zone).stream(rows), layout, divided=True)
+
+    def updates(
+        self,
+        scan: Scan,
+        change: FilesToChange,
+        assignments: Assignments,
+        row_ids: RowIdColumns | None,
+        feed: bool,
+    ) -> ChangedRows:
+        """See RowExecution.updates."""
+        partly = change.partly.listed
+        found = self.matching(scan, partly) if len(partly) else RowPositions(())
+        parts = [RowsOfFiles(change.whole.listed), RowsOfFiles(partly, found, only=True)]
+        new = ArrowUpdates(self, parts, assignments)
+        return ChangedRows(change.whole, change.partly, updated=found, new=new, updates_whole=True)
+
+    def rows(
+        self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, mode: MappingMode
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that `write` writes. Small files are read ahead."""
+        columns = [field.name for field in schema.fields if field.type != VOID]
+        row_bytes = _VALUE_BYTES * max(1, len(leaves(schema)))
+
+        def reads() -> Iterator[tuple[int, Callable[[], Iterator[pa.RecordBatch]]]]:
             for part in parts:
                 extra = () if row_ids is None else row_ids.fields
-                rows = StoredRows(self._snapshot, schema, layout.mapping_mode, None, extra)
+                rows = StoredRows(self._snapshot, schema, mode, None, extra)
                 for number in range(len(part.files)):
-                    chosen = None if part.positions is None else part.positions[number]
-                    for _, batch in rows.live(part.files.slice(number, 1)):
-                        batch = _chosen(batch, chosen, part.only)
-                        if len(batch.positions):
-                            yield _written(part, number, batch, columns, row_ids)
+                    count = part.files["num_records"][number].as_py()
+                    yield _UNKNOWN if count is None else count * row_bytes, partial(of_file, part, rows, number)
 
-        return write_data_files(batches(), layout)
+        def of_file(part: RowsOfFiles, rows: StoredRows, number: int) -> Iterator[pa.RecordBatch]:
+            chosen = None if part.positions is None else part.positions[number]
+            if chosen is not None and part.only and not len(chosen):
+                return
+            for _, batch in rows.live(part.files.slice(number, 1)):
+                batch = _chosen(batch, chosen, part.only)
+                if len(batch.positions):
+                    yield _written(part, number, batch, columns, row_ids)
 
-    def _check_padding(self, scan: Scan, columns: Collection[str]) -> None:
-        """Refuse predicates on columns of type char(n), which Spark compares padded to their length."""
-        declared = {f.name: str(f.metadata.get(CHAR_VARCHAR_KEY, "")) for f in self._snapshot.schema.fields}
-        padded = next((name for name in columns if declared[name].lower().startswith("char(")), None)
-        if padded is not None:
-            raise UnsupportedFeature(
-                f"The predicate {to_sql(scan.predicate)} compares {padded} of {self._snapshot.root}, which is "
-                f"{declared[padded]} and padded by Spark, so it cannot be evaluated without Spark. Write the rows as a "
-                f"DataFrame of a Spark session."
-            )
+        return read_ahead(reads(), _AHEAD_BYTES)
 
-    def _mask(self, scan: Scan, batch: StoredBatch) -> npt.NDArray[Any]:
-        """Whether the predicate is TRUE for each row of a batch."""
-        node, rows = scan.predicate, len(batch.positions)
-        whole = whole_columns(node, batch.columns, rows)
-        if isinstance(whole, pa.Scalar):
-            return np.full(rows, whole.as_py() is True)
-        if whole is not None:
-            return numpy_values(pc.fill_null(one_chunk(whole), FALSE))
-        try:
-            values = row_values(node, batch.columns, rows, self._time_zone, None)
-        except Undecided as error:
-            raise UnsupportedFeature(
-                f"The predicate {to_sql(node)} cannot be evaluated over rows of {self._snapshot.root} without Spark: "
-                f"{error} Write the rows as a DataFrame of a Spark session."
-            ) from error
-        except EvaluationError as error:
-            raise PredicateError(
-                f"The predicate {to_sql(node)} fails for a row of {self._snapshot.root}: {error} Nothing was written."
-            ) from error
-        return np.array([value is True for value in values], np.bool_)
+
+def execution_of(snapshot: Snapshot, spark: Any, time_zone: str, act: str) -> RowExecution:
+    """Return what reads and writes rows: a session, or a DataFrame's session, or without one this process.
+
+    Args:
+        snapshot: The table.
+        spark: The session or DataFrame; None for this process.
+        time_zone: Time zone of expressions in this process.
+        act: What needs the session, such as "Deleting", for errors.
+    """
+    if spark is None:
+        return ArrowExecution(snapshot, time_zone)
+    found: RowExecution = engine(f"{act} rows of {snapshot.table_root}").row_execution(spark, snapshot)
+    return found
 
 
 def _chosen(batch: StoredBatch, positions: pa.Int64Array | None, only: bool) -> StoredBatch:

@@ -9,11 +9,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from deltaskip.dml.arrow_execution import ArrowExecution
-from deltaskip.dml.execution import RowExecution
+from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.files import files_to_change
-from deltaskip.dml.removal import RemovedRows, check_first, remove_rows
-from deltaskip.engine import engine
+from deltaskip.dml.removal import remove_rows
 from deltaskip.log import Snapshot
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
@@ -62,28 +61,17 @@ def delete_in(
     start = time.monotonic()
     snapshot = transaction.snapshot
     check_first(transaction, "delete")
-    execution: RowExecution = ArrowExecution(snapshot, time_zone)
-    if spark is not None:
-        execution = engine(f"Deleting rows of {snapshot.table_root}").row_execution(spark, snapshot)
+    execution = execution_of(snapshot, spark, time_zone, "Deleting")
     text = "true" if where is None else where
     scan = execution.planned(Scan(snapshot, text))
-    transaction.read_scan(scan)
+    transaction.read_scan(scan, removes=True)
     transaction.set_parameters({"predicate": [text]})
-    removed = remove_rows(transaction, files_to_change(scan), scan, execution)
+    with transaction.cost.phase("plan"):
+        change = files_to_change(scan)
+    removed = remove_rows(transaction, change, scan, execution)
     return _metrics(removed, int((time.monotonic() - start) * 1000))
 
 
-def _metrics(removed: RemovedRows, milliseconds: int) -> dict[str, int]:
-    found = {
-        "numRemovedFiles": removed.files,
-        "numRemovedBytes": removed.bytes,
-        "numCopiedRows": removed.copied,
-        "numDeletionVectorsAdded": removed.marked,
-        "numDeletionVectorsRemoved": removed.vectors_removed,
-        "numDeletionVectorsUpdated": removed.marked_again,
-        "numAddedFiles": len(removed.rewritten),
-        "numAddedBytes": sum(file.size for file in removed.rewritten),
-        "numAddedChangeFiles": removed.change_files,
-        "executionTimeMs": milliseconds,
-    }
-    return found if removed.rows is None else {**found, "numDeletedRows": removed.rows}
+def _metrics(removed: AppliedChanges, milliseconds: int) -> dict[str, int]:
+    found = {**removed.metrics, "executionTimeMs": milliseconds}
+    return found if removed.deleted is None else {**found, "numDeletedRows": removed.deleted}

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import pyarrow as pa
 
 from deltaskip.dml.positions import RowPositions
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import PlannedColumn, RowPlan
+from deltaskip.rows.store import stored, written_type
 from deltaskip.rows.written import WrittenRows
+from deltaskip.schema.mapping import ID_KEY
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import LONG, STRING, VOID, StructField, StructType
 from deltaskip.skipping.scan import Scan
+
+if TYPE_CHECKING:
+    from deltaskip.dml.assignments import Assignments
+    from deltaskip.dml.changed_rows import ChangedRows
+    from deltaskip.dml.files import FilesToChange
 
 __all__ = [
     "CHANGE_TYPE",
@@ -36,20 +43,32 @@ CHANGE_TYPE = StructField("_change_type", STRING)
 ChangeType = Literal["delete", "insert", "update_preimage", "update_postimage"]
 
 
+# Iceberg's columns _row_id and _last_updated_sequence_number.
+_ICEBERG_IDS = (2147483540, 2147483539)
+
+
 @dataclass(frozen=True, slots=True)
 class RowIdColumns:
     """Names of the columns in which rewritten files have the row ids and row commit versions of their rows.
 
-    # PROTOCOL, Row Tracking, materialized row ids
+    for_iceberg: whether files have field ids for these columns.
+
+    # PROTOCOL, Row Tracking, materialized row ids; IcebergCompatV3, which needs the field ids that Iceberg reserves
     """
 
     row_id: str
     commit_version: str
+    for_iceberg: bool = False
 
     @property
     def fields(self) -> tuple[StructField, StructField]:
         """The columns as fields of a schema."""
-        return StructField(self.row_id, LONG), StructField(self.commit_version, LONG)
+        ids = ({ID_KEY: number} if self.for_iceberg else {} for number in _ICEBERG_IDS)
+        row_id, commit_version = (
+            StructField(name, LONG, metadata=metadata)
+            for name, metadata in zip((self.row_id, self.commit_version), ids, strict=True)
+        )
+        return row_id, commit_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +80,14 @@ class RowsOfFiles:
         positions: For each file the positions of rows in it, ascending; None to take every row that is not deleted.
         only: Whether the rows at these positions are taken, instead of those at all other positions.
         change: The kind of change that the rows are written as, in the column `_change_type`; None without the column.
+        size_in_bytes: Size of the files; 0 if it does not matter.
     """
 
     files: pa.Table
     positions: Sequence[pa.Int64Array] | None = None
     only: bool = False
     change: ChangeType | None = None
+    size_in_bytes: int = 0
 
 
 class RowExecution(Protocol):
@@ -93,6 +114,31 @@ class RowExecution(Protocol):
         """
         ...
 
+    def updates(
+        self,
+        scan: Scan,
+        change: FilesToChange,
+        assignments: Assignments,
+        row_ids: RowIdColumns | None,
+        feed: bool,
+    ) -> ChangedRows:
+        """Find the rows for which the predicate of the scan is TRUE, with their new values.
+
+        Args:
+            scan: The scan.
+            change: Its files, from `files_to_change`; in those that go whole no condition is evaluated.
+            assignments: What becomes of the columns.
+            row_ids: The columns of materialized row ids; None if rows have no stable ids.
+            feed: Whether change files are written of the rows.
+
+        Raises:
+            PredicateError: The predicate or a new value is not valid, or fails for a row.
+            SchemaError: A new value has a type that its column cannot store.
+            UnsupportedFeature: An expression can only be evaluated by Spark.
+            StorageError: A file cannot be read.
+        """
+        ...
+
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
@@ -107,12 +153,34 @@ class RowExecution(Protocol):
         ...
 
 
+    def write_planned(
+        self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
+    ) -> WrittenRows:
+        """Write the rows of files that are not deleted as a plan makes them. After an error no file is left.
+
+        Args:
+            files: `DataFiles.listed`.
+            schema: The schema to read them with.
+            plan: What the rows become; it carries the columns of `row_ids`.
+            row_ids: Where to write row ids, which `layout.extra` lists too; None to write none.
+            layout: Where the files go, and what they contain.
+
+        Raises:
+            RowViolation: A row violates a rule of the plan.
+        """
+        ...
+
+
 def copying_plan(table: str, schema: StructType, partition_columns: Sequence[str], extra: Sequence[str]) -> RowPlan:
     """Return the plan by which rows of a table are written into it again as they are, without checking rules."""
-    columns = tuple(
-        PlannedColumn(field, "given", quoted_name(field.name), field) for field in schema.fields if field.type != VOID
-    )
-    return RowPlan(table, schema, False, {}, tuple(partition_columns), columns, (), tuple(extra))
+    columns = []
+    for field in schema.fields:
+        if field.type != VOID:
+            path = (field.name,)
+            written = StructField(field.name, written_type(field.type, path, table), field.nullable, field.metadata)
+            sql = stored(quoted_name(field.name), field.type, written.type, path)
+            columns.append(PlannedColumn(written, "given", sql, field))
+    return RowPlan(table, schema, False, {}, tuple(partition_columns), tuple(columns), (), tuple(extra))
 
 
 def row_id_columns(properties: TableProperties) -> RowIdColumns | None:
@@ -120,4 +188,4 @@ def row_id_columns(properties: TableProperties) -> RowIdColumns | None:
     names = properties.row_id_column, properties.row_commit_version_column
     if not properties.row_tracking or None in names:
         return None
-    return RowIdColumns(str(names[0]), str(names[1]))
+    return RowIdColumns(str(names[0]), str(names[1]), properties.iceberg_compat_v3)

@@ -6,7 +6,7 @@ are decided by the proofs of data skipping, so that only files that are certain 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,11 +20,11 @@ from deltaskip.actions import (
     DELETION_VECTOR,
     FILE_SCHEMA,
     AddFile,
-    DeletionVectorDescriptor,
     RemoveFile,
     absolute_uris,
     add_files,
     parse_partition_value,
+    remove_files,
 )
 from deltaskip.actions.partition_folders import partition_texts
 from deltaskip.log import Snapshot
@@ -36,8 +36,20 @@ from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.counts import live_rows
 from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.scan import Scan
+from deltaskip.txn.cost import FileCount
+from deltaskip.txn.removed_files import RemovedFiles
 
-__all__ = ["DataFiles", "FilesToChange", "files_of_partitions", "files_to_change", "new_files", "remove_actions"]
+__all__ = [
+    "DataFiles",
+    "FilesToChange",
+    "chosen_files",
+    "files_of_partitions",
+    "files_to_change",
+    "kept_files",
+    "new_files",
+    "remove_actions",
+    "size_of_table",
+]
 
 _LISTED = ("uri", "partition_values", "num_records", "deletion_vector", "base_row_id", "default_row_commit_version")
 _REMOVED = ("path", "partition_values", "size", "deletion_vector")
@@ -82,6 +94,10 @@ class DataFiles:
         """Number of files with a deletion vector."""
         return len(self) - int(self.listed["deletion_vector"].null_count)
 
+    def removed(self, root: str, deletion_timestamp: int) -> RemovedFiles:
+        """Return the files as a transaction removes them. root: `Snapshot.table_root`. deletion_timestamp: in ms."""
+        return RemovedFiles.of(root, self.logged, deletion_timestamp)
+
     def adds(self) -> list[AddFile]:
         """Return the add action of each file; all columns of FILE_SCHEMA must have been read."""
         return list(add_files(self.logged))
@@ -103,6 +119,12 @@ def files_to_change(scan: Scan) -> FilesToChange:
     return FilesToChange(whole, _joined(snapshot, FILE_SCHEMA.names, [each[1] for each in found]))
 
 
+def kept_files(scan: Scan) -> DataFiles:
+    """Return the files that may contain rows for which the predicate of the scan is TRUE."""
+    found = list(each_candidate(scan.snapshot, scan.program, partial(_kept_of, scan)))
+    return _joined(scan.snapshot, FILE_SCHEMA.names, found)
+
+
 def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> DataFiles:
     """Return the files of some partitions, each given by the log's texts of its values.
 
@@ -116,6 +138,24 @@ def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> Dat
     snapshot = scan.snapshot
     found = list(each_candidate(snapshot, scan.program, partial(_of_partitions, scan, frozenset(partitions))))
     return _joined(snapshot, _REMOVED, found)
+
+
+def chosen_files(
+    scan: Scan, columns: Sequence[str], choose: Callable[[Batch, npt.NDArray[Any]], npt.NDArray[Any]]
+) -> DataFiles:
+    """Return files that the scan keeps and that are chosen.
+
+    Args:
+        scan: The scan.
+        columns: Columns of FILE_SCHEMA to read, with those that `remove_actions` needs.
+        choose: Returns a mask of some rows of a batch; called from several threads.
+    """
+
+    def chosen(batch: Batch) -> DataFiles:
+        kept = _kept(scan, batch)
+        return _files(scan, batch, kept[choose(batch, kept)], columns)
+
+    return _joined(scan.snapshot, columns, list(each_candidate(scan.snapshot, scan.program, chosen)))
 
 
 def new_files(
@@ -142,20 +182,17 @@ def new_files(
     return pa.table([*columns, pa.nulls(len(adds), DELETION_VECTOR), nothing, nothing], names=list(_LISTED))
 
 
-def remove_actions(files: DataFiles, deletion_timestamp: int) -> Iterator[RemoveFile]:
-    """Yield the tombstone of each file. deletion_timestamp: milliseconds since the epoch."""
-    for batch in files.logged.select(list(_REMOVED)).to_batches(max_chunksize=4096):
-        for row in batch.to_pylist():
-            vector = row["deletion_vector"]
-            yield RemoveFile(
-                row["path"],
-                True,
-                deletion_timestamp,
-                True,
-                partition_values=dict(row["partition_values"] or ()),
-                size=row["size"],
-                deletion_vector=None if vector is None else DeletionVectorDescriptor(**vector),
-            )
+def remove_actions(files: DataFiles, deletion_timestamp: int, data_change: bool = True) -> Iterator[RemoveFile]:
+    """Return the tombstone of each file. deletion_timestamp: milliseconds since the epoch."""
+    return remove_files(files.logged, deletion_timestamp, data_change)
+
+
+def size_of_table(snapshot: Snapshot) -> FileCount:
+    """Return the number and size of the active files."""
+    total = FileCount()
+    for batch in snapshot.add_batches(1 << 16, ["size"]):
+        total += FileCount(len(batch), pc.sum(batch["size"]).as_py() or 0)
+    return total
 
 
 def _divided(scan: Scan, batch: Batch) -> tuple[DataFiles, DataFiles]:
@@ -163,6 +200,10 @@ def _divided(scan: Scan, batch: Batch) -> tuple[DataFiles, DataFiles]:
     kept = _kept(scan, batch)
     unsure = numpy_values(scan.evaluate(scan.complement, batch).to_arrow())[kept]
     return _files(scan, batch, kept[~unsure], _REMOVED), _files(scan, batch, kept[unsure], FILE_SCHEMA.names)
+
+
+def _kept_of(scan: Scan, batch: Batch) -> DataFiles:
+    return _files(scan, batch, _kept(scan, batch), FILE_SCHEMA.names)
 
 
 def _of_partitions(scan: Scan, partitions: frozenset[PartitionKey], batch: Batch) -> DataFiles:

@@ -11,15 +11,16 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from deltaskip.actions import parse_partition_value
-from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.changed_rows import AppliedChanges, check_first
 from deltaskip.dml.execution import RowExecution
 from deltaskip.dml.files import FilesToChange, PartitionKey, files_of_partitions, files_to_change
-from deltaskip.dml.removal import RemovedRows, check_first, remove_rows
+from deltaskip.dml.removal import remove_rows
 from deltaskip.engine import engine, is_column
 from deltaskip.errors import InvalidArgument, PredicateError
 from deltaskip.expr import Node, to_node, with_parameters
 from deltaskip.expr import nodes as n
-from deltaskip.expr.nodes import And, Column, In, Opaque, Or, transform, walk
+from deltaskip.expr.nodes import And, Column, In, Opaque, Or, Wordless, transform, walk
 from deltaskip.expr.render import exact_sql, to_sql
 from deltaskip.log import Snapshot
 from deltaskip.rows.append import append_to
@@ -29,11 +30,12 @@ from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.scan import Scan
+from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["Overwrite", "overwrite", "overwrite_in", "predicate_text"]
+__all__ = ["Overwrite", "overwrite", "overwrite_in", "predicate_text", "replace_rows", "replaced_rows"]
 
 # A predicate with more partitions than this is recorded column by column, so that checking it stays fast.
 _MOST_PARTITIONS = 64
@@ -48,7 +50,7 @@ class Overwrite:
         where: SQL text of the predicate of the rows to replace, from `predicate_text`; None for all rows.
         partitions: "static" replaces all rows, "dynamic" those in the partitions of the new rows.
         schema_mode: "keep", "merge" or "replace".
-        partition_by: The partition columns of a replaced schema; None to keep them.
+        partition_by: How a replaced schema is partitioned; None to keep the table's partitioning.
 
     Raises:
         InvalidArgument: Arguments exclude each other.
@@ -57,7 +59,7 @@ class Overwrite:
     where: str | None = None
     partitions: Literal["static", "dynamic"] = "static"
     schema_mode: SchemaMode = "keep"
-    partition_by: tuple[str, ...] | None = None
+    partition_by: tuple[Transform, ...] | None = None
 
     def __post_init__(self) -> None:
         # delta-spark, WriteIntoDelta: overwriteSchema is refused with dynamic partition overwrite and replaceWhere.
@@ -79,10 +81,10 @@ def predicate_text(where: object, params: object = None) -> str | None:
     if where is None or isinstance(where, str):
         return where
     node = engine("A predicate of pyspark").column_to_node(where) if is_column(where) else to_node(where)
-    opaque = next((part for part in walk(node) if isinstance(part, Opaque)), None)
-    if opaque is not None:
+    wordless = next((part for part in walk(node) if isinstance(part, Wordless)), None)
+    if wordless is not None:
         raise PredicateError(
-            f"The expression {to_sql(opaque)} of where has no SQL text, which an overwrite needs: pass where as text."
+            f"The expression {wordless.sql} of where has no SQL text, which is needed here: pass where as text."
         )
     return to_sql(_exact(node))
 
@@ -126,40 +128,64 @@ def overwrite_in(
         UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
         StorageError: The files cannot be written.
     """
-    snapshot = transaction.snapshot
     check_first(transaction, "overwrite")
-    execution = _execution(rows, snapshot, time_zone)
-    dynamic = options.partitions == "dynamic" and bool(snapshot.partition_columns)
-    if not dynamic:
-        # The predicate is checked before anything is written.
-        scan = execution.planned(Scan(snapshot, "true" if options.where is None else options.where))
-        transaction.read_scan(scan)
+    execution = execution_of(transaction.snapshot, rows.frame, time_zone, "Overwriting")
+    scan = replaced_rows(transaction, options, execution)
     written = append_to(
         transaction, rows, options.schema_mode, time_zone, where=options.where, partition_by=options.partition_by
     )
-    transaction.set_parameters(_parameters(transaction, options, dynamic))
-    if dynamic:
+    return replace_rows(transaction, options, execution, scan, written)
+
+
+def replaced_rows(transaction: Transaction, options: Overwrite, execution: RowExecution) -> Scan | None:
+    """Return the scan of the rows that an overwrite replaces, on which the transaction then depends.
+
+    It is None if the new rows decide. Raises PredicateError if the predicate is not valid.
+    """
+    snapshot = transaction.snapshot
+    if options.partitions == "dynamic" and snapshot.partition_columns:
+        return None
+    # The predicate is checked before anything is written.
+    scan = execution.planned(Scan(snapshot, "true" if options.where is None else options.where))
+    transaction.read_scan(scan, removes=True)
+    return scan
+
+
+def replace_rows(
+    transaction: Transaction, options: Overwrite, execution: RowExecution, scan: Scan | None, written: WrittenRows
+) -> dict[str, int]:
+    """Remove the rows in whose place an overwrite has put others, and return Delta's metrics of it.
+
+    Args:
+        transaction: The transaction, to which the new files were added.
+        options: What is replaced.
+        execution: Reads and writes the rows of files that lose only some.
+        scan: What `replaced_rows` returned.
+        written: The new files.
+
+    Raises:
+        PredicateError: The predicate fails for a row.
+        UnsupportedFeature: The predicate can only be evaluated by Spark, or the table is append-only.
+        StorageError: A file cannot be read or written.
+    """
+    transaction.set_parameters(_parameters(transaction, options, scan is None))
+    if scan is None:
         removed = _replace_partitions(transaction, written, execution)
     else:
-        removed = remove_rows(transaction, files_to_change(scan), scan, execution, written.files)
+        with transaction.cost.phase("plan"):
+            change = files_to_change(scan)
+        removed = remove_rows(transaction, change, scan, execution, written.files)
     return _metrics(written, removed, options.where is not None)
 
 
-def _execution(rows: GivenRows, snapshot: Snapshot, time_zone: str) -> RowExecution:
-    if rows.frame is None:
-        return ArrowExecution(snapshot, time_zone)
-    found: RowExecution = engine(f"Overwriting rows of {snapshot.table_root}").row_execution(rows.frame, snapshot)
-    return found
-
-
-def _replace_partitions(transaction: Transaction, written: WrittenRows, execution: RowExecution) -> RemovedRows:
+def _replace_partitions(transaction: Transaction, written: WrittenRows, execution: RowExecution) -> AppliedChanges:
     """Remove all rows in the partitions of the new rows; nothing if there are none."""
     snapshot = transaction.snapshot
     fields, mode = snapshot.partition_fields, snapshot.mapping_mode
     names = [physical_name(field, mode) for field in fields]
     partitions = {tuple(file.partition_values[name] for name in names) for file in written.files}
     if not partitions:
-        return RemovedRows()
+        return AppliedChanges()
     scan = execution.planned(Scan(snapshot, _of_partitions(fields, partitions)))
     transaction.read_scan(scan)
     whole = files_of_partitions(scan, partitions)
@@ -203,20 +229,19 @@ def _parameters(transaction: Transaction, options: Overwrite, dynamic: bool) -> 
     return found
 
 
-def _metrics(written: WrittenRows, removed: RemovedRows, counted: bool) -> dict[str, int]:
+def _metrics(written: WrittenRows, removed: AppliedChanges, counted: bool) -> dict[str, int]:
     """Delta's metrics. Rows that were written again count as output, as in delta-spark."""
-    sizes = sum(file.size for file in removed.rewritten)
     found = {
-        "numFiles": len(written.files) + len(removed.rewritten),
+        "numFiles": len(written.files) + len(removed.added),
         "numOutputRows": written.rows + removed.copied,
-        "numOutputBytes": written.size_in_bytes + sizes,
+        "numOutputBytes": written.size_in_bytes + removed.added_bytes,
         "numRemovedFiles": removed.files,
         "numRemovedBytes": removed.bytes,
     }
     if counted:
         found |= {"numCopiedRows": removed.copied, "numAddedChangeFiles": removed.change_files}
-        if removed.rows is not None:
-            found["numDeletedRows"] = removed.rows
+        if removed.deleted is not None:
+            found["numDeletedRows"] = removed.deleted
     return found
 
 
@@ -225,6 +250,9 @@ def _exact(node: Node) -> Node:
     match node:
         case n.Literal(float() | Decimal()):
             return Opaque(exact_sql(node))
+        case Opaque(sql, columns):
+            # A line break ends a comment.
+            return Opaque(f"({sql}\n)" if "--" in sql else f"({sql})", columns)
         case In(child, values) if len(values) > _MOST_VALUES:
             parts = [values[i : i + _MOST_VALUES] for i in range(0, len(values), _MOST_VALUES)]
             return Or(tuple(_exact(In(child, tuple(part))) for part in parts))

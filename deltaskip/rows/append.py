@@ -5,29 +5,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from deltaskip.actions import Metadata
+from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.errors import SchemaError
 from deltaskip.features.enabling import protocol_for
 from deltaskip.log import Snapshot
 from deltaskip.rows.data import GivenRows
 from deltaskip.rows.identity import with_mark
 from deltaskip.rows.layout import first_collation_versions, layout_after
+from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import RowPlan, SchemaMode, plan_rows
+from deltaskip.rows.sort_order import sort_columns
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.mapping import mapping_mode
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name
-from deltaskip.schema.types import StructType
+from deltaskip.schema.types import StructField, StructType
+from deltaskip.transforms import Identity, Transform
+from deltaskip.transforms.declared import declaration, hidden_columns
+from deltaskip.transforms.generated import partitioned, transform_of
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["append", "append_to", "write_metrics"]
+__all__ = [
+    "PlannedAppend",
+    "add_rows",
+    "append",
+    "append_to",
+    "plan_append",
+    "set_schema",
+    "with_marks",
+    "write_metrics",
+]
 
 
 def append(
@@ -56,6 +70,25 @@ def append(
     return commit_operation(snapshot, begin, act, txn, rows.repeatable)
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedAppend:
+    """How rows become data files of a table, and what the commit that adds these changes. It can be pickled.
+
+    Attributes:
+        rows: The plan of the rows.
+        layout: Where the files go, and what they contain.
+        protocol: The protocol after the commit.
+        metadata: The metadata after the commit, but for the marks of identity columns.
+        collations: The domain with the versions of collations that the commit begins to write; None for none.
+    """
+
+    rows: RowPlan
+    layout: DataFileLayout
+    protocol: Protocol
+    metadata: Metadata
+    collations: DomainMetadata | None
+
+
 def append_to(
     transaction: Transaction,
     rows: GivenRows,
@@ -63,7 +96,7 @@ def append_to(
     time_zone: str = "UTC",
     *,
     where: str | None = None,
-    partition_by: Sequence[str] | None = None,
+    partition_by: Sequence[Transform] | None = None,
 ) -> WrittenRows:
     """Write rows as data files, and add them to a transaction with the changes of the schema that they need.
 
@@ -76,7 +109,7 @@ def append_to(
             rows for the table's, of which all files must be removed.
         time_zone: Time zone of casts between instants and local times.
         where: A predicate that every row must satisfy, as SQL text.
-        partition_by: The partition columns of a replaced schema, in any letter case; None to keep those of the table.
+        partition_by: How a replaced schema is partitioned; None to keep the table's partition columns and transforms.
 
     Raises:
         SchemaError: The columns of the rows do not fit the table.
@@ -84,12 +117,50 @@ def append_to(
         UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
         StorageError: The files cannot be written.
     """
+    incoming = rows.schema_for(transaction.schema)
+    chosen = schema_mode, time_zone, rows.collation_version
+    planned = plan_append(transaction, incoming, *chosen, where=where, partition_by=partition_by)
+    written = rows.write(planned.rows, planned.layout)
+    add_rows(transaction, planned, written)
+    return written
+
+
+def plan_append(
+    transaction: Transaction,
+    incoming: StructType,
+    schema_mode: SchemaMode,
+    time_zone: str,
+    collation_version: Callable[[], str | None],
+    *,
+    where: str | None = None,
+    partition_by: Sequence[Transform] | None = None,
+) -> PlannedAppend:
+    """Return the plan of `append_to` for rows with these columns.
+
+    Args:
+        transaction: The transaction, to which `add_rows` adds the files later.
+        incoming: Columns of the rows.
+        schema_mode: As for `append_to`.
+        time_zone: Time zone of casts between instants and local times.
+        collation_version: Returns the version of the collations by which the writer compares rows, if it is known.
+        where: A predicate that every row must satisfy, as SQL text.
+        partition_by: As for `append_to`.
+
+    Raises:
+        SchemaError: The columns of the rows do not fit the table.
+        UnsupportedFeature: The table needs a feature that deltaskip cannot write.
+    """
     before, root = transaction.metadata, transaction.snapshot.root
     properties = TableProperties(before.configuration, root)
-    incoming = rows.schema_for(transaction.schema)
-    partitions = before.partition_columns if partition_by is None else tuple(partition_by)
+    partitions: Sequence[str] = before.partition_columns
+    generated: tuple[StructField, ...] = ()
+    listed = before.configuration.get(PARTITIONING_KEY)
     if schema_mode == "replace":
-        _check_partitions(incoming, partitions, root)
+        transforms = _kept_transforms(transaction, incoming) if partition_by is None else tuple(partition_by)
+        _check_partitions(incoming, [each.path[0] for each in transforms if isinstance(each, Identity)], root)
+        made = partitioned(incoming, transforms, root)
+        partitions, generated = made.partition_columns, made.schema.fields[len(incoming.fields) :]
+        listed = declaration(transforms, made)
     plan = plan_rows(
         transaction.schema,
         properties,
@@ -98,26 +169,61 @@ def append_to(
         partitions,
         where=where,
         mapping_mode=mapping_mode(transaction.protocol, properties),
+        generated=generated,
     )
     metadata = _with_schema(before, plan.schema, plan.configuration) if plan.changes_schema else before
+    if listed != metadata.configuration.get(PARTITIONING_KEY):
+        others = {key: text for key, text in metadata.configuration.items() if key != PARTITIONING_KEY}
+        configuration = others if listed is None else {**others, PARTITIONING_KEY: listed}
+        metadata = replace(metadata, configuration=configuration)
     if plan.partition_columns != before.partition_columns:
         metadata = replace(metadata, partition_columns=plan.partition_columns)
     protocol = protocol_for(transaction.protocol, TableProperties(metadata.configuration, root), plan.schema)
     domains = transaction.domains
-    begun = first_collation_versions(protocol, metadata, plan.schema, domains, rows.collation_version)
+    begun = first_collation_versions(protocol, metadata, plan.schema, domains, collation_version)
     if begun is not None:
         domains = {**domains, begun.domain: begun}
     layout = layout_after(transaction.snapshot, protocol, metadata, plan.schema, domains, time_zone)
-    written = rows.write(plan, layout)
-    transaction.add_written(*written.files, delete=lambda: written.delete(layout.storage, root))
+    # Of rows that are added, not of those that a change or OPTIMIZE moves.
+    sort_by = sort_columns(
+        metadata.configuration, plan.schema, layout.mapping_mode, layout.partition_columns, root
+    )
+    return PlannedAppend(plan, replace(layout, sort_by=sort_by), protocol, metadata, begun)
+
+
+def add_rows(transaction: Transaction, planned: PlannedAppend, written: WrittenRows) -> None:
+    """Add data files to a transaction, with the changes of the schema that they need.
+
+    Args:
+        transaction: The transaction for which the rows were planned. Its `discard` deletes the files.
+        planned: The plan.
+        written: The files.
+    """
+    layout, begun = planned.layout, planned.collations
+    transaction.add_written(*written.files, delete=lambda: written.delete(layout.storage, layout.root))
     if begun is not None and written.files:
         transaction.set_domain(begun.domain, begun.configuration)
-    metadata = _with_marks(metadata, plan, written)
+    metadata = with_marks(planned.metadata, planned.rows.schema, written)
+    if planned.protocol != transaction.protocol:
+        transaction.set_protocol(planned.protocol)
+    if metadata != transaction.metadata:
+        transaction.set_metadata(metadata)
+
+
+def set_schema(transaction: Transaction, schema: StructType, configuration: Mapping[str, str]) -> None:
+    """Change the schema of the transaction's table, with the table features that the new one needs.
+
+    Args:
+        transaction: The transaction.
+        schema: The schema, such as one of `evolved_schema`.
+        configuration: Properties to set with it.
+    """
+    metadata = _with_schema(transaction.metadata, schema, configuration)
+    properties = TableProperties(metadata.configuration, transaction.snapshot.root)
+    protocol = protocol_for(transaction.protocol, properties, schema)
     if protocol is not transaction.protocol:
         transaction.set_protocol(protocol)
-    if metadata is not before:
-        transaction.set_metadata(metadata)
-    return written
+    transaction.set_metadata(metadata)
 
 
 def write_metrics(written: WrittenRows) -> dict[str, int]:
@@ -127,6 +233,29 @@ def write_metrics(written: WrittenRows) -> dict[str, int]:
         "numOutputRows": written.rows,
         "numOutputBytes": written.size_in_bytes,
     }
+
+
+def with_marks(metadata: Metadata, schema: StructType, written: WrittenRows) -> Metadata:
+    """Return the metadata with the marks of the identity columns that got values; the same object if none did.
+
+    schema: The schema of the metadata.
+    """
+    marked = schema
+    for identity in written.identities.values():
+        marked = with_mark(marked, identity)
+    return metadata if marked is schema else _with_schema(metadata, marked, {})
+
+
+def _kept_transforms(transaction: Transaction, incoming: StructType) -> tuple[Transform, ...]:
+    """The table's partitioning for rows that replace its schema: hidden columns are made anew."""
+    schema, metadata = transaction.schema, transaction.metadata
+    fields = {field.name: field for field in schema.fields}
+    hidden = hidden_columns(schema, metadata.partition_columns, metadata.configuration)
+    given = {fold_name(field.name) for field in incoming.fields}
+    return tuple(
+        transform_of(schema, fields[name]) if name in hidden and fold_name(name) not in given else Identity((name,))
+        for name in metadata.partition_columns
+    )
 
 
 def _check_partitions(incoming: StructType, partition_columns: Sequence[str], root: str) -> None:
@@ -146,9 +275,3 @@ def _with_schema(metadata: Metadata, schema: StructType, configuration: Mapping[
     )
 
 
-def _with_marks(metadata: Metadata, plan: RowPlan, written: WrittenRows) -> Metadata:
-    """The metadata with the marks of the identity columns that got values."""
-    schema = plan.schema
-    for identity in written.identities.values():
-        schema = with_mark(schema, identity)
-    return metadata if schema is plan.schema else _with_schema(metadata, schema, {})

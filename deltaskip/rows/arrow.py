@@ -17,21 +17,18 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import InvalidArgument, PredicateError, RowViolation
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
+from deltaskip.expr.by_column_functions import UnsupportedByColumn, from_layout
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import Order
-from deltaskip.expr.nodes import Call, Column, Literal, transform
-from deltaskip.rows.arrow_expressions import row_values, whole_columns
+from deltaskip.rows.arrow_expressions import at_time, expression_values, row_values, whole_columns
 from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array, stored_type
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, Step, violation
 from deltaskip.rows.values import python_value
 from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
-from deltaskip.schema.calendar import MICROS_PER_DAY, local_of, zone_of
+from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import (
-    DATE,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     ArrayType,
     DataType,
     MapType,
@@ -44,7 +41,6 @@ __all__ = ["ArrowRows"]
 _BATCH_BYTES = 1 << 29
 # Below this, starting threads takes longer than they save.
 _PARALLEL_BYTES = 1 << 20
-_CLOCK_FUNCTIONS = frozenset(("current_timestamp", "now", "current_date", "curdate", "localtimestamp"))
 
 
 class ArrowRows:
@@ -151,9 +147,24 @@ class ArrowRows:
     def _generated(self, column: PlannedColumn, columns: Mapping[str, pa.Array], n_rows: int) -> pa.Array:
         what = f"The generated column {column.field.name}"
         node = self._node(what, column.expression or "", self._stored)
-        values = self._rows(what, node, columns, n_rows)
-        found = self._typed(values, node, column)
+        found = self._by_column(node, column, columns, n_rows)
+        if found is None:
+            found = self._typed(self._rows(what, node, columns, n_rows), node, column)
         return _without_empty(found) if column.empty_is_null else found
+
+    def _by_column(
+        self, node: Node, column: PlannedColumn, columns: Mapping[str, pa.Array], n_rows: int
+    ) -> pa.Array | None:
+        """The values of an expression of the column's type; None if they must be computed row by row."""
+        if type_of(node) != column.field.type:
+            return None
+        values = expression_values(node, columns, n_rows, self._time_zone)
+        if values is None:
+            return None
+        try:
+            return from_layout(column.field.type, stored_type(column.field.type), values)
+        except UnsupportedByColumn:
+            return None
 
     def _typed(self, values: list[object], node: Node, column: PlannedColumn) -> pa.Array:
         source, field = type_of(node), column.field
@@ -169,7 +180,7 @@ class ArrowRows:
         found = self._nodes.get(text)
         if found is None:
             try:
-                unbound = self._at_this_time(parse_sql(text))
+                unbound = self._at_this_time(text)
                 found = bind_expression(unbound, schema, time_zone=self._time_zone)
             except PredicateError as error:
                 raise needs_session(what, self.plan.table, error) from error
@@ -186,21 +197,9 @@ class ArrowRows:
                 f"{what} of {self.plan.table} has no value for a row: {error} Nothing was written.", what
             ) from error
 
-    def _at_this_time(self, node: Node) -> Node:
-        """`node` with the time of the write in place of functions that return it."""
-        zone = self._target.zone
-        match node:
-            case Call(name, ()) | Column((name,)) if name.lower() in _CLOCK_FUNCTIONS:
-                if isinstance(node, Column) and name.lower() in map(str.lower, self.plan.schema.names):
-                    return node
-                local = local_of(self._now, zone)
-                if name.lower() in ("current_date", "curdate"):
-                    return Literal(local // MICROS_PER_DAY, DATE)
-                if name.lower() == "localtimestamp":
-                    return Literal(local, TIMESTAMP_NTZ)
-                return Literal(self._now, TIMESTAMP)
-            case _:
-                return transform(node, self._at_this_time)
+    def _at_this_time(self, text: str) -> Node:
+        """The expression with the time of the write in place of functions that return it."""
+        return at_time(parse_sql(text), self._now, self._time_zone, self.plan.schema.names)
 
     def _check(self, rule: Rule, columns: Mapping[str, pa.Array], n_rows: int) -> None:
         """Raise RowViolation with the first row that violates the rule."""
@@ -220,6 +219,9 @@ class ArrowRows:
             if isinstance(whole, pa.Scalar):
                 return None if whole.as_py() is True else 0
             return _first(pc.invert(pc.fill_null(whole, False)))
+        truth = expression_values(node, columns, n_rows, self._time_zone)
+        if truth is not None:
+            return _first(pc.invert(pc.fill_null(truth, False)))
         values = self._rows(f"The rule {rule.name} ({rule.expression})", node, columns, n_rows)
         return next((i for i, value in enumerate(values) if value is not True), None)
 
@@ -227,7 +229,7 @@ class ArrowRows:
         found = self._nodes.get(rule.sql)
         if found is None:
             try:
-                unbound = self._at_this_time(parse_sql(rule.sql))
+                unbound = self._at_this_time(rule.sql)
                 found = bind(unbound, self._stored, self.plan.partition_columns, time_zone=self._time_zone)
             except PredicateError as error:
                 raise needs_session(f"The rule {rule.name} ({rule.expression})", self.plan.table, error) from error

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr import Node, columns_of, evaluate
+from deltaskip.expr.by_column import values_by_column
+from deltaskip.expr.by_column_functions import in_layout
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.evaluate import Order
 from deltaskip.expr.literal_list import LiteralList, nodes_in
-from deltaskip.expr.nodes import And, Cast, Compare, FieldRef, In, IsNull, Literal, Not, Or
+from deltaskip.expr.nodes import And, Call, Cast, Column, Compare, FieldRef, In, IsNull, Literal, Not, Or, transform
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_scalar, domain_values, one_chunk, typed_array
-from deltaskip.schema.types import DOUBLE, FLOAT, StructType
+from deltaskip.schema.calendar import MICROS_PER_DAY, local_of, zone_of
+from deltaskip.schema.types import DATE, DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, ArrayType, StructType
 
-__all__ = ["column_at", "row_values", "whole_columns"]
+__all__ = ["at_time", "column_at", "expression_values", "row_values", "whole_columns"]
+
+_CLOCK_FUNCTIONS = frozenset(("current_timestamp", "now", "current_date", "curdate", "localtimestamp"))
 
 _COMPARISONS = {
     "=": pc.equal,
@@ -28,6 +34,29 @@ _COMPARISONS = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
+
+
+def at_time(node: Node, now_micros: int, time_zone: str, columns: Collection[str]) -> Node:
+    """Return an unbound expression with a time in place of the functions that return the time of a statement.
+
+    Args:
+        node: The expression.
+        now_micros: The time, in microseconds since the epoch.
+        time_zone: The time zone of local dates and times.
+        columns: Names of columns, which go before functions without parentheses.
+    """
+    match node:
+        case Call(name, ()) | Column((name,)) if name.lower() in _CLOCK_FUNCTIONS:
+            if isinstance(node, Column) and name.lower() in map(str.lower, columns):
+                return node
+            local = local_of(now_micros, zone_of(time_zone))
+            if name.lower() in ("current_date", "curdate"):
+                return Literal(local // MICROS_PER_DAY, DATE)
+            if name.lower() == "localtimestamp":
+                return Literal(local, TIMESTAMP_NTZ)
+            return Literal(now_micros, TIMESTAMP)
+        case _:
+            return transform(node, lambda each: at_time(each, now_micros, time_zone, columns))
 
 
 def column_at(columns: Mapping[str, pa.Array], path: tuple[str, ...]) -> pa.Array:
@@ -45,10 +74,12 @@ def whole_columns(node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> p
     """
     match node:
         case Literal(value, data_type):
+            # NaN equals itself in Spark and is greater than other numbers.
+            if isinstance(value, float) and math.isnan(value):
+                return None
             return None if isinstance(data_type, StructType) else typed_array([value], arrow_type(data_type))[0]
         case FieldRef(logical, _, data_type):
             values = column_at(columns, logical)
-            # NaN equals itself in Spark and is greater than other numbers.
             if data_type in (FLOAT, DOUBLE) and pc.any(pc.is_nan(values)).as_py():
                 return None
             return values
@@ -77,6 +108,22 @@ def whole_columns(node: Node, columns: Mapping[str, pa.Array], n_rows: int) -> p
             return _member(child, values, columns, n_rows)
         case _:
             return None
+
+
+def expression_values(node: Node, columns: Mapping[str, pa.Array], n_rows: int, time_zone: str) -> pa.Array | None:
+    """Return the value of an expression for every row in the layout of `expr.by_column`.
+
+    None if it must be made row by row.
+    """
+
+    def values(column: FieldRef) -> pa.Array:
+        found = column_at(columns, column.logical)
+        return found if isinstance(column.type, ArrayType | StructType) else in_layout(column.type, found)
+
+    try:
+        return values_by_column(node, values, n_rows, time_zone)
+    except pa.ArrowException:
+        return None
 
 
 def row_values(

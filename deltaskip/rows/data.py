@@ -79,6 +79,11 @@ class GivenRows:
         """Whether the rows can be read a second time, which a stream cannot."""
         return not isinstance(self._data, pa.RecordBatchReader)
 
+    def table(self) -> pa.Table:
+        """Return all rows of Arrow data; they are read once."""
+        reader = self._opened()
+        return pa.Table.from_batches(self._batches(), reader.schema)
+
     def write(self, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
         """Write the rows as data files. After an error no file is left.
 
@@ -93,7 +98,7 @@ class GivenRows:
             )
             return written
         rows = ArrowRows(plan, layout.time_zone)
-        written = write_data_files(rows.stream(self._batches()), layout)
+        written = write_data_files(rows.stream(self._batches()), layout, divided=True)
         return replace(written, identities=rows.identities)
 
     def _opened(self) -> pa.RecordBatchReader:

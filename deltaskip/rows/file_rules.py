@@ -234,7 +234,7 @@ class _Check:
                 f"Timestamps of INT96 in files for {plan.table} are read by Spark only, to check "
                 f"{rules[0].expression}: start a session first."
             )
-        engine.check_rows(Scan(files), plan)
+        engine.check_rows(Scan(files, hidden=True), plan)
 
     def _by_arrow(self, file: NewFile, rule: Rule) -> None:
         rows = ArrowRows(self._plan([rule]), self._time_zone)

@@ -9,11 +9,11 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from deltaskip.actions.partition_folders import encode_path
+from deltaskip.actions.partition_folders import encode_location, encode_path
 from deltaskip.errors import DataFileMissing, InvalidArgument
 from deltaskip.log import LOG_FOLDER
 from deltaskip.rows.streaming_sink import sink_files
-from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for, uri_of
+from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for
 from deltaskip.storage.tree import files_below
 
 __all__ = ["GivenFile", "find_files"]
@@ -160,5 +160,5 @@ def _given(root: str, file: FileInfo) -> GivenFile:
     relative = file.path[len(base) :] if inside else file.path
     if relative.startswith(f"{LOG_FOLDER}/"):
         raise InvalidArgument(f"{file.path} is part of the log of {root}, so it cannot be added as a data file.")
-    path = encode_path(relative) if inside else uri_of(file.path)
+    path = encode_path(relative) if inside else encode_location(file.path)
     return GivenFile(file.path, path, file.size, file.modified_ms, tuple(relative.split("/")[:-1]))

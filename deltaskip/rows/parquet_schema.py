@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow import VARIANT_STORAGE, arrow_type
 from deltaskip.schema.mapping import NESTED_IDS_KEY, MappingMode, field_id, physical_name
 from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
 
-__all__ = ["leaf_paths", "parquet_schema"]
+__all__ = ["leaf_paths", "parquet_schema", "viewed"]
 
 _FIELD_ID = b"PARQUET:field_id"
 
@@ -48,6 +49,23 @@ def leaf_paths(name: str, data_type: pa.DataType) -> Iterator[str]:
         yield from leaf_paths(f"{name}.key_value.value", data_type.item_type)
     else:
         yield name
+
+
+def viewed(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Return the array under a type that differs in names, ids and nullability, and lacks void fields of structs."""
+    if data_type == VARIANT_STORAGE and array.null_count:
+        # Both members are required, also below a null.
+        members = [pc.fill_null(member, b"") for member in array.flatten()]
+        return pa.StructArray.from_arrays(members, fields=list(VARIANT_STORAGE), mask=array.is_null())
+    if array.type == data_type:
+        return array
+    if not pa.types.is_struct(data_type):
+        return array.view(data_type)
+    # Unlike `field`, `flatten` applies the offset of a slice.
+    kept = [field for field in array.flatten() if not pa.types.is_null(field.type)]
+    fields = [data_type.field(i) for i in range(data_type.num_fields)]
+    arrays = [viewed(each, field.type) for each, field in zip(kept, fields, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=array.is_null() if array.null_count else None)
 
 
 def _field(field: StructField, mode: MappingMode) -> pa.Field:

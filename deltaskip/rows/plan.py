@@ -27,7 +27,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.txn.validation.schema import schema_problems
 
-__all__ = ["Origin", "PlannedColumn", "RowPlan", "SchemaMode", "plan_rows"]
+__all__ = ["Origin", "PlannedColumn", "RowPlan", "SchemaMode", "computed_sql", "evolved_schema", "plan_rows"]
 
 SchemaMode = Literal["keep", "merge", "replace"]
 Origin = Literal["given", "default", "null", "generated", "identity"]
@@ -97,6 +97,9 @@ def plan_rows(
     where: str | None = None,
     mapping_mode: MappingMode = "none",
     carried: Collection[str] = (),
+    kept: Collection[str] = (),
+    generated: Sequence[StructField] = (),
+    casts: bool = False,
 ) -> RowPlan:
     """Return the plan for rows of the schema `incoming`.
 
@@ -110,6 +113,10 @@ def plan_rows(
         where: The predicate of an overwrite, which every row must satisfy.
         mapping_mode: The table's column mapping mode.
         carried: Names of columns of the rows that are written unchanged, such as materialized row ids.
+        kept: Names of columns, as the table has them, whose values rows of the table keep: an identity column may be
+            among them, and a generated column is not compared with its expression.
+        generated: Generated columns that follow those of the rows in a replaced schema.
+        casts: Whether values are cast as UPDATE does; see `check_assignable`.
 
     Raises:
         SchemaError: A column is unknown, missing, given twice or not allowed to be given, or its type cannot be stored.
@@ -118,7 +125,7 @@ def plan_rows(
     table = properties.table or "the table"
     aside = frozenset(carried)
     rows = StructType(tuple(field for field in incoming.fields if field.name not in aside))
-    after, configuration = _schema_after(schema, properties, rows, schema_mode, mapping_mode, table)
+    after, configuration = _schema_after(schema, properties, rows, schema_mode, mapping_mode, table, generated)
     if after != schema:
         _check_change(schema, after, partition_columns, properties, mapping_mode, table)
     given = by_name(rows, (), table)
@@ -129,9 +136,10 @@ def plan_rows(
         if field.type == VOID:
             _check_void(field, source, table)
             continue
-        column = _planned(field, source, after, fold_name(field.name) in partitions, table)
+        keeps = field.name in kept
+        column = _planned(field, source, after, fold_name(field.name) in partitions, table, keeps, casts)
         columns.append(column)
-        if source is not None and GENERATION_KEY in field.metadata:
+        if source is not None and GENERATION_KEY in field.metadata and not keeps:
             rules.append(generation_rule(field))
     if given:
         name = next(iter(given.values())).name
@@ -153,6 +161,39 @@ def plan_rows(
     )
 
 
+def evolved_schema(
+    schema: StructType,
+    properties: TableProperties,
+    incoming: StructType,
+    partition_columns: Sequence[str] = (),
+    mapping_mode: MappingMode = "none",
+) -> tuple[StructType, Mapping[str, str]]:
+    """Return the schema of a table after columns were merged into it, and the properties to set with it.
+
+    Raises SchemaError as `plan_rows` does with the schema mode `merge`.
+    """
+    table = properties.table or "the table"
+    after, configuration = _schema_after(schema, properties, incoming, "merge", mapping_mode, table)
+    if after != schema:
+        _check_change(schema, after, partition_columns, properties, mapping_mode, table)
+    return after, configuration
+
+
+def computed_sql(text: str, field: StructField, scope: StructType = StructType()) -> str:  # noqa: B008
+    """Return the SQL text of an expression of a column as it is stored in it.
+
+    Args:
+        text: The expression, such as a default.
+        field: The column, with the type that files have.
+        scope: The columns that the expression uses.
+    """
+    source = type_of_text(text, scope)
+    enclosed = f"({text}\n)"
+    if source is None:
+        return f"CAST({enclosed} AS {type_text(field.type)})"
+    return stored(enclosed, source, field.type, (field.name,))
+
+
 def _check_columns(columns: Sequence[PlannedColumn], partitions: frozenset[str], table: str) -> None:
     """Raise SchemaError if files would have no columns."""
     if all(fold_name(column.field.name) in partitions for column in columns):
@@ -167,6 +208,7 @@ def _schema_after(
     schema_mode: SchemaMode,
     mapping_mode: MappingMode,
     table: str,
+    generated: Sequence[StructField] = (),
 ) -> tuple[StructType, dict[str, str]]:
     match schema_mode:
         case "keep":
@@ -174,7 +216,8 @@ def _schema_after(
         case "merge":
             after = merged_schema(schema, rows, properties, table, _used_by_expressions(schema, properties))
         case "replace":
-            after = _with_old_mapping(schema, replaced_schema(rows, table))
+            new = StructType((*replaced_schema(rows, table).fields, *generated))
+            after = _with_old_mapping(schema, new)
         case _:
             raise InvalidArgument(f"schema_mode must be 'keep', 'merge' or 'replace', not {schema_mode!r}.")
     if mapping_mode == "none" or after == schema:
@@ -187,19 +230,25 @@ def _schema_after(
 
 
 def _planned(
-    field: StructField, source: StructField | None, schema: StructType, partition: bool, table: str
+    field: StructField,
+    source: StructField | None,
+    schema: StructType,
+    partition: bool,
+    table: str,
+    keeps: bool,
+    casts: bool,
 ) -> PlannedColumn:
     path = (field.name,)
     written = StructField(field.name, written_type(field.type, path, table), field.nullable, field.metadata)
     empty_is_null = partition and field.type == STRING
     identity = identity_of(field)
     if source is not None:
-        if identity is not None and not identity.explicit:
+        if identity is not None and not identity.explicit and not keeps:
             raise SchemaError(
                 f"The column {field.name} of {table} is GENERATED ALWAYS AS IDENTITY, so rows must not have values for "
                 f"it: remove the column from the rows."
             )
-        check_assignable(source.type, field.type, path, table)
+        check_assignable(source.type, field.type, path, table, casts)
         sql = stored(quoted_name(source.name), source.type, written.type, path)
         return PlannedColumn(written, "given", _nulled(sql, empty_is_null), source, empty_is_null=empty_is_null)
     if identity is not None:
@@ -208,7 +257,7 @@ def _planned(
         if key in field.metadata:
             text = str(field.metadata[key])
             scope = schema if origin == "generated" else StructType()
-            sql = _nulled(_computed(text, written, scope), empty_is_null)
+            sql = _nulled(computed_sql(text, written, scope), empty_is_null)
             return PlannedColumn(written, origin, sql, expression=text, empty_is_null=empty_is_null)
     if not field.nullable:
         raise SchemaError(
@@ -218,15 +267,6 @@ def _planned(
 
 
 _EXPRESSIONS: tuple[tuple[str, Origin], ...] = ((GENERATION_KEY, "generated"), (DEFAULT_KEY, "default"))
-
-
-def _computed(text: str, field: StructField, scope: StructType) -> str:
-    """The SQL text of an expression as it is stored in the column."""
-    source = type_of_text(text, scope)
-    enclosed = f"({text}\n)"
-    if source is None:
-        return f"CAST({enclosed} AS {type_text(field.type)})"
-    return stored(enclosed, source, field.type, (field.name,))
 
 
 def _nulled(sql: str, empty_is_null: bool) -> str:

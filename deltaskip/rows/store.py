@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from deltaskip.errors import SchemaError
+from deltaskip.expr.coerce import castable
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import display_name, fold_name
@@ -84,8 +85,15 @@ def assignable(source: DataType, target: DataType) -> bool:
     return source in _DATETIMES and target in _DATETIMES
 
 
-def check_assignable(source: DataType, target: DataType, path: _PATH, table: str) -> None:
+def check_assignable(source: DataType, target: DataType, path: _PATH, table: str, casts: bool = False) -> None:
     """Check, at every depth, that values of `source` can be stored in the column at `path`.
+
+    Args:
+        source: The given type.
+        target: The column's type.
+        path: The column.
+        table: The table, for errors.
+        casts: Whether values that store assignment refuses are cast as by CAST in ANSI mode, as UPDATE does.
 
     Raises SchemaError, which names the column and both types, or the fields that are missing or unknown.
     """
@@ -100,15 +108,15 @@ def check_assignable(source: DataType, target: DataType, path: _PATH, table: str
             for field, given in found.pairs:
                 inner = (*path, field.name)
                 if given is not None:
-                    check_assignable(given.type, field.type, inner, table)
+                    check_assignable(given.type, field.type, inner, table, casts)
                 elif not field.nullable:
                     raise SchemaError(f"The rows lack {display_name(inner)}, which is NOT NULL in {table}.")
         case ArrayType(given_element), ArrayType(element):
-            check_assignable(given_element, element, (*path, "element"), table)
+            check_assignable(given_element, element, (*path, "element"), table, casts)
         case MapType(given_key, given_value), MapType(key, value):
-            check_assignable(given_key, key, (*path, "key"), table)
-            check_assignable(given_value, value, (*path, "value"), table)
-        case _ if not assignable(source, target):
+            check_assignable(given_key, key, (*path, "key"), table, casts)
+            check_assignable(given_value, value, (*path, "value"), table, casts)
+        case _ if not (assignable(source, target) or (casts and _is_cast(source, target))):
             raise SchemaError(
                 f"{simple_string(source).upper()} cannot be stored in the column {display_name(path)} of {table}, "
                 f"which is {simple_string(target).upper()}: cast it explicitly."
@@ -250,10 +258,19 @@ def _stored_atom(expression: str, source: DataType, target: DataType, path: _PAT
     )
 
 
+def _is_cast(source: DataType, target: DataType) -> bool:
+    """Whether values of an atomic type are cast to numbers, times, booleans or bytes in ANSI mode."""
+    if isinstance(source, StructType | ArrayType | MapType):
+        return False
+    return (_is_number(target) or target in (BOOLEAN, BINARY, *_DATETIMES)) and castable(source, target)
+
+
 def _always_fits(source: DataType, target: DataType) -> bool:
     """Whether no value of `source` is out of the range of `target`."""
-    if source == VOID or target == STRING or target in _FLOATING:
+    if source == VOID or target == STRING:
         return True
+    if target in _FLOATING:
+        return source != STRING
     if isinstance(target, DecimalType):
         whole = target.precision - target.scale
         if isinstance(source, DecimalType):
@@ -261,7 +278,7 @@ def _always_fits(source: DataType, target: DataType) -> bool:
         return source in _INTEGRAL and _INTEGRAL[source] <= whole
     if source in _INTEGRAL and target in _INTEGRAL:
         return _INTEGRAL[source] <= _INTEGRAL[target]
-    return target == DATE
+    return target == DATE and source in _DATETIMES
 
 
 def _is_number(data_type: DataType) -> bool:

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from deltaskip.schema.calendar import parse_date, parse_timestamp, parse_timestamp_ntz, zone_of
@@ -28,6 +28,7 @@ from deltaskip.schema.types import (
 
 __all__ = ["python_value", "row_of_json"]
 
+_EXACT = Context(prec=76)
 _EPOCH = datetime(1970, 1, 1)
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -72,7 +73,7 @@ def _value(found: Any, data_type: DataType) -> object:
         case MapType(_, value), Mapping():
             return {key: _value(each, value) for key, each in found.items()}
         case DecimalType(_, scale), int() | Decimal():
-            return Decimal(found).quantize(Decimal(1).scaleb(-scale))
+            return Decimal(found).quantize(Decimal(1).scaleb(-scale), context=_EXACT)
         case _, int() | Decimal() if data_type == DOUBLE:
             return float(found)
         case _, int() | Decimal() if data_type == FLOAT:

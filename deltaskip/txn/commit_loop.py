@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import uuid4
 
-from deltaskip.errors import CommitConflict, StorageError, TableExists
+from deltaskip.errors import CatalogError, CommitConflict, DeltaSkipError, StorageError, TableAlreadyExists
 from deltaskip.log import LOG_FOLDER, Snapshot, refresh
+from deltaskip.log.catalog_commits import put_commit
 from deltaskip.log.file_names import commit_name
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.storage import join
@@ -16,6 +19,7 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
+from deltaskip.txn.row_level import unite
 from deltaskip.txn.validation.data_files import check_data_files
 from deltaskip.txn.winners import read_winners
 
@@ -34,11 +38,13 @@ class Committed:
         latest: The version before it, or a later one.
         version: The version that it is.
         text: Its text; None if an earlier attempt wrote it.
+        already_gone: Number of rows that the transaction would have removed and that winners had removed.
     """
 
     latest: Snapshot
     version: int
     text: bytes | None = None
+    already_gone: int = 0
 
 
 class CommitLoop:
@@ -55,20 +61,37 @@ class CommitLoop:
         self._base = base
         self._txn_id = str(uuid4())
         self.outcome_unknown = False
+        # Files of deletion vectors that were written to unite rows with those of winners, and those they replace.
+        self._written: list[str] = []
+        self._superseded: list[str] = []
 
-    def commit(self, intent: Intent, look_up_files: bool) -> Committed:
+    def commit(self, intent: Intent, look_up_files: bool, owns_vectors: bool = False) -> Committed:
         """Write the actions as the next version of the table.
 
         Args:
             intent: The reads and actions.
             look_up_files: Whether to check in storage that added files exist.
+            owns_vectors: Whether new deletion vectors were written for this transaction alone, so that those which are
+                united with others are deleted.
 
         Raises:
             CommitConflict: Another writer committed something that the transaction depends on.
-            TableExists: The commit creates a table, and there is one.
+            TableAlreadyExists: The commit creates a table, and there is one.
             DeltaSkipError: As `prepare` does, and StorageError.
         """
-        base = self._base
+        self._written, self._superseded = [], []
+        try:
+            committed = self._committed(intent, look_up_files)
+        except BaseException:
+            if not self.outcome_unknown:
+                self._delete(self._written)
+            raise
+        if owns_vectors and committed.text is not None:
+            self._delete(self._superseded)
+        return committed
+
+    def _committed(self, intent: Intent, look_up_files: bool) -> Committed:
+        base, already_gone = self._base, 0
         prepared = prepare(intent, base)
         if look_up_files:
             check_data_files(prepared.candidate)
@@ -84,15 +107,20 @@ class CommitLoop:
                     # An earlier attempt, whose outcome was unknown, has succeeded.
                     return Committed(latest, landed)
                 self.outcome_unknown = False
+                united = unite(intent, winners, latest)
+                self._written += united.written
+                self._superseded += united.superseded
+                intent, winners = united.intent, united.winners
+                already_gone += united.already_gone
                 check_conflicts(intent, prepared.isolation, winners, prepared.every_file)
                 # The winners do not conflict, but the rules are those of the version that the commit now follows.
                 prepared, checked = prepare(intent, latest), latest.version
             text = commit_text(prepared, latest, self._txn_id)
             if self._try(text, latest):
-                return Committed(latest, latest.version + 1, text)
+                return Committed(latest, latest.version + 1, text, already_gone)
             if creates:
                 cure = "open it, or replace it with mode='replace'"
-                raise TableExists(f"There is a table at {latest.root} already: {cure}.")
+                raise TableAlreadyExists(f"There is a table at {latest.root} already: {cure}.")
             _pause(attempt, base.storage.remote)
         raise CommitConflict(
             f"Other writers of {base.root} committed first in each of {MAX_ATTEMPTS} attempts: commit again when fewer "
@@ -100,18 +128,29 @@ class CommitLoop:
             "busy",
         )
 
+    def _delete(self, paths: Iterable[str]) -> None:
+        """Delete files below the table's root, or by their location, as far as storage does."""
+        base = self._base
+        for path in paths:
+            with suppress(OSError, DeltaSkipError):
+                base.storage.delete(path if "/" in path else join(base.root, path))
+
     def _try(self, text: bytes, latest: Snapshot) -> bool:
         """Whether the commit is now the version after `latest`."""
         path = join(latest.root, LOG_FOLDER, commit_name(latest.version + 1))
         self.outcome_unknown = True
         try:
-            latest.storage.put_if_absent(path, text)
+            put_commit(latest, text)
         except FileExistsError:
             # A request that was retried after its response was lost finds its own file.
             return self._is_ours(path, text)
-        except StorageError:
+        except (StorageError, CatalogError):
             if self._is_ours(path, text):
                 return True
+            raise
+        except DeltaSkipError:
+            # The catalog of the table refused the commit.
+            self.outcome_unknown = False
             raise
         return True
 

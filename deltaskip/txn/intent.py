@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
+
+import pyarrow as pa
 
 from deltaskip.actions import (
     AddCdcFile,
@@ -19,10 +22,16 @@ from deltaskip.actions import (
 )
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.known_files import Known
+from deltaskip.txn.removed_files import RemovedFiles
 
-__all__ = ["Intent", "dv_id"]
+__all__ = ["Intent", "RowsMatch", "dv_id"]
+
+
+RowsMatch = Callable[[Scan, str, pa.Int64Array], bool]
+"""Whether some of a file's rows, by path and positions, may match the predicate of a scan."""
 
 
 @dataclass(slots=True)
@@ -34,7 +43,12 @@ class Intent:
     them from the snapshot. rows_checked: whether the rows of all new files satisfy the rules of the table's features.
     row_ids_kept: whether rows that new files took over from removed ones have their row ids in these files.
     constraints_checked: names of new constraints that the rows of all files of `base` satisfy. dropped_features:
-    features that nothing in the new state uses, each with whether the history must be protected.
+    features that nothing in the new state uses, each with whether the history must be protected. may_be_empty: whether
+    a commit without actions records the operation. copies_state: whether files and metadata after the commit are those
+    of a version of a table, in which they were valid together. removed_scans: identities of the scans whose matching
+    rows are exactly those that it removes. rows_match: evaluates predicates over rows that other writers removed; None
+    if nothing can. vector_files: tombstones of files with deletion vectors.
+    removed: files that are removed with all their rows, beside `removes`.
     """
 
     base: Snapshot
@@ -47,6 +61,7 @@ class Intent:
     adds: dict[str, AddFile] = field(default_factory=dict)
     unchanged: dict[str, Known] = field(default_factory=dict)
     removes: dict[str, RemoveFile] = field(default_factory=dict)
+    removed: list[RemovedFiles] = field(default_factory=list)
     cdc_files: dict[str, AddCdcFile] = field(default_factory=dict)
     metadata: Metadata | None = None
     protocol: Protocol | None = None
@@ -57,18 +72,29 @@ class Intent:
     row_ids_kept: bool = False
     constraints_checked: set[str] = field(default_factory=set)
     dropped_features: dict[str, bool] = field(default_factory=dict)
+    may_be_empty: bool = False
+    copies_state: bool = False
+    removed_scans: set[int] = field(default_factory=set)
+    rows_match: RowsMatch | None = None
+    vector_files: dict[str, RemoveFile] = field(default_factory=dict)
 
     @property
     def actions(self) -> int:
         """Number of actions without commitInfo."""
         state = sum(action is not None for action in (self.metadata, self.protocol))
-        files = len(self.adds) + len(self.removes) + len(self.cdc_files)
+        files = len(self.adds) + self.num_removes + len(self.cdc_files) + len(self.vector_files)
         return files + len(self.domains) + len(self.txns) + state
+
+    @property
+    def num_removes(self) -> int:
+        """Number of files that are removed."""
+        return len(self.removes) + sum(map(len, self.removed))
 
     @property
     def changes_data(self) -> bool:
         """Whether some file action has dataChange true."""
-        return any(a.data_change for a in self.adds.values()) or any(r.data_change for r in self.removes.values())
+        actions: Iterable[AddFile | RemoveFile] = chain(self.adds.values(), self.removes.values())
+        return bool(self.removed) or any(action.data_change for action in actions)
 
     @property
     def rearranges(self) -> bool:
@@ -83,13 +109,35 @@ class Intent:
         As in delta-spark, this holds for commits without files, such as the creation of a table.
         """
         read = self.scans or self.files or self.constraints_checked
-        return not self.removes and not read and (self.changes_data or not self.adds)
+        return not self.num_removes and not read and (self.changes_data or not self.adds)
+
+    @property
+    def only_removes(self) -> bool:
+        """Whether it writes no row: it removes files, and adds some of them again with more deleted rows."""
+        return not self.cdc_files and all(key in self.removes for key in self.adds)
 
     @property
     def touched(self) -> dict[str, str]:
         """Every path that it adds or removes: path as logged by key."""
         adds = {key: action.path for key, action in self.adds.items()}
-        return adds | {key: action.path for key, action in self.removes.items()}
+        removed = {key: path for each in self.removed for key, path in each.paths()}
+        return adds | removed | {key: action.path for key, action in self.removes.items()}
+
+    @property
+    def removed_keys(self) -> pa.Array:
+        """The keys of the files that are removed."""
+        return pa.concat_arrays([arrow_array(list(self.removes), pa.string()), *(each.keys for each in self.removed)])
+
+    def expanded(self, keys: Collection[str] | None = None) -> Intent:
+        """A copy in which files that are removed have actions of their own. Raises InvalidCommit as put_remove.
+
+        keys: those of the files; None for all of them.
+        """
+        pairs = [(each, each.divided(())[0]) if keys is None else each.divided(keys) for each in self.removed]
+        copy = replace(self, removes={}, removed=[others for _, others in pairs if len(others)])
+        for action in chain(*(these.actions() for these, _ in pairs), self.removes.values()):
+            copy.put_remove(action)
+        return copy
 
     def put_add(self, action: AddFile) -> str:
         """Add the action and return its key.
@@ -147,6 +195,7 @@ class Intent:
             adds={key: action for key, action in self.adds.items() if key not in gone},
             unchanged={key: known for key, known in self.unchanged.items() if key not in gone},
             removes={key: action for key, action in self.removes.items() if key not in gone},
+            removed=[left for each in self.removed if len(left := each.divided(gone)[1])],
             files={key: path for key, path in self.files.items() if key not in gone},
         )
 

@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import DeletionVectorDescriptor, table_keys
+from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, add_files, table_keys
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, dv_ids
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.schema.arrow_values import arrow_array
 
-__all__ = ["Known", "known_files"]
+__all__ = ["Known", "active_adds", "known_files", "listed_files"]
 
 _BATCH_ROWS = 1 << 16
 _COLUMNS = ("path", "size", "partition_values", "deletion_vector", "base_row_id", "default_row_commit_version")
@@ -88,6 +88,35 @@ def known_files(
         known.update(zip(paths.filter(there).to_pylist(), rows, strict=True))
     required = set(wanted)
     return {key: each for key, each in known.items() if key in required or each.vector is not None}
+
+
+def active_adds(base: Snapshot, keys: Iterable[str]) -> Mapping[str, AddFile]:
+    """Return the add actions of active files by key; the result has an entry for each key that is an active file."""
+    values = arrow_array(list(keys), pa.string())
+    found: dict[str, AddFile] = {}
+    for adds in base.add_batches(_BATCH_ROWS, None, _Holding(base.table_root, values, True)):
+        paths = table_keys(base.table_root, adds["path"])
+        there = pc.is_in(paths, value_set=values)
+        if pc.any(there).as_py():
+            chosen = pa.Table.from_batches([adds.filter(there)])
+            found.update(zip(paths.filter(there).to_pylist(), add_files(chosen), strict=True))
+    return found
+
+
+def listed_files(base: Snapshot, keys: pa.StringArray) -> tuple[pa.StringArray, pa.Table]:
+    """Look up keys of paths in the snapshot, and return the keys and columns of those that are active files.
+
+    The columns are path, size, partition_values, deletion_vector, base_row_id and default_row_commit_version.
+    """
+    schema = pa.schema([FILE_SCHEMA.field(name) for name in _COLUMNS])
+    there: list[pa.StringArray] = [keys.slice(0, 0)]
+    rows: list[pa.Table] = [schema.empty_table()]
+    for adds in base.add_batches(_BATCH_ROWS, _COLUMNS, _Holding(base.table_root, keys, True)):
+        paths = table_keys(base.table_root, adds["path"])
+        wanted = pc.is_in(paths, value_set=keys)
+        there.append(paths.filter(wanted))
+        rows.append(pa.Table.from_batches([adds.filter(wanted)]).cast(schema))
+    return pa.concat_arrays(there), pa.concat_tables(rows).combine_chunks()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from deltaskip.errors import CommitConflict
 from deltaskip.log import Snapshot, refresh
+from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 
@@ -37,9 +38,13 @@ def commit_operation(
         CommitConflict: Another writer changed what the operation depends on, and it is not repeatable or came too late
             each time.
     """
+    cost: CostMeter | None = None
     for left in reversed(range(MAX_TRIES if repeatable else 1)):
         snapshot = refresh(snapshot)
         transaction = begin(snapshot)
+        if cost is not None:
+            transaction.cost = cost.repeat()
+        cost = transaction.cost
         try:
             if txn is not None:
                 done = transaction.read_app(txn[0])
@@ -48,8 +53,13 @@ def commit_operation(
                 transaction.set_app_version(*txn)
             metrics = act(transaction)
             transaction.set_metrics(metrics)
-            version = transaction.commit() if transaction.has_actions else None
-            return WriteResult(version, transaction.operation, metrics)
+            version = None
+            if transaction.has_actions:
+                with cost.phase("commit"):
+                    version = transaction.commit()
+            if transaction.already_gone and "numDeletedRows" in metrics:
+                metrics = {**metrics, "numDeletedRows": metrics["numDeletedRows"] - transaction.already_gone}
+            return WriteResult(version, transaction.operation, metrics, cost=cost.cost)
         except CommitConflict:
             # Values of identity columns, a merged schema and the files to remove follow the version of the table.
             transaction.discard()

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote
 
-from deltaskip.actions import Action, AddFile, CommitInfo, DomainMetadata, RemoveFile, table_key, to_line
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import (
+    REMOVE_FIELDS,
+    Action,
+    AddFile,
+    CommitInfo,
+    DomainMetadata,
+    RemoveFile,
+    table_key,
+    to_line,
+    to_lines,
+)
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.known_files import Known, known_files
 from deltaskip.txn.operation_parameters import logged_parameter
+from deltaskip.txn.removed_files import removes_as_listed
 from deltaskip.txn.row_ids import assign_row_ids
 from deltaskip.txn.validation import Candidate, validate
 from deltaskip.txn.validation.files import is_uri
@@ -46,7 +61,10 @@ def prepare(intent: Intent, base: Snapshot) -> Prepared:
     Raises UnsupportedFeature with every feature that prevents the commit, and InvalidCommit for actions that the
     protocol does not allow.
     """
-    candidate = Candidate(intent, base, _known(intent, base))
+    removed = _removed(intent, base)
+    if removed is None and intent.removed:
+        intent = intent.expanded()
+    candidate = Candidate(intent, base, _known(intent, base), removed)
     every_file = validate(candidate)
     return Prepared(candidate, candidate.properties.isolation_level, every_file)
 
@@ -76,15 +94,34 @@ def commit_text(prepared: Prepared, latest: Snapshot, txn_id: str) -> bytes:
     info = _commit_info(prepared, txn_id, now, timestamp)
     domains: list[DomainMetadata] = [*intent.domains.values(), *([mark] if mark else [])]
     state = [action for action in (intent.protocol, metadata) if action is not None]
+    whole = () if candidate.removed is None else to_lines(REMOVE_FIELDS, candidate.removed)
     removes = [_completed(remove, known[key], now) for key, remove in intent.removes.items()]
-    actions: list[Action] = [info, *state, *intent.txns.values(), *domains, *removes, *adds, *intent.cdc_files.values()]
+    first: list[Action] = [info, *state, *intent.txns.values(), *domains]
+    last: list[Action] = [*removes, *intent.vector_files.values(), *adds, *intent.cdc_files.values()]
     try:
-        return "".join(f"{to_line(action)}\n" for action in actions).encode()
+        return b"".join((_lines(first), *whole, _lines(last)))
     except UnicodeEncodeError as error:
         raise InvalidCommit(
             f"A commit to {intent.base.root} contains the unpaired surrogate "
             f"{error.object[error.start : error.end]!r}, which cannot be encoded as UTF-8: correct the text."
         ) from error
+
+
+def _lines(actions: Iterable[Action]) -> bytes:
+    return "".join(f"{to_line(action)}\n" for action in actions).encode()
+
+
+def _removed(intent: Intent, base: Snapshot) -> pa.Table | None:
+    """The files that are removed as columns; None if the actions must be checked one by one."""
+    keys = intent.removed_keys
+    single = arrow_array([*intent.adds, *intent.removes], pa.string())
+    if pc.any(pc.is_in(single, value_set=keys.slice(len(intent.removes))), min_count=0).as_py():
+        return None
+    tables = [removes_as_listed(each, base) for each in intent.removed]
+    found = [table for table in tables if table is not None]
+    if len(found) < len(tables) or len(pc.unique(keys)) < len(keys):
+        return None
+    return pa.concat_tables(found) if found else None
 
 
 def _as_logged(add: AddFile, known: Known | None) -> AddFile:
@@ -129,7 +166,7 @@ def _commit_info(prepared: Prepared, txn_id: str, now: int, in_commit_timestamp:
     }
     if tracks_rows(candidate.protocol, candidate.properties):
         # PROTOCOL, Row Tracking: rows copied into new files lose their ids, unless these files contain them.
-        adds_rows = bool(intent.removes) and any(key not in candidate.known for key in intent.adds)
+        adds_rows = bool(intent.num_removes) and any(key not in candidate.known for key in intent.adds)
         members["tags"] = {"delta.rowTracking.preserved": "false" if adds_rows and not intent.row_ids_kept else "true"}
     return CommitInfo(members)
 

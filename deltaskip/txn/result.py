@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from deltaskip.txn.cost import ChangeCost
+
 __all__ = ["WriteResult"]
 
 
@@ -17,8 +19,11 @@ class WriteResult:
             before or nothing would have changed.
         operation: Name of the operation in the table's history.
         metrics: Delta's metrics of the operation, such as numOutputRows, by name.
+        cost: Files and bytes that a change of rows read, skipped, rewrote and marked, and its seconds by phase; None of
+            operations that do not change existing rows.
     """
 
     version: int | None
     operation: str
     metrics: Mapping[str, int] = field(default_factory=dict)
+    cost: ChangeCost | None = field(default=None, kw_only=True)

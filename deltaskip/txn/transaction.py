@@ -19,13 +19,16 @@ from deltaskip.errors import (
 )
 from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import Snapshot
+from deltaskip.progress import LOGGER
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.commit_loop import CommitLoop, Committed
-from deltaskip.txn.intent import Intent
+from deltaskip.txn.cost import CostMeter
+from deltaskip.txn.intent import Intent, RowsMatch
+from deltaskip.txn.removed_files import RemovedFiles
 
 __all__ = ["Transaction"]
 
@@ -50,6 +53,11 @@ class Transaction:
         look_up_files: Whether to check in storage, before the commit, that added files exist with their sizes and that
             new deletion vectors can be read.
         user_metadata: Text that the table's history has with the commit (userMetadata).
+
+    Attributes:
+        snapshot: The version of the table that the transaction reads.
+        cost: Counts what the transaction's changes of rows cost.
+        already_gone: Number of rows that the transaction would have removed and that another writer removed before it.
     """
 
     def __init__(
@@ -66,6 +74,8 @@ class Transaction:
         self._loop = CommitLoop(snapshot)
         self._committed: int | None = None
         self._discarded = False
+        self.cost = CostMeter()
+        self.already_gone = 0
         # What deletes the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []
 
@@ -121,13 +131,13 @@ class Transaction:
 
     @property
     def has_actions(self) -> bool:
-        """Whether there is an action to commit."""
-        return self._intent.actions > 0
+        """Whether there is something to commit: an action, or an operation that may have none."""
+        return self._intent.actions > 0 or self._intent.may_be_empty
 
     @property
     def changes_files(self) -> bool:
         """Whether it adds or removes a file."""
-        return bool(self._intent.adds or self._intent.removes)
+        return bool(self._intent.adds or self._intent.num_removes)
 
     @property
     def metadata(self) -> Metadata:
@@ -176,13 +186,19 @@ class Transaction:
         self.read_scan(scan)
         return scan
 
-    def read_scan(self, scan: Scan) -> None:
+    def read_scan(self, scan: Scan, removes: bool = False) -> None:
         """Make the transaction depend on the files that a scan of its snapshot keeps, as `read` does.
 
         Args:
             scan: The scan.
+            removes: Whether the rows that match are exactly those that the transaction removes, so that it does not
+                depend on other rows of these files.
         """
-        self._pending.scans.append(instance("scan", scan, Scan, "a Scan"))
+        pending = self._pending
+        is_removed = flag("removes", removes)
+        pending.scans.append(instance("scan", scan, Scan, "a Scan"))
+        if is_removed:
+            pending.removed_scans.add(id(scan))
 
     def read_files(self, paths: Iterable[str]) -> None:
         """Make the transaction depend on single files: it conflicts with a commit that removes one of them.
@@ -256,6 +272,14 @@ class Transaction:
         """Declare that rows of removed files which new files contain have the row ids that they had."""
         self._pending.row_ids_kept = True
 
+    def read_matching_rows(self, match: RowsMatch) -> None:
+        """Declare that of the files which `read_scan` names only rows that match were read.
+
+        Args:
+            match: Returns whether rows that other writers removed may match: a scan, a path as logged, positions.
+        """
+        self._pending.rows_match = match
+
     def add_again(self, *files: AddFile) -> None:
         """Add active files again with different statistics or tags, without looking them up in the snapshot.
 
@@ -282,6 +306,17 @@ class Transaction:
         """
         for file in files:
             self._pending.put_remove(instance("Each file", file, RemoveFile, "a RemoveFile"))
+
+    def remove_whole(self, files: RemovedFiles) -> None:
+        """Remove active files that were read from the snapshot, with all their rows.
+
+        For other packages of deltaskip: as `remove`, but without an object for each file.
+
+        Args:
+            files: The files.
+        """
+        if len(instance("files", files, RemovedFiles, "RemovedFiles")):
+            self._pending.removed.append(files)
 
     def add_cdc(self, *files: AddCdcFile) -> None:
         """Add CDC files, which list the rows that this commit changes.
@@ -318,16 +353,17 @@ class Transaction:
         """
         self._pending.protocol = instance("protocol", protocol, Protocol, "a Protocol action")
 
-    def set_operation(self, operation: str, parameters: Mapping[str, Any]) -> None:
+    def set_operation(self, operation: str, parameters: Mapping[str, Any] | None = None) -> None:
         """Name the operation in the table's history.
 
         Args:
             operation: Name of the operation.
-            parameters: Its parameters.
+            parameters: Its parameters; None to keep those of the transaction.
         """
         pending = self._pending
         pending.operation = text("operation", operation)
-        pending.parameters = dict(mapping("parameters", parameters))
+        if parameters is not None:
+            pending.parameters = dict(mapping("parameters", parameters))
 
     def set_checked_constraint(self, name: str) -> None:
         """State, after checking it, that all rows of the snapshot satisfy a CHECK constraint that is added.
@@ -439,6 +475,27 @@ class Transaction:
             }
         )
 
+    def remove_vector_files(self, *files: RemoveFile) -> None:
+        """Add tombstones of files with deletion vectors, so that clients without the feature keep them for a while.
+
+        # delta-spark: dropping deletionVectors; VACUUM of such clients knows files by the paths of tombstones alone
+        """
+        for file in files:
+            instance("Each file", file, RemoveFile, "a RemoveFile")
+        self._pending.vector_files.update((file.path, file) for file in files)
+
+    def allow_empty(self) -> None:
+        """Let the commit contain nothing but the operation and its metrics, as those of a VACUUM do."""
+        self._pending.may_be_empty = True
+
+    def copy_state(self) -> None:
+        """State that files and metadata after the commit are those of a version of this table, or of another.
+
+        They were valid together, so that the new metadata is not compared with files that the commit removes. Files
+        that other writers add conflict.
+        """
+        self._pending.copies_state = True
+
     def leave_out(self, *paths: str) -> None:
         """Drop the file actions on these paths, so that the others can be committed after a conflict.
 
@@ -466,7 +523,7 @@ class Transaction:
         if not self.has_actions:
             raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
-            return self._finish(self._loop.commit(self._intent, self._look_up_files))
+            return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
         except CorruptLog as error:
             if not _is_cleaned_up(self.snapshot):
                 raise
@@ -490,14 +547,14 @@ class Transaction:
                 f"This transaction was already committed as version {self._committed} of {root}: begin another one."
             )
         if self._discarded:
-            raise InvalidCommit(
-                f"This transaction on {root} was discarded: begin another one."
-            )
+            raise InvalidCommit(f"This transaction on {root} was discarded: begin another one.")
 
     def _finish(self, committed: Committed) -> int:
-        self._committed = committed.version
+        self._committed, self.already_gone = committed.version, committed.already_gone
         kill_point("committed")
         after_commit(committed.latest, committed.version, committed.text)
+        parts = [self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())]
+        LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, " ".join(parts))
         return committed.version
 
 

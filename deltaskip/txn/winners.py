@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -64,6 +64,13 @@ class Winners:
             ) from error
         ordinals = numpy_values(rows["commit"]) if len(rows) else np.zeros(0, np.int32)
         return canonical, raw, arrow_array(np.array(self.versions, np.int64)[ordinals])
+
+    def without(self, keys: Collection[str]) -> Winners:
+        """The winners without their adds and removes of some files, by key (table_keys)."""
+        actions = self.commits.actions
+        own = table_keys(self.base.table_root, one_chunk(actions["path"]))
+        left = pc.invert(pc.is_in(own, value_set=arrow_array(list(keys), pa.string())))
+        return Winners(self.base, replace(self.commits, actions=actions.filter(left)))
 
     def new_rows(self, blind_appends: bool) -> Snapshot | None:
         """The adds with data change as a snapshot of their own, to be scanned; None if there are none.

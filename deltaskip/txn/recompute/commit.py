@@ -18,6 +18,7 @@ from deltaskip.errors import CommitConflict, DataFileMissing
 from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.stats_provenance import COMPUTE_OPERATION
+from deltaskip.progress import Progress, table_name
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.tags import stats_tags
@@ -36,16 +37,25 @@ def commit_statistics(
     results: Iterable[pa.Table],
     identifiers: Iterable[str],
     parameters: Mapping[str, object],
-    progress: Callable[[Recomputed], None] = lambda _done: None,
+    progress: Callable[[Recomputed], None] | None = None,
     columns: Sequence[StatColumn] = (),
 ) -> Recomputed:
     """Commit each table of results, `engine.RESULT_SCHEMA`, that was computed from `snapshot`.
 
     identifiers: the versioned collations whose bounds the statistics contain, which the table will list.
-    parameters: of the operation COMPUTE STATS in the table's history. progress: called after each commit.
+    parameters: of the operation COMPUTE STATS in the table's history. progress: called after each commit,
+    in place of a bar.
     columns: the columns that were computed, whose provenance the files' tags will contain.
     Raises CommitConflict if the table's schema or features changed, and what Transaction.commit raises.
     """
+    if progress is None:
+        label = f"Recomputing statistics of {table_name(snapshot.root)}"
+        with Progress(label, unit="files", blocks=True) as bar:
+
+            def show(done: Recomputed) -> None:
+                bar.reach(done.files + done.unchanged + len(done.left_out), None)
+
+            return commit_statistics(snapshot, results, identifiers, parameters, show, columns)
     done = Recomputed()
     wanted = sorted(set(identifiers))
     others = _OtherWriters(snapshot, done)

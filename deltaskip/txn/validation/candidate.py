@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
+import pyarrow as pa
+
 from deltaskip.actions import AddFile, Metadata, Protocol
 from deltaskip.errors import SchemaError
 from deltaskip.log import Snapshot
@@ -25,12 +27,14 @@ __all__ = ["Candidate"]
 class Candidate:
     """A transaction as the commit after `base`.
 
-    known: what `base` contains for the files that are removed or added again, by their keys.
+    known: what `base` contains for the files that are removed or added again, by their keys. removed: the files that
+    are removed with all their rows as columns of remove actions, which are as `base` contains them.
     """
 
     intent: Intent
     base: Snapshot
     known: Mapping[str, Known]
+    removed: pa.Table | None = None
 
     @property
     def protocol(self) -> Protocol:
@@ -72,7 +76,8 @@ class Candidate:
     @cached_property
     def ends_every_file(self) -> bool:
         """Whether no file of `base` is active after the commit."""
-        return self.base.num_files <= sum(key not in self.intent.adds for key in self.intent.removes)
+        whole = 0 if self.removed is None else len(self.removed)
+        return self.base.num_files <= whole + sum(key not in self.intent.adds for key in self.intent.removes)
 
     def stats_before(self, key: str) -> str | None:
         """The statistics that `base` contains for the file with this key; None if it is not active or has none."""

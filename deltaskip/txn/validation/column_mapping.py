@@ -37,7 +37,7 @@ def check_column_mapping(candidate: Candidate) -> None:
         return
     fields = list(_fields(candidate.schema))
     _check_assigned(candidate, fields)
-    if candidate.base.mapping_mode != "none":
+    if candidate.base.mapping_mode != "none" and not candidate.intent.copies_state:
         _check_kept(candidate, fields)
 
 

@@ -30,7 +30,7 @@ _URI_TEXT = re.compile(
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 # Operations that replace whole files by unrelated rows: those of the removes are deleted, those of the adds inserted.
-_OVERWRITES = ("TRUNCATE", "RESTORE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "RTAS", "STREAMING UPDATE")
+_OVERWRITES = ("TRUNCATE", "RESTORE", "CLONE", "REPLACE TABLE", "CREATE OR REPLACE TABLE", "RTAS", "STREAMING UPDATE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,8 @@ def check_files(candidate: Candidate) -> None:
             _refuse(candidate, add, "statistics.json", why)
         _check_add(candidate, key, add, partitioning)
         _check_vector(candidate, key, add, stats or {})
-        check_statistics(statistics, key, add, stats or {})
+        if not candidate.intent.copies_state:
+            check_statistics(statistics, key, add, stats or {})
         if not add.data_change and (candidate.is_new(key) or key in candidate.intent.removes):
             rows.adds += 1
             deleted = 0 if add.deletion_vector is None else add.deletion_vector.cardinality
@@ -227,7 +228,9 @@ def _check_changes(candidate: Candidate) -> None:
         return
     # PROTOCOL, Add CDC File: without CDC files all rows of the removes are deletions and all rows of the adds are
     # insertions. Files that are added again differ from their removes by the deletion vectors alone.
-    removed = any(key not in intent.adds and remove.data_change for key, remove in intent.removes.items())
+    removed = candidate.removed is not None or any(
+        key not in intent.adds and remove.data_change for key, remove in intent.removes.items()
+    )
     added = any(add.data_change and candidate.is_new(key) for key, add in intent.adds.items())
     overwrites = intent.operation.startswith(_OVERWRITES) or (
         intent.operation == "WRITE" and str(intent.parameters.get("mode")).lower() == "overwrite"

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from deltaskip.errors import SchemaError
+from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties, is_delta_property, parse_property
-from deltaskip.stats.columns import STATS_COLUMNS, parse_names
+from deltaskip.stats.columns import STATS_COLUMNS
 from deltaskip.txn.validation.candidate import Candidate
 
 __all__ = ["check_metadata", "check_properties"]

@@ -11,7 +11,9 @@ from deltaskip.actions import Protocol
 from deltaskip.features import check_readable, check_writable
 from deltaskip.features.registry import FEATURES, READER_VERSIONS, has_feature
 from deltaskip.features.writing import CommitSummary, uses_of
+from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.new_table import table_after
+from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.rules import refusal, unsupported
@@ -69,8 +71,12 @@ def check_features(candidate: Candidate) -> None:
         return
     check_writable(base.protocol, base.table_properties.well_formed(), base.schema, where, CommitSummary())
     protocol, after = candidate.protocol, f"The new state of {table_after(base)}"
-    check_readable(protocol, candidate.metadata.configuration, base.root, base.version + 1)
+    check_readable(protocol, candidate.metadata.configuration, base.root, base.version + 1, is_managed(base.storage))
     check_writable(protocol, candidate.properties, candidate.schema, after, summary)
+    if has_feature(protocol, "catalogManaged") and not candidate.properties.in_commit_timestamps:
+        name = TableProperties.in_commit_timestamps.name
+        why = f"turns {name} off, which a table that a catalog manages needs; leave it true"
+        candidate.refuse_metadata("protocol.catalog-managed", why)
 
 
 def _check_versions(candidate: Candidate, new: Protocol) -> None:
@@ -119,13 +125,16 @@ def _features(protocol: Protocol) -> set[str]:
 
 def _summary(candidate: Candidate) -> CommitSummary:
     intent, known = candidate.intent, candidate.known
+    if intent.copies_state:
+        # The properties are those of the version, and so are the vectors; the rows that it lacks go for another reason.
+        return CommitSummary(sets_domains=bool(intent.domains), rows_checked=intent.rows_checked)
     new_vectors = any(
         add.deletion_vector is not None and (key not in known or known[key].dv_id != add.deletion_vector.unique_id)
         for key, add in intent.adds.items()
     )
     return CommitSummary(
         adds_rows=any(candidate.brings_rows(key, add) for key, add in intent.adds.items()),
-        removes_rows=any(candidate.takes_rows(key) for key in intent.removes),
+        removes_rows=candidate.removed is not None or any(candidate.takes_rows(key) for key in intent.removes),
         adds_files=any(key not in known for key in intent.adds),
         sets_deletion_vectors=new_vectors,
         sets_domains=bool(intent.domains),

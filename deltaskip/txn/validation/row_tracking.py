@@ -120,7 +120,7 @@ def high_water_mark(latest: Snapshot) -> int:
 
 def _check_every_file(candidate: Candidate, intent: Intent) -> None:
     base = candidate.base
-    again = arrow_array([*intent.adds, *intent.removes], pa.string())
+    again = pa.concat_arrays([arrow_array(list(intent.adds), pa.string()), intent.removed_keys])
     for adds in base.add_batches(_BATCH_ROWS, ["path", "base_row_id", "default_row_commit_version"]):
         lacks = pc.or_(pc.is_null(adds["base_row_id"]), pc.is_null(adds["default_row_commit_version"]))
         paths = adds["path"].filter(lacks)
@@ -150,7 +150,7 @@ def _check_given(candidate: Candidate, given: dict[str, AddFile]) -> None:
     adds = [list(given.values())[i] for i in order]
     if len(overlap):
         _refuse_taken(candidate, adds[overlap[0] + 1], "another file of the commit")
-    gone = arrow_array([*candidate.intent.removes, *given], pa.string())
+    gone = pa.concat_arrays([candidate.intent.removed_keys, arrow_array(list(given), pa.string())])
     ends = np.maximum.accumulate(ends)
     for batch in candidate.base.add_batches(_BATCH_ROWS, ["path", "base_row_id", "stats"]):
         _check_batch(candidate, batch, gone, adds, starts, ends)

@@ -57,6 +57,11 @@ _ROWS = (
     Rule("protocol.lowered", "No version is lowered and no feature is dropped.", _FEATURES),
     Rule("protocol.required", "A feature comes with the features that it needs.", _FEATURES),
     Rule("protocol.unlisted", "A feature that properties, columns or statistics use is in the protocol.", _FEATURES),
+    Rule(
+        "protocol.catalog-managed",
+        "A table that a catalog manages has in-commit timestamps.",
+        "PROTOCOL, Catalog-managed tables",
+    ),
     Rule("metadata.id", "The id of the table stays.", "PROTOCOL, Change Metadata"),
     Rule("metadata.format", "Data files are Parquet.", "PROTOCOL, Format Specification"),
     Rule(

@@ -1,0 +1,100 @@
+"""The rows of a change data feed as Arrow, read by pyarrow in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from deltaskip.change_feed.changed_rows import ChangedRows
+from deltaskip.change_feed.columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
+from deltaskip.expr import columns_of
+from deltaskip.reading.matching_rows import MatchingRows
+from deltaskip.reading.read_ahead import Reads, read_ahead
+from deltaskip.reading.stored_rows import StoredBatch, StoredRows
+from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.store import written_type
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.types import STRING, VOID, StructField, StructType
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["arrow_rows", "change_reads"]
+
+# Small files are read ahead by threads, at most so many bytes of them.
+_AHEAD_BYTES = 64 << 20
+_CURE = "Read the changes with to_spark instead."
+
+
+def arrow_rows(scan: Scan, groups: Sequence[ChangedRows]) -> pa.RecordBatchReader:
+    """Return a reader of the changes in these files that match the predicate of a scan, in its columns.
+
+    Raises:
+        UnsupportedFeature: Only Spark can read a file or evaluate the predicate.
+        PredicateError: The predicate fails for a row.
+        DataFileMissing: A file does not exist.
+        StorageError: A file cannot be read.
+    """
+    schema, reads = change_reads(scan, groups)
+    return pa.RecordBatchReader.from_batches(schema, read_ahead(reads, _AHEAD_BYTES))
+
+
+def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, Reads]:
+    """Return the schema of the changes in these files, and what reads each file, which can be pickled.
+
+    Raises as `arrow_rows`.
+    """
+    fields = {field.name: field for field in scan.snapshot.schema.fields}
+    names = list(fields) if scan.columns is None else list(dict.fromkeys((*scan.columns, *FEED_NAMES)))
+    needed = {*names, *(path[0] for path in columns_of(scan.predicate))}
+    bound = scan.predicate, scan.snapshot.schema, scan.snapshot.root, scan.time_zone or "UTC"
+    matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version)
+    schema = pa.schema([pa.field(name, _arrow_type(fields[name], scan)) for name in names])
+    return schema, _reads(scan, groups, needed, schema, matching)
+
+
+def _arrow_type(field: StructField, scan: Scan) -> pa.DataType:
+    if field.type == VOID:
+        return pa.null()
+    return stored_type(written_type(field.type, (field.name,), scan.snapshot.root))
+
+
+def _reads(
+    scan: Scan, groups: Sequence[ChangedRows], wanted: set[str], result: pa.Schema, matching: MatchingRows
+) -> Reads:
+    snapshot = scan.snapshot
+    schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
+    for group in groups:
+        files = group.files.append_column("deletion_vector", [group.deleted])
+        for number in range(len(files)):
+            file = files.slice(number, 1)
+            written = file["change_type"][0].as_py() is None
+            extra = (StructField(CHANGE_TYPE, STRING),) if written else ()
+            rows = StoredRows(snapshot, schema, snapshot.mapping_mode, wanted, extra)
+            positions = None if group.positions is None else group.positions[number]
+            yield file["size"][0].as_py() or 0, partial(_of_file, matching, rows, file, positions, result)
+
+
+def _of_file(
+    matching: MatchingRows, rows: StoredRows, file: pa.Table, positions: pa.Int64Array | None, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    chosen = None if positions is None else positions.to_numpy(zero_copy_only=False)
+    for _, each in rows.live(file):
+        batch = each if chosen is None else each.filter(np.isin(each.positions, chosen))
+        if not len(batch.positions):
+            continue
+        batch = StoredBatch(batch.positions, {**batch.columns, **_feed_columns(file, batch)})
+        batch = batch.filter(matching.mask(batch))
+        if len(batch.positions):
+            arrays = [batch.columns[name] for name in schema.names]
+            yield pa.RecordBatch.from_arrays(arrays, names=schema.names).cast(schema)
+
+
+def _feed_columns(file: pa.Table, batch: StoredBatch) -> dict[str, pa.Array]:
+    """The columns of the feed; a change file has the types of its rows itself."""
+    nothing = arrow_array(np.zeros(len(batch.positions), np.int64))
+    names = ("version", "timestamp", "change_type")
+    version, time, kind = (one_chunk(file[name]).take(nothing) for name in names)
+    columns = {COMMIT_VERSION: version, COMMIT_TIMESTAMP: time.cast(pa.timestamp("us", "UTC"))}
+    return columns if CHANGE_TYPE in batch.columns else {CHANGE_TYPE: kind, **columns}

@@ -1,0 +1,373 @@
+"""ChangeScan: the changes of a range of versions, and the files that contain those that match a predicate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import DELETION_VECTOR, FILE_SCHEMA
+from deltaskip.change_feed.changed_rows import ChangedRows
+from deltaskip.change_feed.columns import FEED_NAMES, feed_metadata
+from deltaskip.change_feed.files import ChangedFiles, changed_files
+from deltaskip.change_feed.older_statistics import reads_statistics, with_older_statistics
+from deltaskip.change_feed.states import check_states
+from deltaskip.change_feed.versions import VersionRange
+from deltaskip.dml.positions import RowPositions
+from deltaskip.engine import engine
+from deltaskip.expr import Node
+from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.html import html_table
+from deltaskip.log import Snapshot
+from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.in_commit_timestamps import CommitTimes
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.skipping.batches import Batch, each_candidate
+from deltaskip.skipping.explain.report import Explain
+from deltaskip.skipping.files import batch_files, files_schema
+from deltaskip.skipping.scan import Scan
+
+if TYPE_CHECKING:
+    import pandas
+
+    from deltaskip.reading.read_ahead import Reads
+
+__all__ = ["ChangeScan"]
+
+_LISTED = ("path", "uri", "size", "partition_values", "num_records")
+_VECTORS_AT_ONCE = 64
+
+
+class ChangeScan:
+    """The rows that a range of versions inserted, deleted and updated, and the files that contain them.
+
+    Made by `DeltaTable.changes`. `snapshot`, `where`, `columns`, `predicate`, `limit`, `time_zone`,
+    `collation_version`, `rows`, `reads` and `replanned` are for other packages of deltaskip; their types can change
+    in any release.
+
+    Args:
+        versions: The range.
+        where: Predicate on the rows, as for `Scan`. It may use the columns of the feed.
+        columns: Columns of the table to read; None for all except the hidden ones.
+        time_zone: Session time zone, as for `Scan`.
+        collation_version: Version of the collations, as for `Scan`.
+        params: Values of the predicate's parameters, as for `Scan`.
+        strict: Whether to raise NotProvable if no part of the predicate can skip a file.
+        ansi: Whether Spark evaluates the predicate in ANSI mode, as for `Scan`.
+        hidden: Whether to read hidden partition columns, as for `Scan`.
+    """
+
+    limit = None
+
+    def __init__(
+        self,
+        versions: VersionRange,
+        where: object = None,
+        columns: Sequence[str] | None = None,
+        time_zone: str | None = "UTC",
+        collation_version: str | None = None,
+        *,
+        params: object = None,
+        strict: bool = False,
+        ansi: bool | None = None,
+        hidden: bool = False,
+    ) -> None:
+        self._versions = versions
+        base = versions.snapshot
+        metadata = feed_metadata(base)
+        commits = versions.commits
+        changes, self._times = _read(versions) if commits else (None, {})
+        if changes is not None and reads_statistics(where, params, base):
+            changes = with_older_statistics(changes, base, versions.start)
+        self._changes = changes or _nothing()
+        snapshot = Snapshot.of_files(base, metadata, self._changes.adds)
+        chosen = (where, columns, None, time_zone, collation_version)
+        self._scan = Scan(snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+
+    @property
+    def start(self) -> int:
+        """The first version of the range."""
+        return self._versions.start
+
+    @property
+    def end(self) -> int:
+        """The last version of the range; `start - 1` if there is none."""
+        return self._versions.end
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The files as a snapshot with the table's columns at the last version and those of the feed."""
+        return self._scan.snapshot
+
+    @property
+    def where(self) -> object:
+        """The predicate as the caller wrote it; None for every row."""
+        return self._scan.where
+
+    @property
+    def columns(self) -> Sequence[str] | None:
+        """The columns to read, those of the feed last; None for all."""
+        chosen = self._scan.columns
+        return None if chosen is None else (*chosen, *(name for name in FEED_NAMES if name not in chosen))
+
+    @property
+    def predicate(self) -> Node:
+        """The bound predicate; a TRUE literal if there is none."""
+        return self._scan.predicate
+
+    @property
+    def time_zone(self) -> str | None:
+        """The time zone that the files were pruned in."""
+        return self._scan.time_zone
+
+    @property
+    def collation_version(self) -> str:
+        """The version of the collations that the files were pruned by."""
+        return self._scan.collation_version
+
+    def replanned(self, time_zone: str, collation_version: str) -> Self:
+        """Return the scan in another time zone and for another version of the collations; see `Scan.replanned`."""
+        scan = self._scan.replanned(time_zone, collation_version)
+        if scan is self._scan:
+            return self
+        found = copy(self)
+        found.__dict__.pop("_found", None)
+        found._scan = scan
+        return found
+
+    def __repr__(self) -> str:
+        where = "" if self.where is None else f", where={self.where!r}"
+        return f"ChangeScan({self.snapshot.table_root!r}, start={self.start}, end={self.end}{where})"
+
+    def _repr_html_(self) -> str:
+        given = [("table", self.snapshot.table_root), ("start", str(self.start)), ("end", str(self.end))]
+        return html_table([*given, *([] if self.where is None else [("where", str(self.where))])])
+
+    def files(self) -> pa.Table:
+        """Return the files that can contain matching changes, one row for each version and type of change.
+
+        The columns are `version`, `timestamp` (of the commit), `change_type` ("insert" or "delete"; null for a change
+        file, whose rows have their types), `path` (decoded), `uri` (absolute, percent-encoded), `size` (bytes),
+        `partition_values` (a struct, typed by the schema), `num_rows` (the number of changes; null if the log does not
+        have it), `deletion_vector_before` and `deletion_vector_after` (structs, null for none). A file that the version
+        removed and added again with another deletion vector has both: its changes are the rows that only the later one
+        contains, or for "insert" only the earlier one.
+
+        Raises:
+            CorruptLog: A path, partition value or deletion vector cannot be read.
+            DataFileMissing: The file of a deletion vector does not exist.
+        """
+        return self._found.files
+
+    def explain(self) -> Explain:
+        """Return how many files each part of the predicate skips, and why a part skips none.
+
+        A file counts once for each version and type of change.
+        """
+        return self._scan.explain()
+
+    def to_spark(self, spark: Any) -> Any:
+        """Return a Spark DataFrame of the changes that match the predicate, in no particular order.
+
+        Its columns are those of the table at the last version, then `_change_type` ("insert", "delete",
+        "update_preimage" or "update_postimage"), `_commit_version` and `_commit_timestamp`.
+
+        Args:
+            spark: A SparkSession, classic or Connect.
+
+        Raises:
+            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            DataFileMissing: A file with changes does not exist, because it was vacuumed.
+            UnsupportedFeature: This version of Spark cannot read the table.
+        """
+        return engine(f"Reading the changes of {self.snapshot.table_root} through Spark").changes_to_dataframe(
+            spark, self
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """Return the changes that match the predicate as an Arrow table, read in this process without Spark.
+
+        Its columns are those of `to_spark`. Values of char(n) columns are not padded.
+
+        Raises:
+            DataFileMissing: A file with changes does not exist, because it was vacuumed.
+            UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
+            PredicateError: The predicate fails for a row.
+            StorageError: A file cannot be read.
+        """
+        return self.to_batches().read_all()
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows of `to_arrow`, which holds few of them in memory at a time.
+
+        Raises as `to_arrow`, while it is read.
+        """
+        from deltaskip.change_feed.rows import arrow_rows
+
+        return arrow_rows(self._scan, self.rows())
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """Return the rows of `to_arrow` as a DataFrame of pandas.
+
+        Args:
+            options: Arguments of `pyarrow.Table.to_pandas`, such as types_mapper.
+        """
+        return self.to_arrow().to_pandas(**options)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows of `to_arrow` as a stream of the Arrow PyCapsule interface.
+
+        Args:
+            requested_schema: The schema that the consumer prefers, as a capsule.
+        """
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def reads(self) -> tuple[pa.Schema, Reads]:
+        """Return the schema of the changes, and what reads each file of them; for other packages of deltaskip.
+
+        Raises UnsupportedFeature for a predicate that only Spark can evaluate.
+        """
+        from deltaskip.change_feed.rows import change_reads
+
+        return change_reads(self._scan, self.rows())
+
+    def rows(self) -> tuple[ChangedRows, ChangedRows, ChangedRows]:
+        """The files of `files()` by how they are read: change files, whole files, and some rows of files."""
+        return self._found.change_files, self._found.whole, self._found.partly
+
+    @cached_property
+    def _found(self) -> _Found:
+        chosen = list(each_candidate(self.snapshot, self._scan.program, self._kept))
+        if not chosen:
+            listed, rows = files_schema(self.snapshot, _LISTED).empty_table(), arrow_array([], pa.int64())
+        else:
+            [(listed, rows)] = chosen
+        return _Found.of(self.snapshot, listed, _taken(self._changes, rows), self._times)
+
+    def _kept(self, batch: Batch) -> tuple[pa.Table, pa.Int64Array]:
+        """The listed columns of the entries that can contain matching changes, and their numbers."""
+        indices = self._scan.evaluate(self._scan.program, batch).indices()
+        return batch_files(batch, indices, _LISTED, self._scan.time_zone), indices.cast(pa.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The files that are read, and the same by how they are read."""
+
+    files: pa.Table
+    change_files: ChangedRows
+    whole: ChangedRows
+    partly: ChangedRows
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, listed: pa.Table, changes: ChangedFiles, times: dict[int, int]) -> _Found:
+        """The files of entries. listed: their columns of `_LISTED`."""
+        inserts = numpy_values(pc.fill_null(pc.equal(changes.types, arrow_scalar("insert", pa.string())), FALSE))
+        typed = numpy_values(changes.types.is_valid())
+        before, after = (numpy_values(each.is_valid()) for each in (changes.before, changes.after))
+        part = typed & np.where(inserts, before, after)
+        positions = RowPositions(_differences(snapshot, changes, np.flatnonzero(part)))
+        gone = pc.if_else(arrow_array(inserts, pa.bool_()), changes.after, changes.before)
+        counts = _counts(listed, gone, typed, part, positions)
+        numbers, at = np.unique(numpy_values(changes.versions), return_inverse=True)
+        stamps = np.array([times[version] for version in numbers.tolist()], np.int64)[at]
+        columns = {
+            "version": changes.versions,
+            "timestamp": arrow_array(stamps).cast(pa.timestamp("ms", "UTC")),
+            "change_type": changes.types,
+            **{name: listed[name] for name in ("path", "uri", "size", "partition_values")},
+            "num_rows": counts,
+            "deletion_vector_before": changes.before,
+            "deletion_vector_after": changes.after,
+        }
+        files = pa.table(columns).combine_chunks()
+        some = np.ones(len(files), np.bool_)
+        some[part] = np.array(positions.counts, np.int64) > 0
+        partly = ChangedRows(
+            _where(files, part & some),
+            pa.nulls(int((part & some).sum()), DELETION_VECTOR),
+            positions.take(np.flatnonzero(some[part]).tolist()),
+        )
+        whole = typed & ~part
+        return cls(
+            _where(files, some),
+            ChangedRows(_where(files, ~typed), pa.nulls(int((~typed).sum()), DELETION_VECTOR)),
+            ChangedRows(_where(files, whole), gone.filter(arrow_array(whole, pa.bool_()))),
+            partly,
+        )
+
+
+def _read(versions: VersionRange) -> tuple[ChangedFiles, dict[int, int]]:
+    """The files with the changes of a range that has versions, and the commit times of these."""
+    snapshot = versions.snapshot
+    commits = read_commits(snapshot.storage, snapshot.root, versions.commits, also=(CHANGE_FILE,))
+    check_states(commits, snapshot)
+    return changed_files(commits, snapshot), _times(versions, commits)
+
+
+def _times(versions: VersionRange, commits: Commits) -> dict[int, int]:
+    snapshot = versions.snapshot
+    numbers = [file.version for file in commits.files]
+    infos = dict(zip(numbers, commit_infos(commits), strict=True))
+    listed = [version for version in sorted(versions.listing.commits) if version <= versions.end]
+    properties = snapshot.table_properties
+    times = CommitTimes(snapshot.storage, snapshot.root, versions.listing, listed, infos, properties)
+    return {version: times[version] for version in numbers}
+
+
+def _differences(snapshot: Snapshot, changes: ChangedFiles, rows: np.ndarray[Any, Any]) -> Iterator[pa.Int64Array]:
+    """For each of these entries the rows that one of its deletion vectors contains and the other one does not.
+
+    For deletes these are the rows that the later vector adds, for inserts those that it lacks.
+    """
+    for start in range(0, len(rows), _VECTORS_AT_ONCE):
+        some = arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
+        before, after = (
+            read_deletion_vectors(snapshot.storage, snapshot.table_root, one_chunk(each.take(some)))
+            for each in (changes.before, changes.after)
+        )
+        for kind, old, new in zip(changes.types.take(some).to_pylist(), before, after, strict=True):
+            marked, other = (old, new) if kind == "insert" else (new, old)
+            assert marked is not None
+            yield marked if other is None else _without(marked, other)
+
+
+def _without(rows: pa.Int64Array, others: pa.Int64Array) -> pa.Int64Array:
+    return arrow_array(np.setdiff1d(numpy_values(rows), numpy_values(others), assume_unique=True), pa.int64())
+
+
+def _counts(
+    listed: pa.Table,
+    gone: pa.StructArray,
+    typed: np.ndarray[Any, Any],
+    part: np.ndarray[Any, Any],
+    positions: RowPositions,
+) -> pa.Int64Array:
+    """The number of changes of each entry; null where the log does not have it."""
+    deleted = pc.fill_null(pc.struct_field(gone, ["cardinality"]), arrow_scalar(0, pa.int64()))
+    counts = pc.subtract(one_chunk(listed["num_records"]), pc.cast(deleted, pa.int64()))
+    exact = np.zeros(len(part), np.int64)
+    exact[part] = positions.counts
+    counts = pc.if_else(arrow_array(part, pa.bool_()), arrow_array(exact), counts)
+    return pc.if_else(arrow_array(typed, pa.bool_()), counts, pa.nulls(len(part), pa.int64()))
+
+
+def _where(table: pa.Table, mask: np.ndarray[Any, Any]) -> pa.Table:
+    return table.filter(arrow_array(mask, pa.bool_())).combine_chunks()
+
+
+def _taken(changes: ChangedFiles, rows: pa.Int64Array) -> ChangedFiles:
+    types, before, after = (each.take(rows) for each in (changes.types, changes.before, changes.after))
+    return ChangedFiles(changes.adds, changes.versions.take(rows), types, before, after)
+
+
+def _nothing() -> ChangedFiles:
+    none = pa.nulls(0, DELETION_VECTOR)
+    adds = pa.Table.from_batches([], FILE_SCHEMA)
+    return ChangedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)

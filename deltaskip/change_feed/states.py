@@ -1,0 +1,161 @@
+"""The protocol and metadata of each version of a feed, and what they must allow for its changes to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from deltaskip.actions import Metadata, Protocol
+from deltaskip.errors import InvalidArgument, SchemaError, VersionNotFound
+from deltaskip.features.registry import check_readable
+from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.commit import Commits, damaged, members_of
+from deltaskip.schema import MappingMode, mapping_mode, parse_schema
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.type_widening import is_widening
+from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType
+
+__all__ = ["check_states"]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The protocol and metadata from a version on."""
+
+    version: int
+    protocol: Protocol
+    metadata: Metadata
+
+
+def check_states(commits: Commits, snapshot: Snapshot) -> None:
+    """Check that every version of a range has a change data feed whose rows can be read with the last schema.
+
+    # PROTOCOL, Change Data Files; Column Mapping
+
+    Args:
+        commits: The commits of the range.
+        snapshot: The snapshot of its last version.
+
+    Raises:
+        InvalidArgument: The feed was not enabled in a version; the message names it and the versions that can be read.
+        UnsupportedFeature: A version requires a feature that deltaskip does not support.
+        SchemaError: A column was dropped and created again, or its type was changed other than by widening.
+        VersionNotFound: The schema changed in the range, and the state of its first version cannot be read.
+    """
+    states = list(_states(commits, snapshot))
+    root = snapshot.root
+    enabled = [TableProperties(state.metadata.configuration, root).change_data_feed for state in states]
+    if not all(enabled):
+        last = max(i for i, on in enumerate(enabled) if not on)
+        cure = (
+            f"pass start={states[last + 1].version} or later"
+            if last + 1 < len(states)
+            else f"set {TableProperties.change_data_feed.name} to true, and read the changes of later versions"
+        )
+        raise InvalidArgument(
+            f"The changes of version {states[enabled.index(False)].version} of {root} were not recorded, because "
+            f"{TableProperties.change_data_feed.name} was not true: {cure}."
+        )
+    for state in states:
+        check_readable(state.protocol, state.metadata.configuration, root, state.version)
+        _check_schema(state, snapshot)
+
+
+def _states(commits: Commits, snapshot: Snapshot) -> Iterator[_State]:
+    """The state at the first version, and at each version that changes it."""
+    first = commits.files[0].version
+    by_version: dict[int, tuple[Protocol | None, Metadata | None]] = {}
+    for action in commits.others:
+        if action.name not in ("protocol", "metaData"):
+            continue
+        version = commits.files[action.commit].version
+        protocol, metadata = by_version.get(version, (None, None))
+        try:
+            if action.name == "protocol":
+                protocol = Protocol.from_json(members_of(commits, action))
+            else:
+                metadata = Metadata.from_json(members_of(commits, action))
+        except InvalidArgument as error:
+            raise damaged(commits, action, str(error)) from error
+        by_version[version] = protocol, metadata
+    protocol, metadata = by_version.pop(first, (None, None))
+    later = by_version.values()
+    if (any(each for each, _ in later) and protocol is None) or (any(each for _, each in later) and metadata is None):
+        before = _state_at(snapshot, first)
+        protocol, metadata = protocol or before.protocol, metadata or before.metadata
+    protocol, metadata = protocol or snapshot.protocol, metadata or snapshot.metadata
+    yield _State(first, protocol, metadata)
+    for version, (new_protocol, new_metadata) in sorted(by_version.items()):
+        protocol, metadata = new_protocol or protocol, new_metadata or metadata
+        yield _State(version, protocol, metadata)
+
+
+def _state_at(snapshot: Snapshot, version: int) -> Snapshot:
+    try:
+        return load_snapshot(snapshot.storage, snapshot.root, version)
+    except VersionNotFound as error:
+        raise VersionNotFound(
+            f"The changes of {snapshot.root} from version {version} on cannot be read: its schema or properties were "
+            f"changed later, and the log no longer contains those of version {version}. {error}"
+        ) from error
+
+
+def _check_schema(state: _State, snapshot: Snapshot) -> None:
+    """Raise SchemaError if rows of a version cannot be read with the schema of the snapshot."""
+    if state.metadata == snapshot.metadata:
+        return
+    properties = TableProperties(state.metadata.configuration, snapshot.root)
+    mode = mapping_mode(state.protocol, properties)
+    schema = parse_schema(state.metadata.schema_string)
+    where = f"between version {state.version} and version {snapshot.version} of {snapshot.root}"
+    cure = "read the changes up to the version before that change, and those from it on, separately (start, end)"
+    for reason in _differences(schema, mode, snapshot.schema, snapshot.mapping_mode, ""):
+        raise SchemaError(f"{reason} {where}, so one DataFrame cannot have the rows of both: {cure}.")
+    if _partitioning(state.metadata, schema, mode) != _partitioning(
+        snapshot.metadata, snapshot.schema, snapshot.mapping_mode
+    ):
+        raise SchemaError(f"The partition columns changed {where}, so they cannot be read together: {cure}.")
+
+
+def _partitioning(metadata: Metadata, schema: StructType, mode: MappingMode) -> list[str]:
+    by_name = {field.name: field for field in schema.fields}
+    return [physical_name(by_name[name], mode) for name in metadata.partition_columns if name in by_name]
+
+
+def _differences(
+    old: StructType, old_mode: MappingMode, new: StructType, new_mode: MappingMode, path: str
+) -> Iterator[str]:
+    """Why rows of the old schema cannot be read with the new one. Columns are the same if their physical names are."""
+    by_physical = {_key(field, old_mode): field for field in old.fields}
+    kept = {_key(field, new_mode) for field in new.fields}
+    dropped = {field.name.lower() for field in old.fields if _key(field, old_mode) not in kept}
+    for field in new.fields:
+        name = f"{path}{field.name}"
+        before = by_physical.get(_key(field, new_mode))
+        if before is not None:
+            yield from _type_differences(before.type, old_mode, field.type, new_mode, name)
+        elif field.name.lower() in dropped:
+            yield f"Column {name!r} was dropped and created again"
+
+
+def _type_differences(
+    old: DataType, old_mode: MappingMode, new: DataType, new_mode: MappingMode, name: str
+) -> Iterator[str]:
+    match old, new:
+        case StructType(), StructType():
+            yield from _differences(old, old_mode, new, new_mode, f"{name}.")
+        case ArrayType(element), ArrayType(other):
+            yield from _type_differences(element, old_mode, other, new_mode, f"{name}.element")
+        case MapType(key, value), MapType(other_key, other_value):
+            yield from _type_differences(key, old_mode, other_key, new_mode, f"{name}.key")
+            yield from _type_differences(value, old_mode, other_value, new_mode, f"{name}.value")
+        case _ if old != new and not is_widening(old, new):
+            yield f"The type of column {name!r} changed from {simple_string(old)} to {simple_string(new)}"
+
+
+def _key(field: StructField, mode: MappingMode) -> str:
+    """The physical name; without column mapping, names are compared without case."""
+    name = physical_name(field, mode)
+    return name.lower() if mode == "none" else name

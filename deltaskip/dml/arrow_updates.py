@@ -1,0 +1,192 @@
+"""Updated rows without Spark: read at their positions, and computed by deltaskip's own evaluator each time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from deltaskip.dml.assignments import Assignments, Fields, NewValue
+from deltaskip.dml.changed_rows import NewRows
+from deltaskip.dml.execution import CHANGE_TYPE, RowIdColumns, RowsOfFiles
+from deltaskip.engine import engine, is_column
+from deltaskip.errors import PredicateError, UnsupportedFeature
+from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, columns_of, parse_sql
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.render import to_sql
+from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_expressions import at_time, column_at, row_values, whole_columns
+from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
+from deltaskip.rows.written import WrittenRows
+from deltaskip.schema.arrow_values import arrow_array, one_chunk, typed_array
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.types import VOID, DataType, StructField, StructType
+
+if TYPE_CHECKING:
+    from deltaskip.dml.arrow_execution import ArrowExecution
+
+__all__ = ["ArrowUpdates"]
+
+_Bound = dict[str, "Node | _Bound"]
+
+
+class ArrowUpdates(NewRows):
+    """Updated rows of files with their new values. Expressions have the same value each time they are computed.
+
+    Args:
+        execution: Reads the rows.
+        parts: The rows.
+        assignments: What becomes of their columns.
+
+    Raises:
+        PredicateError: A new value is not a valid expression.
+        SchemaError: A new value has a type that its column cannot store.
+        UnsupportedFeature: A new value can only be computed by Spark.
+    """
+
+    def __init__(self, execution: ArrowExecution, parts: Sequence[RowsOfFiles], assignments: Assignments) -> None:
+        self._execution = execution
+        self._parts = parts
+        self._assignments = assignments
+        self._table = execution.snapshot.root
+        # The time that current_timestamp() returns in every row.
+        self._now = time.time_ns() // 1000
+        fields = {field.name: field for field in assignments.schema.fields}
+        self._values = {name: self._bound(value, fields[name].type) for name, value in assignments.values.items()}
+        incoming = [
+            StructField(field.name, self._type(self._values[field.name], field.type))
+            if field.name in self._values
+            else field
+            for field in assignments.given
+        ]
+        self._plan = assignments.plan(StructType(tuple(incoming)))
+
+    @property
+    def has_old_values(self) -> bool:
+        """See NewRows.has_old_values."""
+        return False
+
+    def release(self) -> None:
+        """See NewRows.release."""
+
+    def write(self, copied: RowsOfFiles | None, row_ids: RowIdColumns | None, layout: DataFileLayout) -> WrittenRows:
+        """See NewRows.write."""
+        stays = [] if copied is None else [copied]
+        kept = self._execution.rows(stays, layout.schema, row_ids, layout.mapping_mode)
+        return write_data_files(chain(kept, self._rows(row_ids)), layout, divided=True)
+
+    def write_changes(self, before: Sequence[RowsOfFiles], layout: DataFileLayout) -> WrittenRows:
+        """See NewRows.write_changes."""
+        images = self._execution.rows(before, layout.schema, None, layout.mapping_mode)
+        return write_data_files(chain(images, self._rows(None, "update_postimage")), layout)
+
+    def _rows(self, row_ids: RowIdColumns | None, change: str | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows as they are stored, with the row ids that they keep, or their kind of change."""
+        rules = ArrowRows(self._plan, self._execution.time_zone, now_micros=self._now)
+        schema, mode = self._assignments.schema, self._assignments.mapping_mode
+        for batch in self._execution.rows(self._parts, schema, row_ids, mode):
+            stored = rules.convert(self._updated(batch))
+            arrays = dict(zip(stored.schema.names, stored.columns, strict=True))
+            if row_ids is not None:
+                arrays[row_ids.row_id] = batch.column(row_ids.row_id)
+                arrays[row_ids.commit_version] = pa.nulls(len(batch), pa.int64())
+            if change is not None:
+                arrays[CHANGE_TYPE.name] = pa.repeat(arrow_array([change], pa.string())[0], len(batch))
+            yield pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _updated(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns of the rows that are given to the plan."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        types = {field.name: field.type for field in self._assignments.schema.fields}
+        arrays = {
+            field.name: self._computed(self._values[field.name], (field.name,), types[field.name], columns, len(batch))
+            if field.name in self._values
+            else columns[field.name]
+            for field in self._assignments.given
+            if field.type != VOID
+        }
+        return pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _computed(
+        self,
+        value: Node | _Bound,
+        path: tuple[str, ...],
+        data_type: DataType,
+        columns: Mapping[str, pa.Array],
+        rows: int,
+    ) -> pa.Array:
+        if isinstance(value, Node):
+            return self._evaluated(value, columns, rows)
+        assert isinstance(data_type, StructType)
+        inner = {
+            field.name: self._computed(value[field.name], (*path, field.name), field.type, columns, rows)
+            if field.name in value
+            else column_at(columns, (*path, field.name))
+            for field in data_type.fields
+            if field.type != VOID
+        }
+        return pa.StructArray.from_arrays(list(inner.values()), names=list(inner))
+
+    def _evaluated(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+        data_type = stored_type(type_of(node) or VOID)
+        whole = whole_columns(node, columns, rows)
+        if isinstance(whole, pa.Scalar):
+            return pa.repeat(whole, rows)
+        if whole is not None:
+            return one_chunk(whole)
+        try:
+            values = row_values(node, columns, rows, self._execution.time_zone, None)
+        except Undecided as error:
+            raise self._needs_session(to_sql(node), error) from error
+        except EvaluationError as error:
+            raise PredicateError(
+                f"The new value {to_sql(node)} fails for a row of {self._table}: {error} Nothing was written."
+            ) from error
+        return typed_array(values, data_type)
+
+    def _bound(self, value: NewValue | Fields, data_type: DataType) -> Node | _Bound:
+        """The new value with columns resolved, or those of fields."""
+        if isinstance(value, Fields):
+            assert isinstance(data_type, StructType)
+            types = {field.name: field.type for field in data_type.fields}
+            return {name: self._bound(each, types[name]) for name, each in value.values.items()}
+        node = engine("A new value of pyspark").column_to_node(value) if is_column(value) else value
+        node = parse_sql(node) if isinstance(node, str) else node
+        schema, zone = self._assignments.schema, self._execution.time_zone
+        try:
+            bound = bind_expression(at_time(node, self._now, zone, schema.names), schema, time_zone=zone)
+        except PredicateError as error:
+            raise PredicateError(f"The new value {to_sql(node)} for {self._table} is not valid: {error}") from error
+        if type_of(bound) is None:
+            raise self._needs_session(to_sql(node), "its type is not known.")
+        self._check_padding(bound)
+        return bound
+
+    def _check_padding(self, node: Node) -> None:
+        declared = {f.name: str(f.metadata.get(CHAR_VARCHAR_KEY, "")) for f in self._assignments.schema.fields}
+        for path in columns_of(node):
+            if declared[path[0]].lower().startswith("char("):
+                why = f"{path[0]} is {declared[path[0]]} and padded by Spark."
+                raise self._needs_session(to_sql(node), why)
+
+    def _type(self, value: Node | _Bound, data_type: DataType) -> DataType:
+        """The type of a new value."""
+        if isinstance(value, Node):
+            return type_of(value) or VOID
+        assert isinstance(data_type, StructType)
+        fields = (
+            StructField(f.name, self._type(value[f.name], f.type), True, f.metadata) if f.name in value else f
+            for f in data_type.fields
+            if f.type != VOID
+        )
+        return StructType(tuple(fields))
+
+    def _needs_session(self, text: str, why: object) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"The new value {text} cannot be computed for rows of {self._table} without Spark: {why} Pass a session "
+            f"as spark."
+        )

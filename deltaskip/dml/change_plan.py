@@ -1,0 +1,68 @@
+"""The plan of a change of rows: which files it may touch, and why, found by the log alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.files import DataFiles, FilesToChange, files_to_change, size_of_table
+from deltaskip.features.registry import has_feature
+from deltaskip.log import Snapshot, refresh
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.skipping.scan import Scan
+from deltaskip.txn.cost import ChangePlan, FileCount
+
+__all__ = ["plan_of", "planned_change"]
+
+_EVERY, _SOME = "every row matches", "some rows may match"
+
+
+def planned_change(
+    snapshot: Snapshot, operation: str, where: str | None, spark: Any, time_zone: str, act: str
+) -> ChangePlan:
+    """Return the plan of a change of the rows that match a predicate, on the latest version of a table.
+
+    Args:
+        snapshot: A version of the table.
+        operation: Name of the operation in the table's history.
+        where: SQL text of the predicate; None for all rows.
+        spark: The session that would read and write the rows; None for this process.
+        time_zone: Time zone of the predicate; with a session its own applies.
+        act: What the change does, as the beginning of a sentence, such as "Deleting".
+    """
+    latest = refresh(snapshot)
+    execution = execution_of(latest, spark, time_zone, act)
+    scan = execution.planned(Scan(latest, "true" if where is None else where))
+    return plan_of(operation, scan, files_to_change(scan))
+
+
+def plan_of(operation: str, scan: Scan, change: FilesToChange) -> ChangePlan:
+    """Return the plan of a change of rows.
+
+    Args:
+        operation: Name of the operation in the table's history.
+        scan: The scan of the rows that change.
+        change: The files of the scan, from `files_to_change`.
+    """
+    snapshot = scan.snapshot
+    whole, read = (FileCount(len(each), each.size_in_bytes) for each in (change.whole, change.partly))
+    marks = has_feature(snapshot.protocol, "deletionVectors") and snapshot.table_properties.deletion_vectors
+    return ChangePlan(
+        operation,
+        snapshot.table_root,
+        snapshot.version,
+        whole,
+        read,
+        size_of_table(snapshot) - whole - read,
+        marks,
+        pa.concat_tables([_described(change.whole, _EVERY), _described(change.partly, _SOME)]),
+        scan.explain(),
+    )
+
+
+def _described(files: DataFiles, reason: str) -> pa.Table:
+    reasons = arrow_array([reason], pa.string()).take(arrow_array([0] * len(files), pa.int64()))
+    columns = [*(files.logged[name].combine_chunks() for name in ("path", "size")), files.live_rows, reasons]
+    return pa.table(columns, names=["path", "size", "num_records", "reason"])

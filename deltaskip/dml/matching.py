@@ -1,0 +1,99 @@
+"""Which rows of files match a predicate, found in this process: files side by side, predicates by whole columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.dml.little_data import is_little_to_read
+from deltaskip.dml.positions import RowPositions
+from deltaskip.errors import DeltaSkipError, UnsupportedFeature
+from deltaskip.expr import columns_of
+from deltaskip.reading.matching_rows import padded_column, true_by_column
+from deltaskip.reading.stored_rows import StoredBatch, StoredRows
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["matching_here", "positions_where", "removed_rows_match"]
+
+# Files whose positions are in memory at once.
+_FILES_AT_ONCE = 64
+
+
+class _ByRow(Exception):
+    """Some batch cannot be evaluated by whole columns."""
+
+
+def positions_where(
+    rows: StoredRows, files: pa.Table, true_rows: Callable[[StoredBatch], npt.NDArray[Any]]
+) -> RowPositions:
+    """Return the live rows of each file for which a function of a batch is true, files side by side.
+
+    files: `DataFiles.listed`.
+    """
+
+    def found(number: int) -> pa.Int64Array:
+        matches = [batch.positions[true_rows(batch)] for _, batch in rows.live(files.slice(number, 1))]
+        return arrow_array(np.concatenate([np.zeros(0, np.int64), *matches]))
+
+    def each() -> Iterator[pa.Int64Array]:
+        with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
+            for start in range(0, len(files), _FILES_AT_ONCE):
+                yield from pool.map(found, range(start, min(start + _FILES_AT_ONCE, len(files))))
+
+    return RowPositions(each())
+
+
+def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions | None:
+    """Return the live rows of each file that match, if finding them here takes less than starting a job.
+
+    files: `DataFiles.listed`. None if there is too much to read, or something that only Spark reads or evaluates.
+    """
+    snapshot = scan.snapshot
+    wanted = {path[0] for path in columns_of(scan.predicate)}
+    if padded_column(scan.predicate, snapshot.schema) is not None:
+        return None
+    if not is_little_to_read(snapshot, files["num_records"].to_pylist(), wanted):
+        return None
+    rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
+
+    def true_rows(batch: StoredBatch) -> npt.NDArray[Any]:
+        found = true_by_column(scan.predicate, batch, time_zone)
+        if found is None:
+            raise _ByRow
+        return found
+
+    try:
+        return positions_where(rows, files, true_rows)
+    except (_ByRow, UnsupportedFeature):
+        return None
+
+
+def removed_rows_match(scan: Scan, path: str, positions: pa.Int64Array) -> bool:
+    """Return whether some rows of a file, by path as logged and positions, may match the predicate of a scan.
+
+    True where a row cannot be read or evaluated here. For `Transaction.read_matching_rows`.
+    """
+    snapshot = scan.snapshot
+    wanted = {name[0] for name in columns_of(scan.predicate)}
+    if padded_column(scan.predicate, snapshot.schema) is not None:
+        return True
+    files = scan.files(columns=["path", "uri", "partition_values", "deletion_vector"])
+    file = files.filter(pc.equal(files["path"], arrow_scalar(path, pa.string())))
+    rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
+    try:
+        for _, batch in rows.live(file.combine_chunks()):
+            chosen = batch.filter(np.isin(batch.positions, numpy_values(positions)))
+            found = true_by_column(scan.predicate, chosen, scan.time_zone or "UTC") if len(chosen.positions) else None
+            if len(chosen.positions) and (found is None or found.any()):
+                return True
+    except DeltaSkipError:
+        return True
+    return False

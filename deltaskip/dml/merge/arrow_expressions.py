@@ -1,0 +1,216 @@
+"""Expressions of a MERGE over Arrow columns of both sides, evaluated by deltaskip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deltaskip.dml.merge.clauses import Kind, expression_text
+from deltaskip.dml.merge.names import Names
+from deltaskip.engine import engine, is_column
+from deltaskip.errors import PredicateError, UnsupportedFeature
+from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of, parse_sql, to_node
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.nodes import Cast, Column, transform
+from deltaskip.expr.render import to_sql
+from deltaskip.rows.arrow_expressions import at_time, row_values, whole_columns
+from deltaskip.rows.arrow_store import stored_type
+from deltaskip.schema.arrow_values import one_chunk, typed_array
+from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.types import VOID, DataType, StructField, StructType
+
+__all__ = ["MergeExpressions", "Scope", "condition_node"]
+
+# Functions that are written without parentheses.
+_CLOCK = ("current_date", "current_timestamp", "localtimestamp")
+_SIDES = {"target": "t.", "source": "s."}
+_USABLE: Mapping[Kind, tuple[str, ...]] = {
+    "matched": ("target", "source"),
+    "not matched": ("source",),
+    "not matched by source": ("target",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the expressions of clauses of one kind may use.
+
+    Attributes:
+        names: The names of both sides.
+        target: The schema of the target.
+        source: The schema of the source.
+        kind: The kind of the clauses.
+    """
+
+    names: Names
+    target: StructType
+    source: StructType
+    kind: Kind
+
+    @property
+    def schema(self) -> StructType:
+        """The columns that may be used, each under a name that tells its side."""
+        sides = {"target": self.target, "source": self.source}
+        return StructType(
+            tuple(
+                StructField(_SIDES[side] + field.name, field.type, field.nullable, _renamed(field, _SIDES[side]))
+                for side in _USABLE[self.kind]
+                for field in sides[side].fields
+            )
+        )
+
+
+class MergeExpressions:
+    """Binds and evaluates expressions of clauses of one kind.
+
+    Args:
+        table: The table's location, for messages.
+        scope: What they may use.
+        time_zone: The time zone of expressions.
+        now: The time that current_timestamp() returns, in microseconds since the epoch.
+    """
+
+    def __init__(self, table: str, scope: Scope, time_zone: str, now: int) -> None:
+        self._table = table
+        self._scope = scope
+        self._schema = scope.schema
+        self._zone = time_zone
+        self.now = now
+        self._known: dict[int, tuple[Any, Node]] = {}
+
+    @property
+    def names(self) -> Names:
+        """The names of both sides."""
+        return self._scope.names
+
+    def columns(self, target: Mapping[str, pa.Array], source: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return columns of both sides under the names of the scope."""
+        sides = {"target": target, "source": source}
+        return {
+            _SIDES[side] + name: column for side in _USABLE[self._scope.kind] for name, column in sides[side].items()
+        }
+
+    def bound(self, value: Any) -> Node:
+        """Return an expression with names resolved.
+
+        Raises:
+            PredicateError: A name is unknown or ambiguous, or types do not fit.
+            UnsupportedFeature: Only Spark can evaluate it.
+        """
+        known = self._known.get(id(value))
+        if known is None:
+            try:
+                node = at_time(self._resolved(condition_node(value)), self.now, self._zone, self._schema.names)
+                found = bind_expression(node, self._schema, time_zone=self._zone)
+            except PredicateError as error:
+                raise PredicateError(
+                    f"{expression_text(value)} is not valid in a merge into {self._table}: {error}"
+                ) from error
+            if type_of(found) is None:
+                raise self.needs_session(expression_text(value), "its type is not known.")
+            self._check_padding(found)
+            known = self._known[id(value)] = value, found
+        return known[1]
+
+    def condition(self, node: Node) -> Node:
+        """Return a condition with names resolved. Raises as `bound` does."""
+        try:
+            resolved = at_time(self._resolved(node), self.now, self._zone, self._schema.names)
+            found = bind(resolved, self._schema, time_zone=self._zone)
+        except PredicateError as error:
+            raise PredicateError(f"{to_sql(node)} is not valid in a merge into {self._table}: {error}") from error
+        self._check_padding(found)
+        return found
+
+    def array(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+        """Return the values of a bound expression.
+
+        Raises:
+            PredicateError: It fails for a row.
+            UnsupportedFeature: Only Spark can evaluate it.
+        """
+        whole = whole_columns(node, columns, rows)
+        if isinstance(whole, pa.Scalar):
+            return pa.repeat(whole, rows)
+        if whole is not None:
+            return one_chunk(whole)
+        return typed_array(self._row_values(node, columns, rows), stored_type(type_of(node) or VOID))
+
+    def mask(self, condition: Node | None, columns: Mapping[str, pa.Array], rows: int) -> npt.NDArray[Any]:
+        """Return whether a bound condition is TRUE in each row; no condition is TRUE in all."""
+        if condition is None:
+            return np.ones(rows, np.bool_)
+        whole = whole_columns(condition, columns, rows)
+        if isinstance(whole, pa.Scalar):
+            return np.full(rows, whole.as_py() is True)
+        values = self._row_values(condition, columns, rows) if whole is None else whole.to_pylist()
+        return np.array([value is True for value in values], np.bool_)
+
+    def values(self, value: Any, columns: Mapping[str, pa.Array], rows: int) -> tuple[pa.Array, DataType]:
+        """Return the values of an expression and their type."""
+        node = self.bound(value)
+        return self.array(node, columns, rows), type_of(node) or VOID
+
+    def cast(self, values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+        """Return values of one type as CAST converts them to another. Raises PredicateError if one cannot be."""
+        scope = StructType((StructField("value", source),))
+        node = bind_expression(Cast(Column(("value",)), target), scope, time_zone=self._zone)
+        return self.array(node, {"value": values}, len(values))
+
+    def needs_session(self, text: str, why: object) -> UnsupportedFeature:
+        """Return the error for an expression that only Spark can evaluate."""
+        return UnsupportedFeature(
+            f"{text} cannot be evaluated in a merge into {self._table} without Spark: {why} Pass a session as spark."
+        )
+
+    def _row_values(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> list[Any]:
+        try:
+            return row_values(node, columns, rows, self._zone, None)
+        except Undecided as error:
+            raise self.needs_session(to_sql(node), error) from error
+        except EvaluationError as error:
+            raise PredicateError(
+                f"{to_sql(node)} fails for a row of a merge into {self._table}: {error} Nothing was written."
+            ) from error
+
+    def _resolved(self, node: Node) -> Node:
+        if not isinstance(node, Column):
+            return transform(node, self._resolved)
+        found = self._scope.names.side(node.parts)
+        if found is None:
+            if len(node.parts) == 1 and node.parts[0].lower() in _CLOCK:
+                return node
+            raise PredicateError(f"There is no column {display_name(node.parts)} of one side alone.")
+        side, path = found
+        if side not in _USABLE[self._scope.kind]:
+            raise PredicateError(
+                f"{display_name(node.parts)} is a column of the {side}, which rows that are {self._scope.kind} lack."
+            )
+        return Column((_SIDES[side] + path[0], *path[1:]))
+
+    def _check_padding(self, node: Node) -> None:
+        """Refuse columns of type char(n), which Spark pads."""
+        declared = {f.name: str(f.metadata.get(CHAR_VARCHAR_KEY, "")) for f in self._schema.fields}
+        for path in columns_of(node):
+            if declared.get(path[0], "").lower().startswith("char("):
+                raise self.needs_session(to_sql(node), f"{path[0]} is {declared[path[0]]} and padded by Spark.")
+
+
+def condition_node(value: Any) -> Node:
+    """Return an expression of the caller as a node, not bound."""
+    if isinstance(value, str):
+        return parse_sql(value)
+    return engine("An expression of pyspark").column_to_node(value) if is_column(value) else to_node(value)
+
+
+def _renamed(field: StructField, prefix: str) -> dict[str, Any]:
+    """The metadata of a field for another name of it."""
+    return dict(rekeyed_metadata(field, prefix + field.name))
+

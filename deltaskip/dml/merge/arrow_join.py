@@ -1,0 +1,204 @@
+"""The join of a MERGE over Arrow columns: by hash on keys that are compared for equality, then by the other conditions.
+
+Keys compare as in Spark: NULL equals nothing, but NULL by `<=>`; NaN equals NaN, and 0.0 equals -0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.dml.merge.arrow_expressions import MergeExpressions
+from deltaskip.expr.coerce import type_of
+from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.nodes import And, Compare, Node, columns_of
+from deltaskip.expr.render import to_sql
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.schema.types import DOUBLE, FLOAT, STRING
+
+__all__ = ["JoinKey", "Pairs", "divided", "joined_rows"]
+
+Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""Rows that match: those of the target and, at the same place, those of the source."""
+
+# Pairs that are compared at once where no key narrows them.
+_AT_ONCE = 1 << 20
+# Integer keys in a range of this size are looked up in an array.
+_TABLE_SIZE = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class JoinKey:
+    """Two expressions that are compared for equality.
+
+    Attributes:
+        target: The one over the target.
+        source: The one over the source.
+        null_safe: Whether NULL equals NULL.
+    """
+
+    target: Node
+    source: Node
+    null_safe: bool
+
+
+def joined_rows(
+    expressions: MergeExpressions, on: Node, source: Mapping[str, pa.Array], source_rows: int
+) -> Callable[[Mapping[str, pa.Array], int], Pairs]:
+    """Return a function that finds the pairs of rows of the source and of a batch of the target that match.
+
+    Args:
+        expressions: Evaluates conditions over both sides.
+        on: The condition, not bound.
+        source: The columns of the source.
+        source_rows: Number of rows of the source.
+
+    Raises as `MergeExpressions` does.
+    """
+    condition = expressions.condition(on)
+    parts = condition.children if isinstance(condition, And) else (condition,)
+    keys, rest = divided(parts, expressions)
+    residual = None if not rest else rest[0] if len(rest) == 1 else And(tuple(rest))
+    given = expressions.columns({}, source)
+    right = _table([key.source for key in keys], keys, expressions, given, source_rows)
+    by_number = _by_number(right) if len(keys) == 1 else None
+
+    def joined(target: Mapping[str, pa.Array], rows: int) -> Pairs:
+        columns = expressions.columns(target, {})
+        if not keys:
+            found = list(_every_pair(rows, source_rows))
+        else:
+            left = _table([key.target for key in keys], keys, expressions, columns, rows)
+            found = [_by_hash(left, right) if by_number is None else by_number(left)]
+        chosen = [_filtered(pair, residual, columns, given, expressions) for pair in found]
+        return np.concatenate([each[0] for each in chosen]), np.concatenate([each[1] for each in chosen])
+
+    return joined
+
+
+def divided(parts: Sequence[Node], expressions: MergeExpressions) -> tuple[list[JoinKey], list[Node]]:
+    """Return the keys among the parts of a bound condition, and the other parts."""
+    keys: list[JoinKey] = []
+    rest: list[Node] = []
+    for part in parts:
+        match part:
+            case Compare("=" | "<=>" as op, left, right):
+                if type_of(left) == STRING and comparison_collation(left, right) is not None:
+                    raise expressions.needs_session(to_sql(part), "it compares strings under a collation.")
+                sides = [{path[0][:2] for path in columns_of(node)} for node in (left, right)]
+                if sides == [{"t."}, {"s."}] and type_of(left) == type_of(right) is not None:
+                    keys.append(JoinKey(left, right, op == "<=>"))
+                    continue
+                if sides == [{"s."}, {"t."}] and type_of(left) == type_of(right) is not None:
+                    keys.append(JoinKey(right, left, op == "<=>"))
+                    continue
+        rest.append(part)
+    return keys, rest
+
+
+def _table(
+    nodes: Sequence[Node],
+    keys: Sequence[JoinKey],
+    expressions: MergeExpressions,
+    columns: Mapping[str, pa.Array],
+    rows: int,
+) -> pa.Table:
+    """The values of keys as they are hashed, and the number of each row. Rows that match nothing are left out."""
+    arrays: list[pa.Array] = []
+    kept: npt.NDArray[Any] = np.ones(rows, np.bool_)
+    for node, key in zip(nodes, keys, strict=True):
+        values = expressions.array(node, columns, rows)
+        valid = numpy_values(pc.is_valid(values))
+        if key.null_safe:
+            arrays.append(arrow_array(valid))
+        else:
+            kept &= valid
+        arrays.append(_hashed(values, type_of(node)))
+    names = [f"k{i}" for i in range(len(arrays))]
+    table = pa.table([*arrays, arrow_array(np.arange(rows, dtype=np.int64))], names=[*names, "row"])
+    return table if kept.all() else table.filter(arrow_array(kept))
+
+
+def _hashed(values: pa.Array, type_: Any) -> pa.Array:
+    """Values that are equal as Spark compares them have one form, none of them NULL."""
+    if type_ in (FLOAT, DOUBLE):
+        numbers = np.asarray(values.to_numpy(zero_copy_only=False), np.float64) + 0.0
+        nan = np.isnan(numbers) & numpy_values(pc.is_valid(values))
+        bits = np.where(np.isnan(numbers), 0.0, numbers).view(np.int64)
+        return arrow_array(np.where(nan, np.int64(0x7FF8000000000000), bits))
+    if pa.types.is_null(values.type):
+        return arrow_array(np.zeros(len(values), np.int64))
+    if not values.null_count:
+        return values
+    text = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
+    nothing = pa.scalar("" if text else 0).cast(values.type)
+    return one_chunk(pc.fill_null(values, nothing))
+
+
+def _by_number(right: pa.Table) -> Callable[[pa.Table], Pairs] | None:
+    """A join with the rows of one integer key each, no two of which have one; None for other keys."""
+    if right.num_columns != 2 or not pa.types.is_integer(right.schema.field(0).type) or not len(right):
+        return None
+    keys = right.column(0).to_numpy().astype(np.int64)
+    order = np.argsort(keys, kind="stable")
+    keys, partners = keys[order], right["row"].to_numpy()[order]
+    if (np.diff(keys) == 0).any():
+        return None
+    least, greatest = int(keys[0]), int(keys[-1])
+    places: npt.NDArray[Any] | None = None
+    if greatest - least < _TABLE_SIZE:
+        places = np.full(greatest - least + 1, -1, np.int32)
+        places[keys - least] = np.arange(len(keys), dtype=np.int32)
+
+    def joined(left: pa.Table) -> Pairs:
+        given = left.column(0).to_numpy().astype(np.int64, copy=False)
+        within = np.flatnonzero((given >= least) & (given <= greatest))
+        some = given[within]
+        found = np.searchsorted(keys, some) if places is None else places[some - least]
+        met = (keys[found] == some) if places is None else found >= 0
+        return left["row"].to_numpy()[within[met]], partners[found[met]]
+
+    return joined
+
+
+def _by_hash(left: pa.Table, right: pa.Table) -> Pairs:
+    if not len(left) or not len(right):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    names = left.schema.names[:-1]
+    right = right.rename_columns([*names, "partner"])
+    found = left.join(right, keys=names, join_type="inner")
+    return found["row"].to_numpy(), found["partner"].to_numpy()
+
+
+def _every_pair(rows: int, source_rows: int) -> Iterator[Pairs]:
+    """All pairs, in pieces."""
+    none: npt.NDArray[Any] = np.zeros(0, np.int64)
+    yield none, none
+    step = max(1, _AT_ONCE // max(1, source_rows))
+    for start in range(0, rows if source_rows else 0, step):
+        some = np.arange(start, min(start + step, rows), dtype=np.int64)
+        yield np.repeat(some, source_rows), np.tile(np.arange(source_rows, dtype=np.int64), len(some))
+
+
+def _filtered(
+    pairs: Pairs,
+    residual: Node | None,
+    target: Mapping[str, pa.Array],
+    source: Mapping[str, pa.Array],
+    expressions: MergeExpressions,
+) -> Pairs:
+    """The pairs for which the rest of the condition is TRUE too."""
+    rows, partners = pairs
+    if residual is None or not len(rows):
+        return pairs
+    used = {path[0] for path in columns_of(residual)}
+    columns = {name: column.take(arrow_array(rows)) for name, column in target.items() if name in used}
+    columns |= {name: column.take(arrow_array(partners)) for name, column in source.items() if name in used}
+    mask = expressions.mask(residual, columns, len(rows))
+    return rows[mask], partners[mask]

@@ -1,0 +1,480 @@
+"""MERGE without Spark: Arrow data joined with the rows of files by pyarrow, and expressions evaluated by deltaskip.
+
+Files are read one after the other. The source, the rows that change and their new values are in memory.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.little_data import is_little_to_read
+from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condition_node
+from deltaskip.dml.merge.arrow_join import joined_rows
+from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
+from deltaskip.dml.merge.assignments import Assigned, Expression, Fields, FromSource
+from deltaskip.dml.merge.clauses import Kind, MergeClause
+from deltaskip.dml.merge.execution import MatchedRows, MergeJoin, MergeSource, ambiguous_merge
+from deltaskip.dml.merge.names import Names
+from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
+from deltaskip.dml.merge.values import check_stored, clause_groups, group_plan
+from deltaskip.dml.positions import RowPositions
+from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.expr.literal_list import SHORTEST, integers, texts
+from deltaskip.expr.nodes import Literal, Node, columns_of
+from deltaskip.features.registry import has_feature
+from deltaskip.log import Snapshot
+from deltaskip.reading.stored_rows import StoredBatch, StoredRows
+from deltaskip.rows.arrow_store import incoming_schema
+from deltaskip.rows.store import written_type
+from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.schema.types import (
+    DEFAULT_KEY,
+    DOUBLE,
+    FLOAT,
+    GENERATION_KEY,
+    STRING,
+    VOID,
+    DataType,
+    StructField,
+    StructType,
+)
+
+__all__ = ["ArrowMergeSource", "needed_columns"]
+
+# As through Spark.
+_MOST_VALUES = 250_000
+_MOST_LITERALS = 1_000
+_FILES_AT_ONCE = 16
+
+
+class ArrowMergeSource(MergeSource):
+    """A table of Arrow as the source of a merge.
+
+    Args:
+        data: The rows.
+        alias: The name of the source in expressions; None for none.
+        time_zone: The time zone of expressions.
+    """
+
+    def __init__(self, data: pa.Table, alias: str | None, time_zone: str) -> None:
+        self._data = data
+        self._alias = alias
+        self._time_zone = time_zone
+        self._schema = StructType(())
+        self._now = time.time_ns() // 1000
+
+    @property
+    def time_zone(self) -> str:
+        """See MergeSource.time_zone."""
+        return self._time_zone
+
+    def schema_for(self, table_schema: StructType) -> StructType:
+        """See MergeSource.schema_for."""
+        self._schema = incoming_schema(self._data.schema, table_schema)
+        return self._schema
+
+    def prepare(
+        self, snapshot: Snapshot, on: Any, clauses: Sequence[MergeClause], schema: StructType, target_alias: str | None
+    ) -> None:
+        """See MergeSource.prepare. There is one way."""
+
+    def count(self) -> int:
+        """See MergeSource.count."""
+        return len(self._data)
+
+    def row_execution(self, snapshot: Snapshot) -> ArrowExecution:
+        """See MergeSource.row_execution."""
+        return ArrowExecution(snapshot, self._time_zone)
+
+    def key_values(self, keys: Sequence[SourceKey], distinct: bool) -> list[KeyValues]:
+        """See MergeSource.key_values."""
+        return [self._values(key, distinct) for key in keys]
+
+    def matched(self, join: MergeJoin) -> MatchedRows:
+        """See MergeSource.matched."""
+        return _Merge(join, self._columns(), self._schema, self._alias, self._time_zone, self._now).matched()
+
+    def release(self) -> None:
+        """See MergeSource.release."""
+
+    def is_little(self, join: MergeJoin, copies_here: Callable[[], bool]) -> bool:
+        """Return whether this process carries out a merge in the time that jobs of a cluster take to start.
+
+        copies_here: Whether it would also copy all rows of the files sooner than a job does.
+        """
+        snapshot = join.snapshot
+        marks = has_feature(snapshot.protocol, "deletionVectors") and join.properties.deletion_vectors
+        columns = needed_columns(join, Names(snapshot.schema, self._schema, join.target_alias, self._alias))
+        if not is_little_to_read(snapshot, join.files.listed["num_records"].to_pylist(), columns):
+            return False
+        # Without deletion vectors files are rewritten.
+        return marks or join.inserts_only or copies_here()
+
+    def _columns(self) -> dict[str, pa.Array]:
+        return {
+            name: one_chunk(column) for name, column in zip(self._data.schema.names, self._data.columns, strict=True)
+        }
+
+    def _values(self, key: SourceKey, distinct: bool) -> KeyValues:
+        names = Names(StructType(()), self._schema, None, self._alias)
+        scope = Scope(names, StructType(()), self._schema, "not matched")
+        expressions = MergeExpressions("the source of a merge", scope, self._time_zone, self._now)
+        found = expressions.array(expressions.bound(key.node), expressions.columns({}, self._columns()), self.count())
+        known = found.drop_null()
+        if not len(known):
+            return KeyValues(None, None, found.null_count > 0)
+        least, greatest = _extremes(known)
+        values = _literals(known.unique(), key.type) if distinct and key.equal else None
+        return KeyValues(least, greatest, found.null_count > 0, values)
+
+
+def _extremes(values: pa.Array) -> tuple[Any, Any]:
+    """The least and the greatest value in the value domain. NaN is greater than every number."""
+    if pa.types.is_floating(values.type):
+        numbers = pc.drop_null(values.filter(pc.invert(pc.is_nan(values))))
+        nan = len(numbers) < len(values)
+        least, greatest = _extremes_of(numbers) if len(numbers) else (math.nan, math.nan)
+        return least, math.nan if nan else greatest
+    return _extremes_of(values)
+
+
+def _extremes_of(values: pa.Array) -> tuple[Any, Any]:
+    found = pc.min_max(values)
+    least, greatest = domain_values(pa.array([found["min"], found["max"]], values.type))
+    return least, greatest
+
+
+def _literals(values: pa.Array, type_: DataType) -> Sequence[Node] | None:
+    """The values as literals, if they are few."""
+    if SHORTEST <= len(values) <= _MOST_VALUES and type_ == STRING:
+        return texts(values.cast(pa.string()))
+    if SHORTEST <= len(values) <= _MOST_VALUES and type_ in INTEGRAL_BITS:
+        return integers(values.cast(pa.int64()))
+    if len(values) > _MOST_LITERALS or type_ in (FLOAT, DOUBLE):
+        return None
+    return tuple(Literal(value, type_) for value in domain_values(values))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of files: numbers of the files, positions, columns, and row ids if the table has row tracking."""
+
+    numbers: npt.NDArray[Any]
+    positions: npt.NDArray[Any]
+    columns: Mapping[str, pa.Array]
+    row_ids: pa.Array | None
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Rows that change: numbers of files and positions in them, piece by piece."""
+
+    deleted: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+    updated: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+
+
+class _Merge:
+    """One execution of a merge."""
+
+    def __init__(
+        self,
+        join: MergeJoin,
+        source: Mapping[str, pa.Array],
+        schema: StructType,
+        alias: str | None,
+        time_zone: str,
+        now: int,
+    ) -> None:
+        self._join = join
+        self._source = source
+        self._schema = schema
+        self._table = join.snapshot.root
+        self._execution = ArrowExecution(join.snapshot, time_zone)
+        target, nothing = join.snapshot.schema, StructType(())
+        sides: dict[Kind, tuple[StructType, StructType]] = {
+            "matched": (target, schema),
+            "not matched": (nothing, schema),
+            "not matched by source": (target, nothing),
+        }
+        self._scopes = {
+            kind: MergeExpressions(
+                self._table, Scope(Names(*each, join.target_alias, alias), *each, kind), time_zone, now
+            )
+            for kind, each in sides.items()
+        }
+        self._rows = next((len(column) for column in source.values()), 0)
+        self._met = np.zeros(self._rows, np.bool_)
+        self._counts = dict.fromkeys(range(len(join.clauses)), 0)
+        self._parts: dict[int, ArrowPart] = {}
+        self._wheres = [
+            None if each.where is None else self._scopes[each.kind].condition(condition_node(each.where))
+            for each in join.clauses
+        ]
+
+    def matched(self) -> MatchedRows:
+        """The rows that the merge changes and writes."""
+        join = self._join
+        matching = joined_rows(self._scopes["matched"], condition_node(join.on), self._source, self._rows)
+        found = _Changes([], [])
+        for rows in self._pieces():
+            self._piece(rows, *matching(rows.columns, len(rows.positions)), found)
+        inserted = self._insert()
+        counts = {n: count for n, count in self._counts.items() if join.clauses[n].action != "insert"}
+        parts = [part for _, part in sorted(self._parts.items())]
+        new = ArrowMergedRows(self._execution, parts) if parts else None
+        if new is not None:
+            new.compute()
+        files = len(join.files)
+        return MatchedRows(_by_file(found.deleted, files), _by_file(found.updated, files), new, inserted, counts)
+
+    def _pieces(self) -> Iterator[_Rows]:
+        """The live rows of some files at a time, with the columns that expressions and updated rows need."""
+        join, snapshot = self._join, self._join.snapshot
+        columns = needed_columns(join, self._scopes["matched"].names)
+        extra = () if join.row_ids is None else join.row_ids.fields[:1]
+        rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, columns, extra)
+        names = [*(name for name in snapshot.schema.names if name in columns), *(field.name for field in extra)]
+        files = join.files.listed
+
+        def read(number: int) -> list[StoredBatch]:
+            return [batch for _, batch in rows.live(files.slice(number, 1))]
+
+        with ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip") as pool:
+            for start in range(0, len(files), _FILES_AT_ONCE):
+                numbers = range(start, min(start + _FILES_AT_ONCE, len(files)))
+                found = zip(numbers, pool.map(read, numbers), strict=True)
+                batches = [(number, batch) for number, of_file in found for batch in of_file]
+                if batches:
+                    yield self._together(batches, names)
+
+    def _together(self, batches: Sequence[tuple[int, StoredBatch]], names: Sequence[str]) -> _Rows:
+        """The rows of batches, each with the number of its file."""
+        positions = np.concatenate([batch.positions for _, batch in batches])
+        numbers = np.repeat([n for n, _ in batches], [len(batch.positions) for _, batch in batches])
+        columns = {name: pa.concat_arrays([batch.columns[name] for _, batch in batches]) for name in names}
+        ids = None
+        if self._join.row_ids is not None:
+            base = one_chunk(self._join.files.listed["base_row_id"]).take(arrow_array(numbers))
+            ids = pc.coalesce(columns.pop(self._join.row_ids.row_id), pc.add(arrow_array(positions), base))
+        return _Rows(numbers, positions, columns, ids)
+
+    def _piece(self, batch: _Rows, rows: npt.NDArray[Any], partners: npt.NDArray[Any], found: _Changes) -> None:
+        """Decide of some rows. rows, partners: the pairs, as row of the batch and of the source."""
+        join = self._join
+        self._met[partners] = True
+        if join.inserts_only:
+            return
+        once, first = np.unique(rows, return_index=True)
+        if len(once) < len(rows):
+            if not join.may_match_twice:
+                counts = np.bincount(rows)
+                raise ambiguous_merge(self._table, self._example(batch, int(np.flatnonzero(counts > 1)[0])))
+            rows, partners = once, partners[first]
+        self._decide("matched", batch, rows, partners, found)
+        if join.numbers("not matched by source"):
+            left = np.setdiff1d(np.arange(len(batch.positions)), once)
+            self._decide("not matched by source", batch, left, None, found)
+
+    def _decide(
+        self,
+        kind: Kind,
+        batch: _Rows,
+        rows: npt.NDArray[Any],
+        partners: npt.NDArray[Any] | None,
+        found: _Changes,
+    ) -> None:
+        scope = self._scopes[kind]
+        for number in self._join.numbers(kind):
+            if not len(rows):
+                return
+            target = {name: column.take(arrow_array(rows)) for name, column in batch.columns.items()}
+            source = self._taken(partners)
+            chosen = scope.mask(self._wheres[number], scope.columns(target, source), len(rows))
+            mine = rows[chosen]
+            place = batch.numbers[mine], batch.positions[mine]
+            self._counts[number] += len(mine)
+            if self._join.clauses[number].action == "delete":
+                found.deleted.append(place)
+            elif len(mine):
+                found.updated.append(place)
+                own = self._taken(None if partners is None else partners[chosen])
+                old = {name: column.filter(arrow_array(chosen)) for name, column in target.items()}
+                row_ids = None if batch.row_ids is None else batch.row_ids.take(arrow_array(mine))
+                self._write(number, old, own, len(mine), row_ids)
+            rows, partners = rows[~chosen], None if partners is None else partners[~chosen]
+
+    def _insert(self) -> bool:
+        """Decide of the rows of the source without a match. Returns whether one is inserted."""
+        rows = np.flatnonzero(~self._met)
+        scope = self._scopes["not matched"]
+        any_inserted = False
+        for number in self._join.numbers("not matched"):
+            if not len(rows):
+                break
+            source = self._taken(rows)
+            chosen = scope.mask(self._wheres[number], scope.columns({}, source), len(rows))
+            if chosen.any():
+                any_inserted = True
+                own = {name: column.filter(arrow_array(chosen)) for name, column in source.items()}
+                self._write(number, {}, own, int(chosen.sum()), None)
+            rows = rows[~chosen]
+        return any_inserted
+
+    def _taken(self, rows: npt.NDArray[Any] | None) -> dict[str, pa.Array]:
+        """The columns of the source in these rows."""
+        if rows is None:
+            return {}
+        chosen = arrow_array(rows, pa.int64())
+        return {name: column.take(chosen) for name, column in self._source.items()}
+
+    def _write(
+        self,
+        number: int,
+        old: Mapping[str, pa.Array],
+        source: Mapping[str, pa.Array],
+        rows: int,
+        row_ids: pa.Array | None,
+    ) -> None:
+        """Add rows with the values that a clause gives them."""
+        clause = self._join.clauses[number]
+        scope = self._scopes[clause.kind]
+        columns = scope.columns(old, source)
+        [group] = clause_groups(self._join, [number])
+        types = {field.name: field.type for field in self._join.snapshot.schema.fields}
+        arrays: dict[str, pa.Array] = {}
+        fields = []
+        for field in group.columns:
+            before = (old[field.name], types[field.name]) if field.name in old else None
+            values = self._value(field, clause.columns.get(field.name), before, scope, columns, source, rows)
+            if values is not None:
+                arrays[field.name] = values[0]
+                fields.append(StructField(field.name, values[1], True, field.metadata))
+        if number not in self._parts:
+            plan = group_plan(self._join, group, StructType(tuple(fields)))
+            change = "insert" if clause.action == "insert" else "update"
+            self._parts[number] = ArrowPart(change, plan, self._execution.time_zone, scope.now)
+        self._parts[number].add(arrays, rows, row_ids)
+
+    def _value(
+        self,
+        field: StructField,
+        assigned: Assigned | None,
+        old: tuple[pa.Array, DataType] | None,
+        scope: MergeExpressions,
+        columns: Mapping[str, pa.Array],
+        source: Mapping[str, pa.Array],
+        rows: int,
+    ) -> tuple[pa.Array, DataType] | None:
+        """The values of a column or field and their type; None for a default, which the plan fills in."""
+        match assigned:
+            case None if old is not None:
+                return old
+            case Expression(value):
+                return self._stored(*scope.values(value, columns, rows), field, scope)
+            case FromSource(path, type_):
+                return self._stored(_taken(source, path), type_, field, scope)
+            case Fields():
+                return self._fields(field, assigned, old, scope, columns, source, rows)
+            case _:
+                if assigned is None or old is None:
+                    return None
+                text = str(field.metadata.get(DEFAULT_KEY, "NULL"))
+                return scope.values(text, {}, rows)
+
+    def _stored(
+        self, values: pa.Array, type_: DataType, field: StructField, scope: MergeExpressions
+    ) -> tuple[pa.Array, DataType]:
+        """The values, cast if the column stores their type by a cast only."""
+        if check_stored(type_, field.type, (field.name,), self._table, self._join.evolves):
+            return values, type_
+        return scope.cast(values, type_, field.type), field.type
+
+    def _fields(
+        self,
+        field: StructField,
+        assigned: Fields,
+        old: tuple[pa.Array, DataType] | None,
+        scope: MergeExpressions,
+        columns: Mapping[str, pa.Array],
+        source: Mapping[str, pa.Array],
+        rows: int,
+    ) -> tuple[pa.Array, DataType]:
+        target = written_type(field.type, (field.name,), self._table)
+        assert isinstance(target, StructType)
+        known = {} if old is None or not isinstance(old[1], StructType) else {f.name: f.type for f in old[1].fields}
+        arrays, fields = [], []
+        inner, nothing = assigned.fields, None
+        if assigned.struct is not None:
+            nothing = pc.is_null(_taken(source, assigned.struct.path))
+        for child in target.fields:
+            before = None
+            if old is not None and child.name in known:
+                before = one_chunk(pc.struct_field(old[0], child.name)), known[child.name]
+            values = self._value(child, inner.get(child.name), before, scope, columns, source, rows)
+            if values is None:
+                values = pa.nulls(rows, pa.null()), VOID
+            arrays.append(values[0])
+            fields.append(StructField(child.name, values[1], True, child.metadata))
+            if nothing is not None and child.name not in inner:
+                nothing = pc.and_(nothing, pc.is_null(values[0]))
+        names = [field.name for field in fields]
+        return pa.StructArray.from_arrays(arrays, names=names, mask=nothing), StructType(tuple(fields))
+
+    def _example(self, batch: _Rows, row: int) -> dict[str, object]:
+        return {name: batch.columns[name][row].as_py() for name in self._join.keys}
+
+
+def _taken(columns: Mapping[str, pa.Array], path: Sequence[str]) -> pa.Array:
+    """A column or nested field."""
+    found = columns[path[0]]
+    for name in path[1:]:
+        found = one_chunk(pc.struct_field(found, name))
+    return found
+
+
+def needed_columns(join: MergeJoin, names: Names) -> set[str]:
+    """Return the columns of the target that must be read to carry out a merge in this process.
+
+    names: The names of both sides, as expressions of matched rows have them.
+    """
+    if join.numbers(action="update") and not all(
+        field.type == VOID or (isinstance(each.columns.get(field.name), FromSource) and each.kind == "matched")
+        for each in join.clauses
+        if each.action == "update"
+        for field in join.snapshot.schema.fields
+        if GENERATION_KEY not in field.metadata
+    ):
+        return set(join.snapshot.schema.names)
+    texts = [join.on]
+    for clause in join.clauses:
+        if clause.kind != "not matched":
+            texts += [] if clause.where is None else [clause.where]
+    found = {side[1][0] for text in texts for parts in columns_of(condition_node(text))
+             if (side := names.side(parts)) is not None and side[0] == "target"}  # fmt: skip
+    if any(clause.kind == "not matched by source" and clause.where is not None for clause in join.clauses):
+        # Their conditions may name columns that both sides have.
+        return set(join.snapshot.schema.names)
+    return found
+
+
+def _by_file(pieces: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], files: int) -> RowPositions | None:
+    """The positions in each file."""
+    if not pieces:
+        return None
+    numbers, positions = (np.concatenate(each) for each in zip(*pieces, strict=True))
+    order = np.lexsort((positions, numbers))
+    numbers, positions = numbers[order], positions[order].astype(np.int64)
+    ends = np.searchsorted(numbers, np.arange(files + 1))
+    return RowPositions(arrow_array(positions[ends[i] : ends[i + 1]]) for i in range(files))

@@ -1,0 +1,114 @@
+"""Whether a merge through a session can be carried out by the driver itself, which takes less than Spark's jobs.
+
+It is where expressions are evaluated by whole columns of Arrow exactly as Spark does, and where source and files are
+small enough to be read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condition_node
+from deltaskip.dml.merge.arrow_join import divided
+from deltaskip.dml.merge.clauses import Kind, MergeClause, is_default
+from deltaskip.dml.merge.names import Names
+from deltaskip.errors import DeltaSkipError
+from deltaskip.expr import Node
+from deltaskip.expr.nodes import And, FieldRef
+from deltaskip.log import Snapshot
+from deltaskip.rows.arrow_expressions import whole_columns
+from deltaskip.rows.arrow_store import stored_type
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.types import (
+    COLLATIONS_KEY,
+    VARIANT,
+    VOID,
+    DataType,
+    StructField,
+    StructType,
+    UnknownType,
+    nested_types,
+)
+
+__all__ = ["can_evaluate_here"]
+
+
+def can_evaluate_here(
+    on: Any,
+    clauses: Sequence[MergeClause],
+    snapshot: Snapshot,
+    source: StructType,
+    aliases: tuple[str | None, str | None],
+    time_zone: str,
+) -> bool:
+    """Return whether every expression of a merge can be evaluated by whole columns, and matches are found by keys.
+
+    Args:
+        on: The condition.
+        clauses: The clauses.
+        snapshot: The target.
+        source: The schema of the source.
+        aliases: The names of target and source in expressions.
+        time_zone: The time zone of expressions.
+    """
+    target, nothing = snapshot.schema, StructType(())
+    if any(map(_is_special, (*target.fields, *source.fields))):
+        return False
+    sides: dict[Kind, tuple[StructType, StructType]] = {
+        "matched": (target, source),
+        "not matched": (nothing, source),
+        "not matched by source": (target, nothing),
+    }
+    scopes = {kind: _Scope(*each, aliases, kind, time_zone) for kind, each in sides.items()}
+    try:
+        return scopes["matched"].joins_by_keys(on) and all(
+            scopes[clause.kind].takes(clause.where, clause.values) for clause in clauses
+        )
+    except DeltaSkipError:
+        # Spark says what is wrong with it.
+        return False
+
+
+class _Scope:
+    """The expressions that clauses of one kind may have."""
+
+    def __init__(
+        self,
+        target: StructType,
+        source: StructType,
+        aliases: tuple[str | None, str | None],
+        kind: Kind,
+        time_zone: str,
+    ) -> None:
+        scope = Scope(Names(target, source, *aliases), target, source, kind)
+        self._expressions = MergeExpressions("the table", scope, time_zone, 0)
+        self._columns = {field.name: pa.nulls(0, stored_type(field.type)) for field in scope.schema.fields}
+
+    def joins_by_keys(self, on: Any) -> bool:
+        """Whether rows that match are found by keys, and what else the condition says by whole columns."""
+        condition = self._expressions.condition(condition_node(on))
+        parts = condition.children if isinstance(condition, And) else (condition,)
+        keys, rest = divided(parts, self._expressions)
+        nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
+        return bool(keys) and all(map(self._is_whole, nodes))
+
+    def takes(self, where: Any, values: Any) -> bool:
+        """Whether a condition and values are evaluated by whole columns."""
+        if where is not None and not self._is_whole(self._expressions.condition(condition_node(where))):
+            return False
+        given = [] if values is None else [value for value in values.values() if not is_default(value)]
+        return all(self._is_whole(self._expressions.bound(value)) for value in given)
+
+    def _is_whole(self, node: Node) -> bool:
+        return isinstance(node, FieldRef) or whole_columns(node, self._columns, 0) is not None
+
+
+def _is_special(field: StructField) -> bool:
+    """Whether Spark reads or compares a column in a way of its own."""
+    types: list[DataType] = list(nested_types(field.type))
+    if any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in types):
+        return True
+    return COLLATIONS_KEY in field.metadata or "char(" in str(field.metadata.get(CHAR_VARCHAR_KEY, "")).lower()

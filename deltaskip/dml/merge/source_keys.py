@@ -1,0 +1,339 @@
+"""Which files of the target a MERGE may touch: a predicate over the target that every matching row satisfies.
+
+The ON condition is weakened to what can be said of a target row alone, from the values that the keys of the source
+have: `t.k = s.k` matches only rows with `min(s.k) <= t.k <= max(s.k)`, and with `t.k IN (…)` while they are few.
+Soundness: each step returns a predicate that is TRUE for every target row for which the condition is TRUE with some
+row of the source. Comparisons whose operands Spark would convert in a way that may not keep their order or their
+equality say nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from deltaskip.dml.merge.names import Names
+from deltaskip.errors import PredicateError, PredicateWarning
+from deltaskip.expr import bind_expression
+from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
+from deltaskip.expr.collation import comparison_collation, is_binary
+from deltaskip.expr.nodes import (
+    MIRRORED,
+    And,
+    Collate,
+    Column,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Literal,
+    Node,
+    Opaque,
+    Or,
+    columns_of,
+    transform,
+    walk,
+)
+from deltaskip.log import Snapshot
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    DecimalType,
+    StructType,
+)
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["KeyValues", "MatchTemplate", "SourceKey", "match_template", "scan_of"]
+
+_FALSE = Literal(False, BOOLEAN)
+_TRUE = Literal(True, BOOLEAN)
+_COMPARED = (*INTEGRAL_BITS, FLOAT, DOUBLE, STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_WIDEST_DECIMAL = 38
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKey:
+    """An expression over the source that the ON condition compares with the target.
+
+    Attributes:
+        node: The expression, not bound; columns are named without the alias of the source.
+        type: Its type.
+        equal: Whether it is compared for equality, so that single values help.
+    """
+
+    node: Node
+    type: DataType
+    equal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValues:
+    """The values of a key in all rows of the source, in the value domain.
+
+    Attributes:
+        least: The least value; None if every value is NULL.
+        greatest: The greatest value.
+        has_null: Whether some value is NULL.
+        values: All distinct values but NULL; None if they are not known, as when they are many.
+    """
+
+    least: Any
+    greatest: Any
+    has_null: bool
+    values: Sequence[Node] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A comparison of the target with a key of the source, which stands for the predicate that its values give."""
+
+    op: str
+    target: Node
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    children: tuple[_Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Any:
+    children: tuple[_Part, ...]
+
+
+_Part = _Key | _All | _Any | Node
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTemplate:
+    """What the ON condition says of target rows, once the values of the source's keys are known.
+
+    Attributes:
+        keys: The keys.
+        columns: The top-level columns of the target that the condition names.
+    """
+
+    keys: tuple[SourceKey, ...]
+    columns: tuple[str, ...]
+    _root: _Part
+
+    def predicate(self, values: Sequence[KeyValues]) -> Node:
+        """Return the predicate for the values of the keys, in their order; not bound."""
+        return self._node(self._root, values)
+
+    def _node(self, part: _Part, values: Sequence[KeyValues]) -> Node:
+        match part:
+            case _Key(op, target, key):
+                return _compared(op, target, self.keys[key], values[key])
+            case _All(children):
+                return _joined(And, [self._node(child, values) for child in children], _TRUE, _FALSE)
+            case _Any(children):
+                return _joined(Or, [self._node(child, values) for child in children], _FALSE, _TRUE)
+            case _:
+                return part
+
+
+def match_template(
+    on: Node, snapshot: Snapshot, source: StructType, target_alias: str | None, source_alias: str | None, time_zone: str
+) -> MatchTemplate:
+    """Return what an ON condition says of target rows.
+
+    Args:
+        on: The condition, not bound.
+        snapshot: The target.
+        source: The schema of the source.
+        target_alias: The name of the target in the condition.
+        source_alias: The name of the source.
+        time_zone: The time zone in which the condition is evaluated.
+    """
+    return _Template(snapshot, source, target_alias, source_alias, time_zone).made(on)
+
+
+def scan_of(snapshot: Snapshot, predicate: Node, time_zone: str) -> Scan:
+    """Return the scan of the target's files that the predicate of a template keeps."""
+    with warnings.catch_warnings():
+        # What the predicate says follows from the rows of the source; nobody wrote it.
+        warnings.simplefilter("ignore", PredicateWarning)
+        return Scan(snapshot, predicate, time_zone=time_zone)
+
+
+class _Template:
+    """Weakens a condition, and collects the keys of the source that it compares."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        source: StructType,
+        target_alias: str | None,
+        source_alias: str | None,
+        time_zone: str,
+    ) -> None:
+        self._snapshot = snapshot
+        self._source = source
+        self._names = Names(snapshot.schema, source, target_alias, source_alias)
+        self._time_zone = time_zone
+        self.keys: list[SourceKey] = []
+
+    def made(self, on: Node) -> MatchTemplate:
+        """The template of a condition."""
+        root = self._part(on)
+        sides = [self._names.side(parts) for parts in columns_of(on)]
+        names = [found[1][0] for found in sides if found is not None and found[0] == "target"]
+        return MatchTemplate(tuple(self.keys), tuple(dict.fromkeys(names)), root)
+
+    def _part(self, node: Node) -> _Part:
+        match node:
+            case And(children):
+                return _All(tuple(map(self._part, children)))
+            case Or(children):
+                return _Any(tuple(map(self._part, children)))
+            case Compare(op, left, right) if op in MIRRORED and op != "!=":
+                found = self._comparison(op, left, right)
+                if found is not None:
+                    return found
+        return self._of_target(node)
+
+    def _of_target(self, node: Node) -> Node:
+        """The condition itself if it is about the target alone; TRUE otherwise."""
+        if not columns_of(node):
+            return _TRUE
+        found = self._on_side(node, "target")
+        return _TRUE if found is None or self._bound(found, "target") is None else found
+
+    def _comparison(self, op: str, left: Node, right: Node) -> _Part | None:
+        for one, other, operator in ((left, right, op), (right, left, MIRRORED[op])):
+            target, key = self._on_side(one, "target"), self._on_side(other, "source")
+            if target is None or key is None or not columns_of(one) or not columns_of(other):
+                continue
+            bound, bound_key = self._bound(target, "target"), self._bound(key, "source")
+            if bound is None or bound_key is None or not _keeps_order(bound, bound_key):
+                return None
+            equal = operator in ("=", "<=>")
+            type_ = type_of(bound_key)
+            assert type_ is not None
+            self.keys.append(SourceKey(key, type_, equal))
+            return _Key(operator, target, len(self.keys) - 1)
+        return None
+
+    def _bound(self, node: Node, side: str) -> Node | None:
+        """The bound expression; None if not all of it is understood."""
+        snapshot = self._snapshot
+        try:
+            if side == "target":
+                bound = bind_expression(
+                    node, snapshot.schema, snapshot.partition_columns, snapshot.mapping_mode, self._time_zone
+                )
+            else:
+                bound = bind_expression(node, self._source, time_zone=self._time_zone)
+        except PredicateError:
+            return None
+        parts = list(walk(bound))
+        if type_of(bound) is None or any(isinstance(part, Opaque) or type_of(part) is None for part in parts):
+            return None
+        if side == "target" and any(self._is_padded(part) for part in parts):
+            return None
+        return bound
+
+    def _is_padded(self, node: Node) -> bool:
+        """Whether a node is a column of type char(n), which Spark compares padded, or not, as both sides declare."""
+        if not isinstance(node, FieldRef):
+            return False
+        field = next(field for field in self._snapshot.schema.fields if field.name == node.logical[0])
+        return "char(" in str(field.metadata.get(CHAR_VARCHAR_KEY, "")).lower().replace("varchar(", "")
+
+    def _on_side(self, node: Node, side: str) -> Node | None:
+        """The expression with columns named without alias; None if a column is not certainly one of this side."""
+        failed = False
+
+        def renamed(part: Node) -> Node:
+            nonlocal failed
+            match part:
+                case Column(parts):
+                    found = self._names.side(parts)
+                    if found is None or found[0] != side:
+                        failed = True
+                        return part
+                    return Column(found[1])
+                case Opaque():
+                    failed = True
+                    return part
+                case _:
+                    return transform(part, renamed)
+
+        found = renamed(node)
+        return None if failed else found
+
+
+def _keeps_order(target: Node, key: Node) -> bool:
+    """Whether Spark compares the two as the value domain does, so that bounds of the key hold for the target."""
+    one, other = type_of(target), type_of(key)
+    if one is None or other is None:
+        return False
+    if isinstance(one, DecimalType) and isinstance(other, DecimalType):
+        whole = max(one.precision - one.scale, other.precision - other.scale)
+        return whole + max(one.scale, other.scale) <= _WIDEST_DECIMAL
+    if one in INTEGRAL_BITS and other in INTEGRAL_BITS:
+        return True
+    if one != other or one not in _COMPARED:
+        return False
+    if one != STRING:
+        return True
+    # The bounds of the key are those of its own collation, by which the two must be compared.
+    if any(isinstance(part, Collate) for side in (target, key) for part in walk(side)):
+        return False
+    try:
+        collations = [comparison_collation(target), comparison_collation(key)]
+    except PredicateError:
+        return False
+    return collations[0] == collations[1] or all(map(is_binary, collations))
+
+
+def _compared(op: str, target: Node, key: SourceKey, found: KeyValues) -> Node:
+    """The predicate that holds for every target row that compares as `op` with some value of the key."""
+    null = IsNull(target) if op == "<=>" and found.has_null else None
+    if found.least is None:
+        return _FALSE if null is None else null
+    bounds: list[Node] = []
+    if op in ("=", "<=>"):
+        if found.least == found.greatest:
+            bounds = [Compare("=", target, Literal(found.least, key.type))]
+        elif found.values is not None:
+            bounds = [In(target, found.values)]
+        else:
+            bounds = [
+                *_bound(">=", target, found.least, key.type),
+                *_bound("<=", target, found.greatest, key.type),
+            ]
+    else:
+        bounds = _bound(op, target, found.greatest if op in ("<", "<=") else found.least, key.type)
+    within = _joined(And, bounds, _TRUE, _FALSE)
+    return within if null is None else _joined(Or, [within, null], _FALSE, _TRUE)
+
+
+def _bound(op: str, target: Node, value: Any, type_: DataType) -> list[Node]:
+    # NaN is greater than every number, and bounds of files leave it out.
+    if isinstance(value, float) and math.isnan(value):
+        return []
+    return [Compare(op, target, Literal(value, type_))]
+
+
+def _joined(kind: type[And] | type[Or], nodes: Sequence[Node], neutral: Node, decides: Node) -> Node:
+    kept = [node for node in nodes if node != neutral]
+    if decides in kept:
+        return decides
+    if not kept:
+        return neutral
+    return kept[0] if len(kept) == 1 else kind(tuple(kept))
+

@@ -1,0 +1,295 @@
+"""A MERGE: planned against the latest version of the table, executed by an engine, and committed as one version.
+
+# delta-spark's operation MERGE
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deltaskip.dml.change_plan import plan_of
+from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
+from deltaskip.dml.execution import row_id_columns
+from deltaskip.dml.files import FilesToChange, kept_files
+from deltaskip.dml.matching import removed_rows_match
+from deltaskip.dml.merge.assignments import evolved_columns, planned_clauses
+from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
+from deltaskip.dml.merge.execution import MatchedRows, MergeJoin, MergeSource, NotHere
+from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
+from deltaskip.engine import engine, is_column
+from deltaskip.expr import Node, parse_sql, to_node
+from deltaskip.expr.nodes import Literal
+from deltaskip.log import Snapshot
+from deltaskip.rows.append import set_schema
+from deltaskip.rows.plan import evolved_schema
+from deltaskip.schema.mapping import mapping_mode
+from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.types import BOOLEAN
+from deltaskip.skipping.scan import Scan
+from deltaskip.transforms.declared import hidden_columns
+from deltaskip.txn.cost import ChangePlan
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["Merge", "merge", "merge_in", "plan_merge"]
+
+_OPERATION = "MERGE"
+
+_ACTIONS: dict[Kind, str] = {
+    "matched": "matchedPredicates",
+    "not matched": "notMatchedPredicates",
+    "not matched by source": "notMatchedBySourcePredicates",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A MERGE as the caller describes it.
+
+    Attributes:
+        on: The condition: SQL text, a Column of PySpark or an expression of `deltaskip.col`.
+        clauses: The clauses in their order.
+        source_alias: The name of the source in expressions; None for that of its DataFrame.
+        target_alias: The name of the table in expressions; None for none.
+        evolves: Whether new columns of the source are added to the table.
+    """
+
+    on: Any
+    clauses: tuple[MergeClause, ...]
+    source_alias: str | None = None
+    target_alias: str | None = None
+    evolves: bool = False
+
+
+def merge(
+    snapshot: Snapshot,
+    statement: Merge,
+    source: MergeSource,
+    txn: tuple[str, int] | None = None,
+    user_metadata: str | None = None,
+) -> WriteResult:
+    """Merge rows of a source into the table, see DeltaTable.merge. The source is released at the end."""
+    check_clauses(statement.clauses, snapshot.root)
+
+    def begin(latest: Snapshot) -> Transaction:
+        return Transaction(latest, _OPERATION, _parameters(statement), False, user_metadata)
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        return merge_in(transaction, statement, source)
+
+    try:
+        return commit_operation(snapshot, begin, act, txn)
+    finally:
+        source.release()
+
+
+def plan_merge(snapshot: Snapshot, statement: Merge, source: MergeSource) -> ChangePlan:
+    """Return which files a merge may touch; the source is read and released, the table only planned."""
+    check_clauses(statement.clauses, snapshot.root)
+    try:
+        planned = _plan(Transaction(snapshot, _OPERATION, {}, False), statement, source)
+    finally:
+        source.release()
+    files = planned.join.files
+    return plan_of(_OPERATION, planned.scan, FilesToChange(files.take([]), files))
+
+
+def merge_in(transaction: Transaction, statement: Merge, source: MergeSource) -> dict[str, int]:
+    """Add a merge to a transaction that does not change files yet, and return Delta's metrics of it.
+
+    Args:
+        transaction: The transaction. Its `discard` deletes the files that are written.
+        statement: The merge.
+        source: The rows of the source.
+
+    Raises:
+        InvalidCommit: The transaction adds or removes files already.
+        AmbiguousMerge: Several rows of the source match one row of the target.
+        PredicateError: A condition or expression is not valid, or a condition fails for a row.
+        SchemaError: A column does not exist or cannot be set.
+        RowViolation: A row violates a constraint, or a value does not fit its column.
+        UnsupportedFeature: An expression can only be evaluated by Spark.
+        StorageError: Storage failed.
+    """
+    start = time.monotonic()
+    snapshot = transaction.snapshot
+    check_first(transaction, "merge")
+    planned, found = _found(transaction, statement, source)
+    transaction.read_scan(planned.scan, removes=changes_what_it_reads(statement.clauses))
+    transaction.read_matching_rows(removed_rows_match)
+    files = planned.join.files
+    transaction.cost.count("read", len(files), files.size_in_bytes)
+    scanned = time.monotonic()
+    applied = AppliedChanges()
+    changes = any(found.counts.values())
+    if planned.configuration is not None:
+        set_schema(transaction, planned.join.schema, planned.configuration)
+    if changes or found.inserts:
+        rows = ChangedRows(
+            files.take([]), files, found.deleted, found.updated, found.new if changes or found.inserts else None,
+            inserts=found.inserts,
+        )
+        applied = apply_changes(transaction, rows, source.row_execution(snapshot))
+    end = time.monotonic()
+    times = {
+        "scanTimeMs": scanned - planned.seconds_of_source - start,
+        "rewriteTimeMs": end - scanned,
+        "executionTimeMs": end - start,
+        "materializeSourceTimeMs": planned.seconds_of_source,
+    }
+    return _metrics(planned.join, found, applied, source.count()) | {
+        name: int(seconds * 1000) for name, seconds in times.items()
+    }
+
+
+def _found(transaction: Transaction, statement: Merge, source: MergeSource) -> tuple[_Planned, MatchedRows]:
+    """The plan, and the rows that change."""
+    for _ in range(2):
+        with transaction.cost.phase("plan"):
+            planned = _plan(transaction, statement, source)
+        try:
+            with transaction.cost.phase("read"):
+                return planned, source.matched(planned.join)
+        except NotHere:
+            continue
+    raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A merge with the files that it may touch. configuration: properties to set with a changed schema, or None."""
+
+    join: MergeJoin
+    scan: Scan
+    configuration: Mapping[str, str] | None
+    seconds_of_source: float
+
+
+def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _Planned:
+    snapshot, metadata, schema = transaction.snapshot, transaction.metadata, transaction.schema
+    root = snapshot.root
+    properties = TableProperties(metadata.configuration, root)
+    mode = mapping_mode(transaction.protocol, properties)
+    incoming = source.schema_for(schema)
+    after, configuration = schema, None
+    if statement.evolves:
+        new = evolved_columns(statement.clauses, schema, incoming, statement.target_alias, root)
+        after, set_with = evolved_schema(schema, properties, new, metadata.partition_columns, mode)
+        if after != schema:
+            configuration = set_with
+            properties = TableProperties({**metadata.configuration, **set_with}, root)
+    clauses = planned_clauses(
+        statement.clauses,
+        after,
+        incoming,
+        evolves=statement.evolves,
+        target_alias=statement.target_alias,
+        table=root,
+        hidden=hidden_columns(after, metadata.partition_columns, properties.configuration),
+    )
+    began = time.monotonic()
+    source.prepare(snapshot, statement.on, statement.clauses, incoming, statement.target_alias)
+    template = match_template(
+        _condition(statement.on),
+        snapshot,
+        incoming,
+        statement.target_alias,
+        statement.source_alias,
+        source.time_zone,
+    )
+    sees_all = any(clause.kind == "not matched by source" for clause in statement.clauses)
+    scan = _scan(snapshot, template, source, sees_all)
+    seconds = time.monotonic() - began
+    join = MergeJoin(
+        snapshot,
+        kept_files(scan),
+        statement.on,
+        clauses,
+        after,
+        properties,
+        tuple(metadata.partition_columns),
+        mode,
+        statement.target_alias,
+        row_id_columns(properties),
+        template.columns,
+        statement.evolves,
+    )
+    return _Planned(join, scan, configuration, seconds)
+
+
+def _scan(snapshot: Snapshot, template: MatchTemplate, source: MergeSource, sees_all: bool) -> Scan:
+    """The files that the merge may touch, and whose rows it depends on.
+
+    sees_all: whether a clause decides of every row of the target.
+    """
+    execution = source.row_execution(snapshot)
+    if sees_all:
+        source.count()
+        return execution.planned(scan_of(snapshot, Literal(True, BOOLEAN), execution.time_zone))
+    values = source.key_values(template.keys, False)
+    scan = execution.planned(scan_of(snapshot, template.predicate(values), execution.time_zone))
+    if not any(key.equal for key in template.keys) or len(scan.files(columns=["path"])) < 2:
+        return scan
+    values = source.key_values(template.keys, True)
+    if all(each.values is None for each in values):
+        return scan
+    return execution.planned(scan_of(snapshot, template.predicate(values), execution.time_zone))
+
+
+def _condition(on: Any) -> Node:
+    """The ON condition as a node, not bound."""
+    if isinstance(on, str):
+        return parse_sql(on)
+    return engine("A condition of pyspark").column_to_node(on) if is_column(on) else to_node(on)
+
+
+def _metrics(join: MergeJoin, found: MatchedRows, applied: AppliedChanges, source_rows: int) -> dict[str, int]:
+    def rows(kind: Kind, action: str) -> int:
+        return sum(
+            count
+            for number, count in found.counts.items()
+            if join.clauses[number].kind == kind and join.clauses[number].action == action
+        )
+
+    matched_updated, matched_deleted = rows("matched", "update"), rows("matched", "delete")
+    left_updated = rows("not matched by source", "update")
+    left_deleted = rows("not matched by source", "delete")
+    return {
+        "numSourceRows": source_rows,
+        "numTargetRowsInserted": applied.inserted,
+        "numTargetRowsUpdated": matched_updated + left_updated,
+        "numTargetRowsMatchedUpdated": matched_updated,
+        "numTargetRowsNotMatchedBySourceUpdated": left_updated,
+        "numTargetRowsDeleted": matched_deleted + left_deleted,
+        "numTargetRowsMatchedDeleted": matched_deleted,
+        "numTargetRowsNotMatchedBySourceDeleted": left_deleted,
+        "numTargetRowsCopied": applied.copied,
+        "numOutputRows": applied.inserted + matched_updated + left_updated + applied.copied,
+        "numTargetFilesAdded": len(applied.added),
+        "numTargetBytesAdded": applied.added_bytes,
+        "numTargetFilesRemoved": applied.files,
+        "numTargetBytesRemoved": applied.bytes,
+        "numTargetChangeFilesAdded": applied.change_files,
+        "numTargetDeletionVectorsAdded": applied.marked,
+        "numTargetDeletionVectorsUpdated": applied.marked_again,
+        "numTargetDeletionVectorsRemoved": applied.vectors_removed,
+    }
+
+
+def _parameters(statement: Merge) -> dict[str, object]:
+    """The parameters in the table's history."""
+    found: dict[str, object] = {"predicate": [expression_text(statement.on)]}
+    for kind, name in _ACTIONS.items():
+        found[name] = [
+            {
+                **({} if clause.where is None else {"predicate": expression_text(clause.where)}),
+                "actionType": clause.action,
+            }
+            for clause in statement.clauses
+            if clause.kind == kind
+        ]
+    return found

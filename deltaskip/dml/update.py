@@ -1,0 +1,122 @@
+"""Setting columns of the rows that match a predicate.
+
+# delta-spark's operation UPDATE; Spark 4.1, UPDATE … SET
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from deltaskip.dml.arrow_execution import execution_of
+from deltaskip.dml.assignments import NewValue, assignments_of
+from deltaskip.dml.changed_rows import AppliedChanges, apply_changes, check_first
+from deltaskip.dml.execution import row_id_columns
+from deltaskip.dml.files import files_to_change
+from deltaskip.errors import InvalidCommit
+from deltaskip.log import Snapshot
+from deltaskip.schema.properties import TableProperties
+from deltaskip.skipping.scan import Scan
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["check_values", "update", "update_in"]
+
+
+def update(
+    snapshot: Snapshot,
+    given: Mapping[str, NewValue],
+    where: str | None,
+    spark: Any = None,
+    txn: tuple[str, int] | None = None,
+    time_zone: str = "UTC",
+    user_metadata: str | None = None,
+) -> WriteResult:
+    """Set columns of rows of the table, see DeltaTable.update.
+
+    given: New values by column, from `given_values`. where: SQL text, as `predicate_text` returns it.
+    """
+
+    def begin(latest: Snapshot) -> Transaction:
+        return Transaction(latest, "UPDATE", {}, False, user_metadata)
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        return update_in(transaction, given, where, spark, time_zone)
+
+    return commit_operation(snapshot, begin, act, txn)
+
+
+def update_in(
+    transaction: Transaction,
+    given: Mapping[str, NewValue],
+    where: str | None,
+    spark: Any = None,
+    time_zone: str = "UTC",
+) -> dict[str, int]:
+    """Add an update to a transaction that does not change files yet, and return Delta's metrics of it.
+
+    Args:
+        transaction: The transaction. Its `discard` deletes the files that are written.
+        given: New values by column, from `given_values`.
+        where: SQL text of the predicate of the rows to update; None for all.
+        spark: The session that reads and writes rows; None to do it in this process.
+        time_zone: Time zone of expressions; with a session its own applies.
+
+    Raises:
+        InvalidCommit: The transaction adds or removes files already, or changes columns.
+        PredicateError: The predicate or a new value is not valid, or fails for a row.
+        SchemaError: A column does not exist or cannot be set, or its new value has a type that it cannot store.
+        RowViolation: An updated row violates a constraint, or a value does not fit its column.
+        UnsupportedFeature: An expression can only be evaluated by Spark.
+        StorageError: Storage failed.
+    """
+    start = time.monotonic()
+    snapshot = transaction.snapshot
+    check_first(transaction, "update")
+    if transaction.schema != snapshot.schema:
+        raise InvalidCommit(
+            f"A transaction on {snapshot.root} that has changed columns cannot update rows: update first, or commit."
+        )
+    properties = TableProperties(transaction.metadata.configuration, snapshot.root)
+    assignments = assignments_of(
+        snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given
+    )
+    execution = execution_of(snapshot, spark, time_zone, "Updating")
+    scan = execution.planned(Scan(snapshot, "true" if where is None else where))
+    transaction.read_scan(scan, removes=True)
+    transaction.set_parameters({"predicate": [] if where is None else [where]})
+    with transaction.cost.phase("plan"):
+        change = files_to_change(scan)
+    with transaction.cost.phase("read"):
+        changed = execution.updates(
+            scan, change, assignments, row_id_columns(properties), properties.change_data_feed
+        )
+    found = time.monotonic()
+    try:
+        applied = apply_changes(transaction, changed, execution)
+    finally:
+        if changed.new is not None:
+            changed.new.release()
+    return _metrics(applied, _milliseconds(found - start), _milliseconds(time.monotonic() - found))
+
+
+def check_values(snapshot: Snapshot, given: Mapping[str, NewValue]) -> None:
+    """Raise the errors of `update_in` for new values that the columns of a table cannot take."""
+    properties = snapshot.table_properties
+    assignments_of(snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given)
+
+
+def _metrics(applied: AppliedChanges, scanning: int, writing: int) -> dict[str, int]:
+    return {
+        **applied.metrics,
+        "numUpdatedRows": applied.updated,
+        "scanTimeMs": scanning,
+        "rewriteTimeMs": writing,
+        "executionTimeMs": scanning + writing,
+    }
+
+
+def _milliseconds(seconds: float) -> int:
+    return int(seconds * 1000)

@@ -1,0 +1,137 @@
+"""What a change of rows may touch, and what it cost: files and bytes by their use, and seconds by phase."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from deltaskip.skipping.explain.report import Explain
+
+__all__ = ["ChangeCost", "ChangePlan", "CostMeter", "FileCount", "Phase", "Usage"]
+
+Phase = Literal["plan", "read", "write", "commit"]
+Usage = Literal["read", "skipped", "removed", "rewritten", "marked", "added"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """A number of data files and their size.
+
+    Attributes:
+        files: Number of files.
+        bytes: Size of the files.
+    """
+
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: FileCount) -> FileCount:
+        return FileCount(self.files + other.files, self.bytes + other.bytes)
+
+    def __sub__(self, other: FileCount) -> FileCount:
+        return FileCount(self.files - other.files, self.bytes - other.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCost:
+    """What a change of rows read and wrote, and how long it took.
+
+    Attributes:
+        read: Files of which columns were read to find the rows that change.
+        skipped: Files of the table that the change neither read nor changed.
+        removed: Files that were removed because all their rows go, read or not.
+        rewritten: Files that were removed because some rows go, and whose other rows were written again.
+        marked: Files in which deletion vectors mark the rows that go, so that no row was written again.
+        added: New data files.
+        seconds: Seconds by phase: "plan" finds the files by the log, "read" finds the rows, "write" writes files and
+            deletion vectors, "commit" writes the commit, with retries.
+        attempts: How often the change was carried out, more than once after conflicts with other writers. The seconds
+            are those of all attempts, the files those of the last.
+    """
+
+    read: FileCount = FileCount()
+    skipped: FileCount = FileCount()
+    removed: FileCount = FileCount()
+    rewritten: FileCount = FileCount()
+    marked: FileCount = FileCount()
+    added: FileCount = FileCount()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """Which files a change of rows may touch, and why. Nothing was written, and no data file was read.
+
+    Attributes:
+        operation: Name of the operation in the table's history.
+        table: URI of the table.
+        version: The version that was planned on.
+        whole: Files all of whose rows change; a deletion removes them without reading them.
+        read: Files that must be read, because some of their rows may change.
+        skipped: The other files of the table.
+        marks_rows: Whether rows of files are marked by deletion vectors; otherwise files of which some rows change are
+            rewritten.
+        files: The files of `whole` and `read`: path, size, num_records (rows that are not deleted, null if the log
+            does not have it) and reason, which is "every row matches" or "some rows may match".
+        explain: Why files are skipped or not: what each part of the predicate skips.
+    """
+
+    operation: str
+    table: str
+    version: int
+    whole: FileCount
+    read: FileCount
+    skipped: FileCount
+    marks_rows: bool
+    files: pa.Table
+    explain: Explain
+
+
+class CostMeter:
+    """Counts what one change of rows costs while it is carried out.
+
+    Attributes:
+        seconds: Seconds by phase so far.
+        attempts: Number of attempts so far.
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.attempts = 1
+        self._counts: dict[str, FileCount] = {}
+
+    def count(self, usage: Usage, files: int, size_in_bytes: int) -> None:
+        """Add files to those of one usage."""
+        self._counts[usage] = self._counts.get(usage, FileCount()) + FileCount(files, size_in_bytes)
+
+    @contextmanager
+    def phase(self, name: Phase) -> Iterator[None]:
+        """Add the time of the block to that of a phase."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def repeat(self) -> CostMeter:
+        """Return the meter of the next attempt."""
+        again = CostMeter()
+        again.seconds, again.attempts = self.seconds, self.attempts + 1
+        return again
+
+    def counts(self, usage: Usage) -> bool:
+        """Whether files of a usage were counted."""
+        return usage in self._counts
+
+    @property
+    def cost(self) -> ChangeCost | None:
+        """What was counted so far; None if no file was."""
+        if not self._counts:
+            return None
+        return ChangeCost(**self._counts, seconds=dict(self.seconds), attempts=self.attempts)
