@@ -3,6 +3,15 @@
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
 from deltaskip.delta.merge import DeltaMergeBuilder
 from deltaskip.delta.optimize import DeltaOptimizeBuilder
+from deltaskip.delta.packages import __version__, configure_spark_with_delta_pip
 from deltaskip.delta.tables import DeltaTable
 
-__all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+__all__ = [
+    "DeltaMergeBuilder",
+    "DeltaOptimizeBuilder",
+    "DeltaTable",
+    "DeltaTableBuilder",
+    "IdentityGenerator",
+    "__version__",
+    "configure_spark_with_delta_pip",
+]

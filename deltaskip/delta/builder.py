@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DeltaTableBuilder", "IdentityGenerator"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class IdentityGenerator:
     """The values of an identity column.
 

@@ -51,12 +51,13 @@ def integer(name: str, value: object) -> int:
     return value
 
 
-def condition(value: object, name: str = "'condition'") -> Any:
+def condition(value: object) -> Any:
     """Return a condition: SQL text, a Column or None. Raises InvalidArgumentType."""
     if value is None or type(value) is str or _is_column(value):
         return value
     raise InvalidArgumentType(
-        f"{name} must be a Spark SQL Column or a string (expression in SQL syntax), found to be of type {type(value)}"
+        f"'condition' must be a Spark SQL Column or a string (expression in SQL syntax), found to be of type "
+        f"{type(value)}"
     )
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.delta.errors import parse_error, spark_error, spark_errors
 from deltaskip.delta.locations import path_in_name
-from deltaskip.errors import SchemaError, TableExists, TableNotFound, UnsupportedFeature
+from deltaskip.errors import SchemaError, TableAlreadyExists, TableNotFound, UnsupportedFeature
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
@@ -107,7 +107,7 @@ def _named(spark: SparkSession, new: NewTable, name: str) -> tuple[DeltaTable, s
         found = named_table(spark, name)
         return opened, name if found is None else found.name
     if new.mode == "create":
-        raise TableExists(
+        raise TableAlreadyExists(
             f"The table {name} already exists: choose another name, or use createIfNotExists() or createOrReplace()."
         )
     location = _location_of(known, name)
@@ -172,8 +172,8 @@ def _made(new: NewTable, location: str, act: Literal["create", "replace"], name:
             new.comment,
             mode="replace" if act == "replace" else modes.get(new.mode, "error"),
         )
-    except TableExists as error:
-        raise TableExists(
+    except TableAlreadyExists as error:
+        raise TableAlreadyExists(
             f"The table {name} already exists: choose another location, or use createIfNotExists() or "
             f"createOrReplace()."
         ) from error

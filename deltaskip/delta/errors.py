@@ -18,51 +18,62 @@ from pyspark.errors import (
 
 from deltaskip.delta.exceptions import conflict_class
 from deltaskip.errors import (
+    AmbiguousMerge,
     CommitConflict,
     DeltaSkipError,
     InvalidArgument,
     InvalidCommit,
     PredicateError,
     SchemaError,
-    TableExists,
+    TableAlreadyExists,
     TableNotFound,
     UnsupportedFeature,
     VersionNotFound,
 )
 
-__all__ = ["feature_error", "not_available", "parse_error", "spark_error", "spark_errors"]
+__all__ = ["feature_error", "parse_error", "spark_error", "spark_errors"]
 
 _E = TypeVar("_E", bound=DeltaSkipError)
 
 _CLASSES: dict[type[DeltaSkipError], type[Exception]] = {
     TableNotFound: AnalysisException,
-    TableExists: AnalysisException,
+    TableAlreadyExists: AnalysisException,
     VersionNotFound: AnalysisException,
     SchemaError: AnalysisException,
     PredicateError: AnalysisException,
     InvalidCommit: AnalysisException,
-    InvalidArgument: IllegalArgumentException,
     UnsupportedFeature: UnsupportedOperationException,
+    AmbiguousMerge: UnsupportedOperationException,
 }
 
 
 @contextmanager
-def spark_errors() -> Iterator[None]:
-    """Within the block, errors of deltaskip are also of the class of PySpark that delta-spark raises."""
+def spark_errors(argument: type[Exception] = IllegalArgumentException) -> Iterator[None]:
+    """Within the block, errors of deltaskip are also of the class of PySpark that delta-spark raises.
+
+    Args:
+        argument: The class for an argument with a wrong value.
+    """
     try:
         yield
     except DeltaSkipError as error:
         if isinstance(error, (PySparkException, _java_error())):
             raise
-        raise spark_error(error).with_traceback(error.__traceback__) from error.__cause__
+        raise spark_error(error, argument).with_traceback(error.__traceback__) from error.__cause__
 
 
-def spark_error(error: _E) -> _E:
-    """Return the error as one that is also of PySpark's class; the same error if there is no such class."""
+def spark_error(error: _E, argument: type[Exception] = IllegalArgumentException) -> _E:
+    """Return the error as one that is also of PySpark's class; the same error if there is no such class.
+
+    Args:
+        error: The error.
+        argument: The class for an argument with a wrong value.
+    """
     if isinstance(error, CommitConflict):
         conflict: Any = _made(conflict_class(error.kind), error)
         return conflict  # type: ignore[no-any-return]
-    parent = next((_CLASSES[each] for each in type(error).__mro__ if each in _CLASSES), None)
+    classes = {**_CLASSES, InvalidArgument: argument}
+    parent = next((classes[each] for each in type(error).__mro__ if each in classes), None)
     return error if parent is None else _made(_both(type(error), parent), error)
 
 
@@ -79,11 +90,6 @@ def feature_error(code: str, message: str) -> InvalidArgument:
         message: The message.
     """
     return _made(_both(InvalidArgument, _java_error()), InvalidArgument(f"[{code}] {message}"))
-
-
-def not_available(method: str, cure: str) -> UnsupportedFeature:
-    """Return the error of a method that deltaskip does not have yet."""
-    return spark_error(UnsupportedFeature(f"{method} is not available in deltaskip yet: {cure}."))
 
 
 @cache
@@ -113,6 +119,8 @@ def _made(cls: type[_E], error: Exception) -> _E:
     made.args = error.args
     if issubclass(cls, PySparkException):
         PySparkException.__init__(made, str(error))
+        # Errors of the JVM have their message there, in PySpark 3.5 to 4.3.
+        made.desc = made._desc = str(error)
     else:
         made.errmsg, made.java_exception = str(error), None
     made.__dict__.update(error.__dict__)

@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from deltaskip.errors import CommitConflict
 
 __all__ = [
+    "KINDS",
     "ConcurrentAppendException",
     "ConcurrentDeleteDeleteException",
     "ConcurrentDeleteReadException",
@@ -60,6 +61,10 @@ _BY_KIND: dict[str, type[CommitConflict]] = {
     "add-add": ConcurrentWriteException,
     "transaction": ConcurrentTransactionException,
 }
+
+
+KINDS = {cls.__name__: kind for kind, cls in _BY_KIND.items()} | {DeltaConcurrentModificationException.__name__: "busy"}
+"""Kinds of CommitConflict by the names of the classes."""
 
 
 def conflict_class(kind: str) -> type[CommitConflict]:

@@ -1,4 +1,4 @@
-"""delta-spark's DeltaOptimizeBuilder: checks its arguments. OPTIMIZE itself is not available yet."""
+"""delta-spark's DeltaOptimizeBuilder."""
 
 from __future__ import annotations
 
@@ -6,29 +6,92 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltaskip.delta.checks import names, string
-from deltaskip.delta.errors import not_available
+from deltaskip.delta.errors import spark_errors
+from deltaskip.delta.maintaining import user_metadata
+from deltaskip.expr import Node, parse_sql
+from deltaskip.expr import nodes as n
+from deltaskip.expr.render import to_sql
+from deltaskip.maintenance.optimize.optimize import optimize
+from deltaskip.maintenance.optimize.strategy import OptimizeRequest
+from deltaskip.table.delta_rows import OPTIMIZED, optimized_row
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+
+    from deltaskip.table.table import DeltaTable
 
 __all__ = ["DeltaOptimizeBuilder"]
 
-_CURE = "run OPTIMIZE in a session with delta-spark"
-
-
 class DeltaOptimizeBuilder:
-    """An OPTIMIZE. Its methods check their arguments; those that run it are not available."""
+    """An OPTIMIZE, which its methods run.
+
+    Args:
+        spark: The session.
+        table: The table.
+    """
+
+    def __init__(self, spark: SparkSession, table: DeltaTable) -> None:
+        self._spark = spark
+        self._table = table
+        self._where: list[str] = []
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Set the predicate of the partitions."""
-        string("partitionFilter", partitionFilter)
+        """Set the predicate of the partitions to optimize; if it is called again, all of them must hold."""
+        self._where.append(string("partitionFilter", partitionFilter))
         return self
 
     def executeCompaction(self) -> DataFrame:
-        """Raise UnsupportedFeature: deltaskip has no OPTIMIZE yet."""
-        raise not_available("optimize", _CURE)
+        """Join small files of each partition, and return what was done: the path of the table, and metrics."""
+        return self._run(())
 
     def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
-        """Raise UnsupportedFeature: deltaskip has no OPTIMIZE yet."""
-        names("Z-order column", cols)
-        raise not_available("optimize", _CURE)
+        """Order the rows of each partition by several columns, and return what was done."""
+        return self._run(names("Z-order column", cols))
+
+    def _run(self, columns: Sequence[str]) -> DataFrame:
+        table = self._table
+        with spark_errors():
+            where = " AND ".join(f"({each})" for each in self._where) if len(self._where) > 1 else None
+            where = self._where[0] if len(self._where) == 1 else where
+            zone = str(self._spark.conf.get("spark.sql.session.timeZone"))
+            request = OptimizeRequest(where, None, tuple(columns), False, zone)
+            predicates = [_text(parse_sql(each)) for each in self._where]
+            note = user_metadata(self._spark)
+            result = optimize(table.snapshot, request, self._spark, note, predicates)
+            table.refresh()
+            row = optimized_row(table.snapshot, result, _parallelism(self._spark))
+            return self._spark.createDataFrame([row], OPTIMIZED)
+
+
+def _parallelism(spark: SparkSession) -> int:
+    context = getattr(spark, "_sc", None)
+    return 0 if context is None else int(context.defaultParallelism)
+
+
+def _text(node: Node) -> str:
+    """The predicate as delta-spark writes it into the history: as Spark shows an expression without a table."""
+    match node:
+        case n.Column(parts):
+            return f"'{'.'.join(parts)}"
+        case n.Literal(value) if isinstance(value, str):
+            return value
+        case n.Compare("<>" | "!=", left, right):
+            return f"NOT ({_text(left)} = {_text(right)})"
+        case n.Compare(op, left, right):
+            return f"({_text(left)} {op} {_text(right)})"
+        case n.And(children) | n.Or(children):
+            word = "AND" if isinstance(node, n.And) else "OR"
+            found = _text(children[0])
+            for child in children[1:]:
+                found = f"({found} {word} {_text(child)})"
+            return found
+        case n.Not(n.IsNull(child)):
+            return f"isnotnull({_text(child)})"
+        case n.Not(child):
+            return f"NOT {_text(child)}"
+        case n.IsNull(child):
+            return f"isnull({_text(child)})"
+        case n.In(child, values):
+            return f"{_text(child)} IN ({','.join(map(_text, values))})"
+        case _:
+            return to_sql(node)

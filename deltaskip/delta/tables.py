@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from deltaskip.delta import checks
+from deltaskip.delta.aliases import without_alias
 from deltaskip.delta.builder import DeltaTableBuilder, IdentityGenerator
+from deltaskip.delta.captured import convert_conflicts
 from deltaskip.delta.checks import assignments, boolean, clone_arguments, frame, integer, number, string
 from deltaskip.delta.converting import converted
-from deltaskip.delta.errors import not_available, spark_errors
-from deltaskip.delta.frames import detail_frame, history_frame
+from deltaskip.delta.errors import spark_errors
+from deltaskip.delta.frames import affected_frame, detail_frame, history_frame
 from deltaskip.delta.locations import opened, opened_by_name
-from deltaskip.delta.merge import DeltaMergeBuilder
+from deltaskip.delta.maintaining import (
+    cloned,
+    hours_or_none,
+    moment_of,
+    restored_to_timestamp,
+    restored_to_version,
+    user_metadata,
+    vacuum,
+)
+from deltaskip.delta.merge import DeltaMergeBuilder, merges_schema
 from deltaskip.delta.optimize import DeltaOptimizeBuilder
 from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
-from deltaskip.delta.updating import update
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.spark.declared import with_declarations
 from deltaskip.spark.sessions import checked
 from deltaskip.table import table as tables
+from deltaskip.table.merging import MergeBuilder
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 __all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+
+convert_conflicts()
 
 
 class DeltaTable:
@@ -177,66 +190,128 @@ class DeltaTable:
         with spark_errors():
             drop_feature(self._table, featureName, truncate)
 
-    def delete(self, condition: str | Column | None = None) -> None:
+    def delete(self, condition: str | Column | None = None) -> DataFrame | None:
         """Delete the rows for which a condition is true; all rows without one.
 
         Args:
             condition: SQL text or a Column.
+
+        Returns:
+            As delta-spark does: None in a classic session, and the number of rows through Spark Connect.
         """
         checks.condition(condition)
         with spark_errors():
-            self._table.delete(condition, self._spark)
+            result = self._table.delete(self._own(condition), self._spark, user_metadata=user_metadata(self._spark))
+            return affected_frame(self._spark, result.metrics.get("numDeletedRows", -1))
 
     def update(
         self, condition: str | Column | None = None, set: dict[str, str | Column] | None = None
-    ) -> None:
+    ) -> DataFrame | None:
         """Set columns of the rows for which a condition is true.
-
-        Tables with the change data feed, row tracking or GENERATED ALWAYS AS IDENTITY columns are refused.
 
         Args:
             condition: SQL text or a Column. The default updates all rows.
             set: New values by column, as SQL text or Columns.
+
+        Returns:
+            As delta-spark does: None in a classic session, and the number of rows through Spark Connect.
         """
-        assignments(set, "'set'")
+        values = assignments(set, "'set'")
         checks.condition(condition)
         with spark_errors():
-            update(self._spark, self._table, condition, set or {})
+            if not values:
+                # delta-spark accepts it, and changes nothing.
+                return affected_frame(self._spark, 0)
+            given = {self._own(name): self._own(value) for name, value in values.items()}
+            where, note = self._own(condition), user_metadata(self._spark)
+            result = self._table.update(given, where, self._spark, user_metadata=note)
+            return affected_frame(self._spark, result.metrics.get("numUpdatedRows", 0))
 
     def merge(self, source: DataFrame, condition: str | Column) -> DeltaMergeBuilder:
-        """Return a builder for the clauses of a MERGE."""
+        """Return a builder for the clauses of a MERGE.
+
+        Args:
+            source: The rows to merge into the table.
+            condition: When a row of the source matches one of the table, as SQL text or a Column. Both may have
+                names: those of `alias`.
+        """
         frame(source, "'source' in merge")
         if condition is None:
             raise InvalidArgument("'condition' in merge cannot be None")
-        checks.condition(condition, "'condition' in merge")
-        return DeltaMergeBuilder()
+        checks.condition(condition)
+
+        def begin(evolves: bool) -> MergeBuilder:
+            mode: Literal["keep", "merge"] = "merge" if evolves or merges_schema(self._spark) else "keep"
+            return self._table.merge(
+                source,
+                condition,
+                target_alias=self._alias,
+                schema_mode=mode,
+                spark=self._spark,
+                user_metadata=user_metadata(self._spark),
+            )
+
+        return DeltaMergeBuilder(self._spark, begin)
 
     def optimize(self) -> DeltaOptimizeBuilder:
         """Return a builder for an OPTIMIZE."""
-        return DeltaOptimizeBuilder()
+        return DeltaOptimizeBuilder(self._spark, self._table)
 
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:
-        """Raise UnsupportedFeature: deltaskip has no VACUUM yet."""
-        if retentionHours is not None and not isinstance(retentionHours, (int, float)):
-            raise InvalidArgumentType.of("retentionHours", "a number", retentionHours)
-        raise not_available("vacuum", "run VACUUM in a session with delta-spark")
+        """Delete the files of the table's folder that no version within the retention needs.
+
+        The retention may be shorter than the table's if the session sets
+        `spark.databricks.delta.retentionDurationCheck.enabled` to false.
+
+        Args:
+            retentionHours: How long removed files are kept. The default is the table's retention.
+
+        Returns:
+            An empty DataFrame, as delta-spark does.
+        """
+        hours = hours_or_none(retentionHours)
+        with spark_errors():
+            return vacuum(self._spark, self._table, hours)
 
     def restoreToVersion(self, version: int) -> DataFrame:
-        """Raise UnsupportedFeature: deltaskip has no RESTORE yet."""
+        """Make an earlier version the latest again.
+
+        Args:
+            version: The version.
+
+        Returns:
+            Numbers and sizes of files that were restored and removed.
+        """
         number("version", version)
-        self._no_restore()
+        with spark_errors():
+            return restored_to_version(self._spark, self._table, version)
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """Raise UnsupportedFeature: deltaskip has no RESTORE yet."""
+        """Make the latest version at a time the latest again.
+
+        Args:
+            timestamp: The time, such as "2026-01-31 12:00:00", in the session's time zone.
+
+        Returns:
+            Numbers and sizes of files that were restored and removed.
+        """
         string("timestamp", timestamp)
-        self._no_restore()
+        with spark_errors():
+            return restored_to_timestamp(self._spark, self._table, timestamp)
 
     def clone(
         self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
     ) -> DeltaTable:
-        """Raise UnsupportedFeature: deltaskip has no CLONE yet."""
+        """Make a table of the latest version that refers to this table's files, and return it.
+
+        Args:
+            target: Path of the new table.
+            isShallow: Must be true: files are not copied.
+            replace: Whether to replace a table at the target.
+            properties: Properties of the new table beside those of this one.
+        """
         clone_arguments(target, isShallow, replace, properties)
-        self._no_clone()
+        return self._cloned(target, isShallow, replace, properties)
 
     def cloneAtVersion(
         self,
@@ -246,10 +321,10 @@ class DeltaTable:
         replace: bool = False,
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
-        """Raise UnsupportedFeature: deltaskip has no CLONE yet."""
+        """As `clone`, of a version."""
         number("version", version)
         clone_arguments(target, isShallow, replace, properties)
-        self._no_clone()
+        return self._cloned(target, isShallow, replace, properties, version)
 
     def cloneAtTimestamp(
         self,
@@ -259,21 +334,32 @@ class DeltaTable:
         replace: bool = False,
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
-        """Raise UnsupportedFeature: deltaskip has no CLONE yet."""
+        """As `clone`, of the latest version at a time in the session's time zone."""
         string("timestamp", timestamp)
         clone_arguments(target, isShallow, replace, properties)
-        self._no_clone()
+        return self._cloned(target, isShallow, replace, properties, timestamp)
 
     def generate(self, mode: str) -> None:
-        """Raise UnsupportedFeature: deltaskip writes no manifests."""
+        """Write manifests for engines that read Parquet files by a list of their paths.
+
+        Args:
+            mode: "symlink_format_manifest", in any letter case.
+        """
         string("mode", mode)
-        raise not_available("generate", "run GENERATE in a session with delta-spark")
+        with spark_errors():
+            self._table.generate(mode.lower())  # type: ignore[arg-type]
 
-    def _no_restore(self) -> NoReturn:
-        raise not_available("restore", "run RESTORE in a session with delta-spark")
+    def _cloned(
+        self, target: str, shallow: bool, replace: bool, properties: dict[str, str] | None, at: int | str | None = None
+    ) -> DeltaTable:
+        with spark_errors():
+            moment = moment_of(self._spark, at) if isinstance(at, str) else at
+            made = cloned(self._spark, self._table, target, shallow, replace, properties, moment)
+        return DeltaTable(self._spark, *made)
 
-    def _no_clone(self) -> NoReturn:
-        raise not_available("clone", "run CLONE in a session with delta-spark")
+    def _own(self, value: Any) -> Any:
+        """A condition or value over the columns of the table itself."""
+        return value if self._alias is None else without_alias(value, self._alias, self._table.schema)
 
     def __repr__(self) -> str:
         return f"DeltaTable({self._name or self._table.uri!r})"

@@ -1,0 +1,256 @@
+"""CLONE: a new table of the files of another one's version, which stay where they are (a shallow clone).
+
+# delta-spark: CloneTableCommand, CloneTableBase
+Data files and deletion vectors are named by absolute paths. The clone has an id, row ids and a history of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import (
+    FILE_SCHEMA,
+    AddFile,
+    DeletionVectorDescriptor,
+    Metadata,
+    Protocol,
+    add_files,
+    hadoop_path,
+    hadoop_paths,
+    remove_of,
+)
+from deltaskip.actions.partition_folders import encode_location
+from deltaskip.collations.write_versions import DOMAIN as COLLATIONS_DOMAIN
+from deltaskip.errors import InvalidArgument, TableAlreadyExists, TableNotFound
+from deltaskip.features import CommitSummary, check_writable
+from deltaskip.features.clustering import CLUSTERING_DOMAIN
+from deltaskip.features.deletion_vectors import absolute_path
+from deltaskip.features.enabling import (
+    NEW_TABLE,
+    features_of,
+    lowest_protocol,
+    protocol_for,
+    with_features,
+    without_feature_properties,
+)
+from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
+from deltaskip.kernels.paths import all_plain, prefixed
+from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.new_table import before_creation
+from deltaskip.maintenance.copied_state import (
+    clustering_after,
+    files_without,
+    keys_of,
+    merged_metadata,
+    merged_protocol,
+    with_data_change,
+)
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.properties import TableProperties
+from deltaskip.storage import Storage, uri_of
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["clone"]
+
+_OPERATION = "CLONE"
+_NOT_OF_CLONES = frozenset(("checkpointProtection", "catalogManaged"))
+# What belongs to the source's own log.
+_OF_THE_SOURCE = (
+    *MATERIALIZED_COLUMNS,
+    TableProperties.in_commit_timestamps_version.name,
+    TableProperties.in_commit_timestamps_since_ms.name,
+    TableProperties.checkpoint_protection_version.name,
+    # The identifier of a managed table in Unity Catalog.
+    "io.unitycatalog.tableId",
+)
+
+
+def clone(
+    source: Snapshot,
+    storage: Storage,
+    root: str,
+    *,
+    replace_table: bool = False,
+    properties: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+    user_metadata: str | None = None,
+) -> WriteResult:
+    """Make a table of the files of a version, in one commit.
+
+    Args:
+        source: The version of the source.
+        storage: Storage of the new table.
+        root: Location of the new table.
+        replace_table: Whether a table that is there gets columns, properties and files of the source.
+        properties: Properties beside those of the source.
+        dry_run: Check whether it can be made, and commit nothing.
+        user_metadata: Text that the table's history has with the commit.
+
+    Raises:
+        TableAlreadyExists: There is a table, and it is not to be replaced.
+        InvalidArgument: A property is not possible, or source and clone are one table.
+        UnsupportedFeature: The source has a feature that deltaskip cannot write, or the clone is append-only.
+        InvalidCommit: A rule of the protocol forbids the new table.
+        CommitConflict: Another writer changed the table that is replaced.
+        StorageError: Storage failed.
+    """
+    if uri_of(root) == source.table_root:
+        raise InvalidArgument(f"A clone of {source.root} cannot be made in the same place: choose another one.")
+    configuration, features = _configuration(source, properties or {})
+    target = _existing(storage, root)
+    if target is not None and not replace_table:
+        raise TableAlreadyExists(f"There is a table at {root} already: choose another place, or pass replace=True.")
+    parameters = {"source": f"delta.`{source.table_root}`", "sourceVersion": source.version}
+    base = before_creation(storage, root, NEW_TABLE) if target is None else target
+    transaction = Transaction(base, _OPERATION, parameters, look_up_files=False, user_metadata=user_metadata)
+    transaction.copy_state()
+    metadata = replace(source.metadata, configuration=configuration)
+    if target is None:
+        _create(transaction, source, metadata, features)
+        files = _absolute(source, source.adds())
+        removed = FILE_SCHEMA.empty_table()
+    else:
+        files, removed = _replace(transaction, source, target, metadata, features)
+        if len(removed):
+            where = f"Version {target.version} of {target.root}"
+            check_writable(
+                target.protocol, target.table_properties, target.schema, where, CommitSummary(removes_rows=True)
+            )
+    milliseconds = time.time_ns() // 1_000_000
+    transaction.remove(*(remove_of(add, milliseconds) for add in add_files(removed)))
+    transaction.add_written(*_without_row_ids(files))
+    sizes = source.adds(["size"])["size"]
+    metrics = {
+        "sourceTableSize": pc.sum(sizes).as_py() or 0,
+        "sourceNumOfFiles": len(sizes),
+        "numRemovedFiles": len(removed),
+        "removedFilesSize": pc.sum(removed["size"]).as_py() or 0,
+        "numCopiedFiles": 0,
+        "copiedFilesSize": 0,
+    }
+    transaction.set_metrics(metrics)
+    if dry_run:
+        return WriteResult(None, _OPERATION, metrics)
+    return WriteResult(transaction.commit(), _OPERATION, metrics)
+
+
+def _existing(storage: Storage, root: str) -> Snapshot | None:
+    try:
+        return load_snapshot(storage, root)
+    except TableNotFound:
+        return None
+
+
+def _configuration(source: Snapshot, given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The properties of the clone, and features that were asked for by property."""
+    constraints = source.table_properties.constraints
+    for name, text in TableProperties(given).constraints.items():
+        if constraints.get(name) != text:
+            raise InvalidArgument(
+                f"The constraint {name} cannot be set while {source.root} is cloned, because its rows are not read: "
+                f"add it to the clone afterwards."
+            )
+    own, features = without_feature_properties(given)
+    kept = {name: text for name, text in source.properties.items() if name not in _OF_THE_SOURCE}
+    configuration = {**kept, **own}
+    if TableProperties(configuration, source.root).mapping_mode != source.table_properties.mapping_mode:
+        raise InvalidArgument(
+            f"The property {TableProperties.mapping_mode.name} cannot be changed while {source.root} is cloned, since "
+            f"its files name columns as it says: alter the clone afterwards."
+        )
+    return configuration, features
+
+
+def _create(transaction: Transaction, source: Snapshot, metadata: Metadata, features: list[str]) -> None:
+    base = transaction.snapshot
+    configuration = metadata.configuration
+    if TableProperties(configuration, base.root).row_tracking:
+        configuration = with_materialized_columns(configuration)
+    protocol = _protocol(source.protocol)
+    protocol = protocol_for(protocol, TableProperties(configuration, base.root), source.schema)
+    transaction.set_protocol(with_features(protocol, features))
+    own = replace(metadata, id=base.metadata.id, name=None, description=None, configuration=configuration)
+    transaction.set_metadata(own, keep_collations=False)
+    for name in (CLUSTERING_DOMAIN, COLLATIONS_DOMAIN):
+        if name in source.domains:
+            transaction.set_system_domain(source.domains[name])
+
+
+def _protocol(source: Protocol) -> Protocol:
+    """The source's protocol without the protection of its history, and without the catalog that manages it."""
+    features = features_of(source)
+    if not features & _NOT_OF_CLONES:
+        return source
+    return lowest_protocol(features - _NOT_OF_CLONES, source.reader_features or ())
+
+
+def _replace(
+    transaction: Transaction, source: Snapshot, target: Snapshot, metadata: Metadata, features: list[str]
+) -> tuple[pa.Table, pa.Table]:
+    """Take over the source's state in a table that exists; return the files to add and to remove.
+
+    Files that both have stay: a commit cannot remove and add the same one.
+    """
+    transaction.read("true")
+    given = replace(metadata, name=target.metadata.name, description=target.metadata.description)
+    merged = merged_metadata(target, given, source)
+    configuration = merged.configuration
+    if TableProperties(configuration, target.root).row_tracking:
+        configuration = with_materialized_columns(configuration)
+    merged = replace(merged, configuration=configuration)
+    transaction.set_metadata(merged, keep_collations=False)
+    protocol = merged_protocol(target.protocol, _protocol(source.protocol))
+    protocol = protocol_for(protocol, TableProperties(configuration, target.root), source.schema)
+    protocol = with_features(protocol, features)
+    if protocol != target.protocol:
+        transaction.set_protocol(protocol)
+    clustering = clustering_after(target, source)
+    if clustering is not None:
+        transaction.set_system_domain(clustering)
+    collations = source.domains.get(COLLATIONS_DOMAIN)
+    if collations is not None:
+        transaction.set_system_domain(collations)
+    files = _absolute(source, source.adds())
+    before, after = keys_of(target, target.adds(["path", "deletion_vector"])), keys_of(target, files)
+    new = files.filter(pc.invert(pc.is_in(after, value_set=before)))
+    return new, pa.concat_tables([*files_without(target, after), FILE_SCHEMA.empty_table()])
+
+
+def _absolute(source: Snapshot, files: pa.Table) -> pa.Table:
+    """The files with absolute paths, of deletion vectors too; they change data."""
+    position = FILE_SCHEMA.get_field_index("path")
+    paths = _logged(source, one_chunk(files["path"]))
+    files = with_data_change(files).set_column(position, FILE_SCHEMA.field(position), paths)
+    vectors = one_chunk(files["deletion_vector"])
+    if vectors.null_count == len(vectors):
+        return files
+    position = FILE_SCHEMA.get_field_index("deletion_vector")
+    values = [None if each is None else _absolute_vector(source, each) for each in vectors.to_pylist()]
+    return files.set_column(position, FILE_SCHEMA.field(position), pa.array(values, vectors.type))
+
+
+def _logged(source: Snapshot, paths: pa.Array) -> pa.Array:
+    """The absolute URI of each path."""
+    if all_plain(paths):
+        return prefixed(encode_location(hadoop_path(source.table_root, "x"))[:-1].encode(), paths)
+    locations = hadoop_paths(source.table_root, paths).to_pylist()
+    return arrow_array([encode_location(location) for location in locations], pa.string())
+
+
+def _absolute_vector(source: Snapshot, vector: dict[str, object]) -> dict[str, object]:
+    descriptor = DeletionVectorDescriptor(str(vector["storage_type"]), str(vector["path_or_inline_dv"]), 0, 0)
+    location = absolute_path(source.table_root, descriptor)
+    if location is None:
+        return vector
+    return {**vector, "storage_type": "p", "path_or_inline_dv": encode_location(location)}
+
+
+def _without_row_ids(files: pa.Table) -> list[AddFile]:
+    """The add actions: the commit assigns row ids, as the clone numbers its rows."""
+    return [replace(add, base_row_id=None, default_row_commit_version=None) for add in add_files(files)]

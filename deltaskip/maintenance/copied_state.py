@@ -1,0 +1,96 @@
+"""The metadata and protocol of a table that takes over those of a version, its own or another table's.
+
+# delta-spark: RestoreTableCommand, CloneTableBase, IdentityColumn.copySchemaWithMergedHighWaterMarks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import FILE_SCHEMA, DomainMetadata, Metadata, Protocol, table_keys
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
+from deltaskip.features.enabling import features_of, with_features
+from deltaskip.features.registry import FEATURES
+from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS
+from deltaskip.log import Snapshot
+from deltaskip.log.replay import dv_ids, file_keys
+from deltaskip.rows.identity import keep_marks
+from deltaskip.schema import schema_to_json
+from deltaskip.schema.arrow_values import NOTHING, TRUE, one_chunk
+from deltaskip.schema.properties import TableProperties
+
+__all__ = ["clustering_after", "files_without", "keys_of", "merged_metadata", "merged_protocol", "with_data_change"]
+
+_BATCH_ROWS = 1 << 16
+_IN_COMMIT_TIMESTAMPS = (
+    TableProperties.in_commit_timestamps.name,
+    TableProperties.in_commit_timestamps_version.name,
+    TableProperties.in_commit_timestamps_since_ms.name,
+)
+# What a table never loses: names of columns with row ids, and in-commit timestamps.
+_KEPT = (*MATERIALIZED_COLUMNS, *_IN_COMMIT_TIMESTAMPS)
+# They only grow.
+_GREATER = (TableProperties.max_column_id, TableProperties.checkpoint_protection_version)
+
+
+def merged_metadata(table: Snapshot, source: Metadata, schema_of: Snapshot) -> Metadata:
+    """Return the metadata of a version for a table that exists: with the table's id, and what it must not lose.
+
+    Args:
+        table: The latest version of the table.
+        source: The metadata to take over.
+        schema_of: The version that has this metadata.
+    """
+    given = dict(source.configuration)
+    for name in _IN_COMMIT_TIMESTAMPS[1:]:
+        # They are versions and times of the source's own log.
+        given.pop(name, None)
+    kept = {name: table.properties[name] for name in _KEPT if name in table.properties}
+    configuration = {**given, **kept}
+    for definition in _GREATER:
+        numbers = [int(each[definition.name]) for each in (given, table.properties) if definition.name in each]
+        if numbers:
+            configuration[definition.name] = str(max(numbers))
+    columns = keep_marks(table.schema, schema_of.schema)
+    text = source.schema_string if columns is schema_of.schema else schema_to_json(columns)
+    return replace(source, id=table.metadata.id, schema_string=text, configuration=configuration)
+
+
+def merged_protocol(table: Protocol, source: Protocol) -> Protocol:
+    """Return the table's protocol with every feature of the other; the same object if it has them.
+
+    # rule of RESTORE: the protocol is never lowered, since earlier versions need it
+    """
+    known = [name for name in sorted(features_of(source)) if name in FEATURES]
+    return with_features(table, known)
+
+
+def clustering_after(table: Snapshot, source: Snapshot) -> DomainMetadata | None:
+    """Return the domain that makes the table clustered as the source is; None if it is so already."""
+    now, then = table.domains.get(CLUSTERING_DOMAIN), source.domains.get(CLUSTERING_DOMAIN)
+    if then is None:
+        return None if now is None else clustering_domain([])
+    return None if now is not None and now.configuration == then.configuration else then
+
+
+def keys_of(snapshot: Snapshot, files: Mapping[str, pa.Array] | pa.RecordBatch | pa.Table) -> pa.Array:
+    """Return the key of each logical file: path and deletion vector."""
+    ids = pc.fill_null(dv_ids(files["deletion_vector"]), NOTHING)
+    return file_keys(table_keys(snapshot.table_root, one_chunk(files["path"])), ids)
+
+
+def files_without(snapshot: Snapshot, others: pa.Array) -> Iterator[pa.Table]:
+    """Yield the files of a snapshot (FILE_SCHEMA) whose keys are not among others."""
+    for adds in snapshot.add_batches(_BATCH_ROWS):
+        kept = pc.invert(pc.is_in(keys_of(snapshot, adds), value_set=others))
+        yield pa.Table.from_batches([adds.filter(kept)], FILE_SCHEMA)
+
+
+def with_data_change(files: pa.Table) -> pa.Table:
+    """Return files (FILE_SCHEMA) that change data when they are added."""
+    position = FILE_SCHEMA.get_field_index("data_change")
+    return files.set_column(position, FILE_SCHEMA.field(position), pa.repeat(TRUE, len(files)))

@@ -1,0 +1,206 @@
+"""Which files are rewritten together: files of one partition, and of about the size of one new file.
+
+# delta-spark, OptimizeTableCommand.filterCandidateFileList and groupFilesIntoBins
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.dml.files import DataFiles, chosen_files
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.maintenance.optimize.strategy import Strategy
+from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, to_cluster
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["READ_COLUMNS", "Bin", "Plan", "plan_of"]
+
+READ_COLUMNS = (
+    "path",
+    "partition_values",
+    "size",
+    "deletion_vector",
+    "modification_time",
+    "tags",
+    "clustering_provider",
+)
+"""Columns of FILE_SCHEMA that are read of files to rewrite."""
+
+_MOST_DELETED = 0.05
+
+
+@dataclass(slots=True, eq=False)
+class Bin:
+    """Files of one partition that are rewritten together.
+
+    Attributes:
+        files: The files.
+        partition: Number of their partition among those of the plan.
+        new_files: Number of files to write.
+        tries: Number of times that another writer changed one of the files while they were rewritten.
+    """
+
+    files: DataFiles
+    partition: int
+    new_files: int
+    tries: int = 0
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Size of the files."""
+        return self.files.size_in_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is rewritten of one version of a table.
+
+    Attributes:
+        bins: The files, those of one new file or cube together.
+        considered: Number of files of the partitions to optimize.
+        considered_bytes: Their size.
+        clustered: Number and size of files that are clustered by the same columns, and the ids of their cubes.
+    """
+
+    bins: list[Bin]
+    considered: int
+    considered_bytes: int
+    clustered: tuple[int, int, frozenset[str]] = field(default=(0, 0, frozenset()))
+
+
+def plan_of(scan: Scan, strategy: Strategy) -> Plan:
+    """Return the files of a scan that are rewritten, by a predicate on partition columns alone.
+
+    Raises:
+        UnsupportedFeature: The log does not decide whether a partition matches the predicate.
+    """
+    counts = np.zeros(2, np.int64)
+
+    def choose(batch: Batch, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        _check_decided(scan, batch, rows)
+        indices = arrow_array(rows, pa.int64())
+        sizes = numpy_values(one_chunk(batch.rows(["size"], indices)[0]))
+        # Sums of single elements: threads add to them under the GIL.
+        counts[0] += len(rows)
+        counts[1] += int(sizes.sum())
+        if strategy.kind == "purge":
+            [vectors] = batch.rows(["deletion_vector"], indices)
+            return np.array(numpy_values(one_chunk(vectors).is_valid()), np.bool_)
+        if strategy.kind != "compaction":
+            return np.ones(len(rows), np.bool_)
+        found: npt.NDArray[Any] = (sizes < strategy.target_bytes) | _many_deleted(batch, indices)
+        return found
+
+    files = chosen_files(scan, READ_COLUMNS, choose)
+    considered, considered_bytes = int(counts[0]), int(counts[1])
+    if strategy.kind == "clustering":
+        chosen = to_cluster(files, strategy)
+        bins = [_ordered_bin(chosen.files.take(numbers), 0, strategy) for numbers in chosen.cubes]
+        return Plan(bins, considered, considered_bytes, chosen.clustered)
+    bins = []
+    for partition, numbers in enumerate(_partitions(files)):
+        if strategy.kind == "purge":
+            bins += [Bin(files.take([number]), partition, 1) for number in numbers.tolist()]
+        elif strategy.kind == "zorder":
+            sizes = numpy_values(one_chunk(files.logged["size"]))[numbers]
+            parts = [numbers[start:end] for start, end in _runs(sizes, LARGEST_CUBE)]
+            bins += [_ordered_bin(files.take(part.tolist()), partition, strategy) for part in parts]
+        else:
+            bins += [Bin(each, partition, 1) for each in _packed(files, numbers, strategy.target_bytes)]
+    return Plan(bins, considered, considered_bytes)
+
+
+def _check_decided(scan: Scan, batch: Batch, rows: npt.NDArray[Any]) -> None:
+    """Refuse a predicate that is not certainly TRUE for every row of the files that it keeps."""
+    if scan.where is None or not len(rows):
+        return
+    unsure = numpy_values(scan.evaluate(scan.complement, batch).to_arrow())[rows]
+    if unsure.any():
+        snapshot = scan.snapshot
+        raise UnsupportedFeature(
+            f"The predicate {scan.where} cannot be evaluated over the partition values of {snapshot.root} here: "
+            f"compare its partition columns with values."
+        )
+
+
+def _many_deleted(batch: Batch, rows: pa.Array) -> npt.NDArray[Any]:
+    """Files with many deleted rows, and with an unknown share of them."""
+    records, vectors = batch.rows(["num_records", "deletion_vector"], rows)
+    deleted = pc.fill_null(pc.struct_field(one_chunk(vectors), "cardinality"), 0).cast(pa.float64())
+    total = pc.fill_null(one_chunk(records), 0).cast(pa.float64())
+    gone, of = numpy_values(deleted), numpy_values(total)
+    found: npt.NDArray[Any] = gone > of * _MOST_DELETED
+    return found
+
+
+def _partitions(files: DataFiles) -> Iterator[npt.NDArray[Any]]:
+    """The numbers of the files of each partition, in the order in which they were written.
+
+    Values are compared by meaning: an instant in two spellings is one partition, and null equals null.
+    # PROTOCOL, Partition Value Serialization
+    """
+    if not len(files):
+        return
+    values = one_chunk(files.listed["partition_values"])
+    codes = np.zeros(len(files), np.int64)
+    for i in range(values.type.num_fields):
+        encoded = one_chunk(pc.struct_field(values, [i])).dictionary_encode(null_encoding="encode")
+        codes = codes * (len(encoded.dictionary) + 1) + numpy_values(encoded.indices)
+        codes = np.unique(codes, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    times = numpy_values(one_chunk(files.logged["modification_time"]).cast(pa.int64()))
+    order = np.lexsort((np.arange(len(files)), times, codes))
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+        yield order[start:end]
+
+
+def _packed(files: DataFiles, numbers: npt.NDArray[Any], target_bytes: int) -> Iterator[DataFiles]:
+    """Files of about the target size in all, neighbors together; a file alone only if it has many deleted rows.
+
+    Files that were written after each other stay together, so that bounds of columns that grow with time stay narrow.
+    Files that remain alone are packed again, the smallest first.
+    """
+    sizes = numpy_values(one_chunk(files.logged["size"]))
+    alone: list[int] = []
+    for start, end in _runs(sizes[numbers], target_bytes):
+        if end - start > 1:
+            yield files.take(numbers[start:end].tolist())
+        else:
+            alone.append(int(numbers[start]))
+    rest = np.array(sorted(alone, key=lambda number: sizes[number]), np.int64)
+    for start, end in _runs(sizes[rest], target_bytes):
+        chosen = files.take(rest[start:end].tolist())
+        if end - start > 1 or _share_deleted(chosen) > _MOST_DELETED:
+            yield chosen
+
+
+def _runs(sizes: npt.NDArray[Any], most_bytes: int) -> Iterator[tuple[int, int]]:
+    """The starts and ends of runs that are no larger than `most_bytes`, or of one file."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    start = 0
+    while start < len(sizes):
+        before = int(ends[start - 1]) if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + most_bytes, side="right")))
+        yield start, end
+        start = end
+
+
+def _share_deleted(file: DataFiles) -> float:
+    """The share of deleted rows of a single file; 1 if it is not known."""
+    vector, rows = file.listed["deletion_vector"][0].as_py(), file.listed["num_records"][0].as_py()
+    if vector is None:
+        return 0.0
+    return float(vector["cardinality"] or 0) / rows if rows else 1.0
+
+
+def _ordered_bin(files: DataFiles, partition: int, strategy: Strategy) -> Bin:
+    return Bin(files, partition, max(1, files.size_in_bytes // strategy.target_bytes))

@@ -1,0 +1,150 @@
+"""The order of rows along a curve: a cell of a grid for each row, and the place of each cell on the curve.
+
+The values of each column are divided at their quantiles, so that every side of the grid has about the same number of
+rows, whatever the distribution. NULL comes first, as in Spark. Rows of one cell are in any order: where they end up
+decides how well files are skipped, and never whether a row is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deltaskip.errors import InvalidArgument
+from deltaskip.maintenance.optimize.strategy import CurveName
+
+__all__ = ["SAMPLE_ROWS", "Cuts", "cells_of", "cut_places", "cuts_of", "places_on", "side_bits"]
+
+SAMPLE_ROWS = 1 << 16
+"""Number of values from which quantiles are computed."""
+
+_GRID_BITS = 20
+_Cells = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Where the values of one column are divided.
+
+    Attributes:
+        values: Ascending values; a value is in the part with the number of cuts that are not greater. They repeat where
+            a value is frequent, so that its part is as wide as its share of the rows.
+        nulls: Number of parts that NULL has before these.
+    """
+
+    values: npt.NDArray[Any]
+    nulls: int
+
+
+def side_bits(columns: int, most: int = _GRID_BITS) -> int:
+    """Return the bits of a column's parts in a grid of so many columns."""
+    return max(1, min(16, most // columns))
+
+
+def cuts_of(sample: npt.NDArray[Any], nulls: int, bits: int) -> Cuts:
+    """Return the cuts of a column from a sample of its values.
+
+    Args:
+        sample: The values of the sample that are not null.
+        nulls: Number of null values of the sample.
+        bits: The parts are numbered with so many bits.
+    """
+    places, before = cut_places(len(sample), nulls, bits)
+    return Cuts(np.sort(sample)[places], before)
+
+
+def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64], int]:
+    """Return the places of the cuts among so many ordered values, and the number of parts that NULL has before them.
+
+    Args:
+        values: Number of values that are not null.
+        nulls: Number of nulls beside them.
+        bits: The parts are numbered with so many bits.
+    """
+    parts = 1 << bits
+    before = min(parts - 1, max(1, round(parts * nulls / (values + nulls)))) if nulls else 0
+    inside = parts - before
+    if not values or inside < 2:
+        return np.zeros(0, np.int64), before
+    return (np.arange(1, inside) * values) // inside, before
+
+
+def cells_of(values: npt.NDArray[Any], is_null: npt.NDArray[Any] | None, cuts: Cuts) -> _Cells:
+    """Return the part of each value. Values that are null are not looked at."""
+    found = np.searchsorted(cuts.values, values, side="right").astype(np.int64) + cuts.nulls
+    if is_null is not None:
+        found[is_null] = 0
+    return found
+
+
+def places_on(curve: CurveName, cells: Sequence[_Cells], bits: int) -> npt.NDArray[np.int64]:
+    """Return the place of each row on the curve through the grid.
+
+    Args:
+        curve: "range" takes one column; the others any number.
+        cells: For each column the part of each row.
+        bits: The parts are numbered with so many bits.
+    """
+    if curve == "range" or len(cells) == 1:
+        return cells[0]
+    grid = cells[0]
+    for each in cells[1:]:
+        grid = (grid << bits) | each
+    table: npt.NDArray[np.int64] = _table(curve, len(cells), bits)[grid]
+    return table
+
+
+@lru_cache(maxsize=8)
+def _table(curve: CurveName, columns: int, bits: int) -> npt.NDArray[np.int64]:
+    """The place of each cell, which is numbered column by column."""
+    if columns * bits > 24:
+        raise InvalidArgument(f"A curve through {columns} columns of {1 << bits} parts has too many cells.")
+    grid = np.arange(1 << (columns * bits), dtype=np.int64)
+    mask = (1 << bits) - 1
+    axes = [(grid >> (bits * (columns - 1 - i))) & mask for i in range(columns)]
+    if curve == "hilbert":
+        axes = _hilbert_axes(axes, bits)
+    return _interleaved(axes, bits)
+
+
+def _interleaved(axes: Sequence[_Cells], bits: int) -> _Cells:
+    """The bits of all axes in turn, the highest first."""
+    places = np.zeros(len(axes[0]), np.int64)
+    for bit in reversed(range(bits)):
+        for axis in axes:
+            places = (places << 1) | ((axis >> bit) & 1)
+    return places
+
+
+def _hilbert_axes(axes: Sequence[_Cells], bits: int) -> list[_Cells]:
+    """The axes such that their interleaved bits are the place on the Hilbert curve.
+
+    # J. Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707 (2004)
+    """
+    found = [axis.copy() for axis in axes]
+    bit = 1 << (bits - 1)
+    while bit > 1:
+        low = bit - 1
+        for i, axis in enumerate(found):
+            is_set = (axis & bit) != 0
+            if i == 0:
+                found[0] = np.where(is_set, axis ^ low, axis)
+                continue
+            swapped = (found[0] ^ axis) & low
+            first = np.where(is_set, found[0] ^ low, found[0] ^ swapped)
+            found[i] = np.where(is_set, axis, axis ^ swapped)
+            found[0] = first
+        bit >>= 1
+    for i in range(1, len(found)):
+        found[i] = found[i] ^ found[i - 1]
+    flips = np.zeros(len(found[0]), np.int64)
+    bit = 1 << (bits - 1)
+    while bit > 1:
+        flips ^= np.where((found[-1] & bit) != 0, bit - 1, 0)
+        bit >>= 1
+    return [axis ^ flips for axis in found]

@@ -1,0 +1,269 @@
+"""Jobs of OPTIMIZE: bins that are rewritten and committed together, on top of what other writers commit meanwhile.
+
+Rows only move, so that other writers' appends never conflict, and their changes do only where they touch a file of the
+job: a bin is committed if each of its files is still in the table with the deletion vector with which it was read.
+Otherwise its new files are deleted, and the bin is rewritten from what the table then has.
+
+# delta-spark, OptimizeTableCommand: it commits again if all files that it read are still there
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from deltaskip.actions import AddFile, table_keys
+from deltaskip.dml.execution import RowIdColumns, row_id_columns
+from deltaskip.dml.files import remove_actions
+from deltaskip.errors import CommitConflict, UnsupportedFeature
+from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
+from deltaskip.log import Snapshot, dv_ids, refresh
+from deltaskip.maintenance.optimize.bins import Bin
+from deltaskip.maintenance.optimize.result import commit_metrics
+from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
+from deltaskip.maintenance.optimize.strategy import Strategy
+from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
+from deltaskip.rows.layout import layout_after
+from deltaskip.rows.parquet_files import DataFileLayout
+from deltaskip.rows.written import WrittenRows
+from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.types import DOUBLE, FLOAT
+from deltaskip.stats.tags import stats_tags
+from deltaskip.txn.known_files import known_files
+from deltaskip.txn.operation import MAX_TRIES
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["Committed", "Engines", "intact", "run_job"]
+
+# The mark of identity columns moves with every append, and no file depends on it.
+_IDENTITY_MARK = re.compile(r'\\?"delta\.identity\.highWaterMark\\?":-?\d+')
+
+
+class Engines(Protocol):
+    """The engines that rewrite files, in the order in which they are tried."""
+
+    def of(self, snapshot: Snapshot) -> Sequence[Rewriting]:
+        """Return the engines for a version of the table."""
+        ...
+
+    @property
+    def threads(self) -> int:
+        """Number of bins that are rewritten at once."""
+        ...
+
+    def session(self) -> AbstractContextManager[None]:
+        """Return a context in which several threads may rewrite files."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One commit: its version, the bins that it replaces, and the new files."""
+
+    version: int
+    bins: tuple[Bin, ...]
+    added: tuple[AddFile, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Done:
+    """A bin, and the files that take its place."""
+
+    bin: Bin
+    written: WrittenRows
+    adds: tuple[AddFile, ...]
+
+
+def run_job(
+    snapshot: Snapshot,
+    bins: Sequence[Bin],
+    strategy: Strategy,
+    engines: Engines,
+    parameters: Mapping[str, object],
+    user_metadata: str | None = None,
+    finished: Callable[[Bin], None] = lambda _bin: None,
+    txn: tuple[str, int] | None = None,
+) -> tuple[Committed | None, list[Bin]]:
+    """Rewrite bins and commit the new files.
+
+    Args:
+        snapshot: The version of the table that contains the files of the bins.
+        bins: The bins.
+        strategy: How their rows are ordered.
+        engines: The engines that rewrite them.
+        parameters: Parameters of the operation in the table's history.
+        user_metadata: Text that the table's history has with the commit.
+        finished: Called with each bin whose new files are written.
+        txn: Application id and version, which are committed too.
+
+    Returns:
+        The commit, None if there is none; and the bins whose files others have changed.
+
+    Raises:
+        UnsupportedFeature: No engine can rewrite a file, or the table needs a feature that deltaskip cannot write.
+        StorageError: A file cannot be read or written. Nothing of the job is left.
+        CommitConflict: Others committed first in every attempt.
+    """
+    done = _gaining(snapshot, _rewritten(snapshot, bins, strategy, engines, finished), strategy)
+    base = snapshot
+    broken: list[Bin] = []
+    for left in reversed(range(MAX_TRIES)):
+        keep: list[_Done] = []
+        operation = "REORG" if strategy.kind == "purge" else "OPTIMIZE"
+        transaction = Transaction(base, operation, parameters, False, user_metadata)
+        transaction.undo_by(partial(_delete, snapshot, done, keep))
+        try:
+            if txn is not None:
+                already = transaction.read_app(txn[0])
+                if already is not None and already >= txn[1]:
+                    # Another process has done it meanwhile.
+                    transaction.discard()
+                    return None, broken
+                transaction.set_app_version(*txn)
+            _put(transaction, done)
+            if not transaction.has_actions:
+                return None, broken
+            version = transaction.commit()
+        except CommitConflict:
+            base = refresh(base)
+            if left and _same_shape(snapshot, base):
+                there = intact(base, [each.bin for each in done])
+                keep += [each for each, is_there in zip(done, there, strict=True) if is_there]
+            broken += [each.bin for each in done if each not in keep]
+            transaction.discard()
+            if not keep:
+                return None, broken
+            done = list(keep)
+            continue
+        except BaseException:
+            transaction.discard()
+            raise
+        adds = tuple(add for each in done for add in each.adds)
+        return Committed(version, tuple(each.bin for each in done), adds), broken
+    raise AssertionError("unreachable")
+
+
+def intact(snapshot: Snapshot, bins: Sequence[Bin]) -> list[bool]:
+    """Return for each bin whether the table has all of its files, with the same deletion vectors."""
+    root = snapshot.table_root
+    keys = [table_keys(root, one_chunk(each.files.logged["path"])).to_pylist() for each in bins]
+    known = known_files(snapshot, [key for each in keys for key in each])
+    found = []
+    for each, names in zip(bins, keys, strict=True):
+        vectors = dv_ids(one_chunk(each.files.logged["deletion_vector"])).to_pylist()
+        found.append(
+            all(key in known and known[key].dv_id == vector for key, vector in zip(names, vectors, strict=True))
+        )
+    return found
+
+
+def _rewritten(
+    snapshot: Snapshot,
+    bins: Sequence[Bin],
+    strategy: Strategy,
+    engines: Engines,
+    finished: Callable[[Bin], None],
+) -> list[_Done]:
+    """Write the new files of all bins, several at once. After an error no file is left."""
+    row_ids = row_id_columns(snapshot.table_properties)
+    layout = layout_after(
+        snapshot, snapshot.protocol, snapshot.metadata, snapshot.schema, snapshot.domains, "UTC"
+    )
+    if row_ids is not None:
+        layout = replace(layout, extra=row_ids.fields)
+    rewritings = engines.of(snapshot)
+
+    def one(each: Bin) -> _Done:
+        order = RowOrder(strategy.columns, strategy.curve, each.new_files) if strategy.columns else None
+        written = _by_first(rewritings, each, order, row_ids, layout)
+        finished(each)
+        return _Done(each, written, tuple(_adds(written, strategy, layout)))
+
+    if len(bins) == 1:
+        return [one(bins[0])]
+    with engines.session(), ThreadPoolExecutor(engines.threads, "deltaskip") as pool:
+        running: list[Future[_Done]] = [pool.submit(one, each) for each in bins]
+        try:
+            return [each.result() for each in running]
+        except BaseException:
+            for each in running:
+                each.cancel()
+            _delete(snapshot, [each.result() for each in running if not each.cancelled() and not each.exception()])
+            raise
+
+
+def _gaining(snapshot: Snapshot, done: list[_Done], strategy: Strategy) -> list[_Done]:
+    """The bins whose new files are fewer, or free of deleted rows; the new files of others are deleted.
+
+    Rows with NaN are in files of their own where the footers of others prove that they have none.
+    """
+    if strategy.kind != "compaction":
+        return done
+    gaining = [each for each in done if len(each.adds) < len(each.bin.files) or each.bin.files.num_vectors]
+    _delete(snapshot, done, gaining)
+    return gaining
+
+
+def _by_first(
+    rewritings: Sequence[Rewriting],
+    each: Bin,
+    order: RowOrder | None,
+    row_ids: RowIdColumns | None,
+    layout: DataFileLayout,
+) -> WrittenRows:
+    """The new files of a bin by the first engine that can rewrite it."""
+    for rewriting in rewritings[:-1]:
+        try:
+            return rewriting.rewrite(each.files.listed, order, row_ids, layout)
+        except UnsupportedFeature:
+            continue
+    return rewritings[-1].rewrite(each.files.listed, order, row_ids, layout)
+
+
+def _adds(written: WrittenRows, strategy: Strategy, layout: DataFileLayout) -> Sequence[AddFile]:
+    """The add actions of a bin's new files, as files that change no data."""
+    floats = [column for column in layout.request.columns if column.type in (FLOAT, DOUBLE)]
+    cube = cube_tags(strategy) if strategy.kind == "clustering" else {}
+    provider = CLUSTERING_PROVIDER if cube else None
+    found = []
+    for add in written.files:
+        tags = stats_tags(add.stats, floats, cube) if floats and add.stats is not None else cube
+        found.append(replace(add, data_change=False, tags=tags or None, clustering_provider=provider))
+    return found
+
+
+def _put(transaction: Transaction, done: Sequence[_Done]) -> None:
+    now = time.time_ns() // 1_000_000
+    for each in done:
+        transaction.remove(*remove_actions(each.bin.files, now, data_change=False))
+        transaction.add_written(*each.adds)
+    if row_id_columns(transaction.snapshot.table_properties) is not None:
+        transaction.keep_row_ids()
+    metrics = commit_metrics([add for each in done for add in each.adds], [each.bin.files for each in done])
+    transaction.set_metrics(metrics)
+
+
+def _delete(snapshot: Snapshot, done: Sequence[_Done], kept: Sequence[_Done] = ()) -> None:
+    for each in done:
+        if each not in kept:
+            each.written.delete(snapshot.storage, snapshot.root)
+
+
+def _same_shape(one: Snapshot, other: Snapshot) -> bool:
+    """Whether files that were written for one version are right for the other."""
+
+    def shape(snapshot: Snapshot) -> tuple[Any, ...]:
+        metadata = snapshot.metadata
+        found = snapshot.domains.items()
+        domains = {name: domain.configuration for name, domain in found if name != ROW_TRACKING_DOMAIN}
+        schema = _IDENTITY_MARK.sub("", metadata.schema_string or "")
+        partitions, properties = tuple(metadata.partition_columns), dict(metadata.configuration)
+        return schema, partitions, properties, snapshot.protocol, domains, metadata.id
+
+    return shape(one) == shape(other)

@@ -1,0 +1,293 @@
+"""OPTIMIZE of a table: jobs of a bounded size, committed one by one."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import table_keys
+from deltaskip.dml.files import chosen_files
+from deltaskip.engine import engine
+from deltaskip.features.writing import CommitSummary, check_writable
+from deltaskip.log import Snapshot, refresh
+from deltaskip.log.catalog_commits import check_permitted
+from deltaskip.maintenance.optimize.bins import READ_COLUMNS, Bin, Plan, plan_of
+from deltaskip.maintenance.optimize.jobs import Committed, Engines, intact, run_job
+from deltaskip.maintenance.optimize.result import FileSizes, OptimizeResult, commit_metrics
+from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting
+from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
+from deltaskip.progress import Progress as ProgressBar
+from deltaskip.progress import table_name
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["Progress", "optimize", "optimize_plan"]
+
+JOB_BYTES = 8 << 30
+"""Files of about this size are rewritten for one commit, so that a killed process loses no more."""
+
+DRIVER_BYTES = 1 << 30
+"""Up to this size files are rewritten in this process also if there is a session, which is faster than a Spark job."""
+
+# Ordered rows are in memory, several times as large as in their files.
+_MEMORY_BYTES = 1 << 30
+_MOST_TRIES = 3
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes of files that were rewritten so far, and of all files to rewrite."""
+
+
+def optimize_plan(snapshot: Snapshot, request: OptimizeRequest) -> tuple[Strategy, Scan, Plan]:
+    """Return what OPTIMIZE rewrites of a version of a table. Raises as `optimize` does for its arguments."""
+    strategy = strategy_of(snapshot, request)
+    scan = scan_of(snapshot, request)
+    return strategy, scan, plan_of(scan, strategy)
+
+
+def optimize(
+    snapshot: Snapshot,
+    request: OptimizeRequest,
+    spark: Any = None,
+    user_metadata: str | None = None,
+    predicates: Sequence[str] | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    txn: tuple[str, int] | None = None,
+) -> OptimizeResult:
+    """Optimize the latest version of a table, see DeltaTable.optimize.
+
+    Args:
+        snapshot: A version of the table.
+        request: What to do.
+        spark: The session that rewrites large files; None to do it in this process.
+        user_metadata: Text that the table's history has with each commit.
+        predicates: Texts of the predicate in the table's history; None for `request.where`.
+        dry_run: Whether only the plan is returned.
+        progress: Called after each group of files, in place of a bar.
+        txn: Application id and version, which the last commit has; earlier ones do not, so that the rest is done if
+            the process is killed. Nothing is done if the table has this version of the application or a later one.
+    """
+    if progress is None:
+        with ProgressBar(f"Optimizing {table_name(snapshot.root)}", blocks=True) as bar:
+            return optimize(snapshot, request, spark, user_metadata, predicates, dry_run, bar.reach, txn)
+    started = _now()
+    snapshot = refresh(snapshot)
+    _check_writable(snapshot)
+    check_permitted(snapshot, "DATA_REORGANIZATION", "OPTIMIZE")
+    strategy, scan, plan = optimize_plan(snapshot, request)
+    done = _Running(strategy, plan, started)
+    if dry_run:
+        return done.expected(plan.bins)
+    known = None if txn is None else snapshot.txns.get(txn[0])
+    if txn is not None and known is not None and known.version >= txn[1]:
+        return done.result()
+    engines = _Engines(spark, sum(each.size_in_bytes for each in plan.bins))
+    pending = deque(each for bin_ in plan.bins for each in engines.divided(bin_, strategy))
+    total = sum(each.size_in_bytes for each in pending)
+    parameters = _parameters(strategy, request, predicates)
+    rewritten, planned = 0, snapshot.version
+
+    def finished(each: Bin) -> None:
+        nonlocal rewritten
+        rewritten += each.size_in_bytes
+        progress(min(rewritten, total), total)
+
+    while pending or txn is not None:
+        job = list(_next_job(pending))
+        latest = refresh(snapshot)
+        if latest.version > planned:
+            # Bins that wait are of the version of the plan, however often others were planned again.
+            job, broken = _still_there(latest, job)
+            pending.extend(_again(latest, scan, broken, strategy, done))
+            snapshot = latest
+            if not job and (pending or txn is None):
+                continue
+        last = None if pending else txn
+        committed, broken = run_job(snapshot, job, strategy, engines, parameters, user_metadata, finished, last)
+        if committed is not None:
+            done.add(committed)
+        if last is not None and (committed is not None or not job):
+            txn = None
+        if broken:
+            snapshot = refresh(snapshot)
+            pending.extend(_again(snapshot, scan, broken, strategy, done))
+    return done.result()
+
+
+@dataclass(slots=True)
+class _Engines(Engines):
+    """This process, and Spark for files that are large in all."""
+
+    spark: Any
+    total_bytes: int
+
+    def of(self, snapshot: Snapshot) -> Sequence[Rewriting]:
+        """See Engines.of."""
+        driver: Rewriting = ArrowRewriting(snapshot)
+        if self.spark is None:
+            return [driver]
+        by_spark = engine(f"Optimizing {snapshot.table_root}").rewriting(self.spark, snapshot)
+        return [driver, by_spark] if self.total_bytes <= DRIVER_BYTES else [by_spark, driver]
+
+    @property
+    def threads(self) -> int:
+        """See Engines.threads."""
+        return max(2, int(pa.cpu_count()))
+
+    def session(self) -> AbstractContextManager[None]:
+        """See Engines.session."""
+        if self.spark is None:
+            return nullcontext()
+        settings: AbstractContextManager[None] = engine("OPTIMIZE").writing_session(self.spark)
+        return settings
+
+    def divided(self, each: Bin, strategy: Strategy) -> Iterator[Bin]:
+        """The bin, or the parts of it that fit in memory where Spark does not order them."""
+        if not strategy.columns or self.spark is not None or each.size_in_bytes <= _MEMORY_BYTES:
+            yield each
+            return
+        sizes = numpy_values(one_chunk(each.files.logged["size"]))
+        parts = (np.cumsum(sizes, dtype=np.int64) - 1) // _MEMORY_BYTES
+        for part in np.unique(parts):
+            files = each.files.take(np.flatnonzero(parts == part).tolist())
+            yield Bin(files, each.partition, max(1, files.size_in_bytes // strategy.target_bytes))
+
+
+@dataclass(slots=True)
+class _Running:
+    """What was committed so far."""
+
+    strategy: Strategy
+    plan: Plan
+    started: int
+    commits: list[Committed] = field(default_factory=list)
+    left_out: int = 0
+
+    def add(self, committed: Committed) -> None:
+        """Count a commit."""
+        self.commits.append(committed)
+
+    def result(self) -> OptimizeResult:
+        """Return the result of all commits."""
+        bins = [each for commit in self.commits for each in commit.bins]
+        adds = [add for commit in self.commits for add in commit.added]
+        removed = [each.files for each in bins]
+        versions = tuple(commit.version for commit in self.commits)
+        made = self._of(bins, FileSizes().and_files(add.size for add in adds))
+        return replace(
+            made,
+            version=versions[-1] if versions else None,
+            versions=versions,
+            metrics=commit_metrics(adds, removed) if versions else {},
+            dry_run=False,
+        )
+
+    def expected(self, bins: Sequence[Bin]) -> OptimizeResult:
+        """Return what rewriting these bins would do."""
+        count, size = sum(each.new_files for each in bins), sum(each.size_in_bytes for each in bins)
+        return self._of(bins, FileSizes(count, size))
+
+    def _of(self, bins: Sequence[Bin], added: FileSizes) -> OptimizeResult:
+        strategy, removed = self.strategy, FileSizes()
+        vectors = deleted = 0
+        for each in bins:
+            removed = removed.and_files(each.files.logged["size"].to_pylist())
+            vectors += each.files.num_vectors
+            marked = pc.struct_field(one_chunk(each.files.listed["deletion_vector"]), "cardinality")
+            deleted += pc.sum(marked).as_py() or 0
+        files, size, cubes = self.plan.clustered
+        return OptimizeResult(
+            None,
+            (),
+            {},
+            strategy.kind,
+            tuple(strategy.names),
+            strategy.curve if strategy.columns else None,
+            added,
+            removed,
+            len({each.partition for each in bins}),
+            len(bins),
+            self.plan.considered,
+            self.plan.considered_bytes,
+            vectors,
+            deleted,
+            self.left_out,
+            (files, size, len(cubes)),
+            self.started,
+            _now(),
+            True,
+        )
+
+
+def _parameters(
+    strategy: Strategy, request: OptimizeRequest, predicates: Sequence[str] | None
+) -> dict[str, object]:
+    """# delta-spark, DeltaOperations.Optimize, Reorg"""
+    given = [request.where] if request.where is not None else []
+    if strategy.kind == "purge":
+        return {"predicate": given, "applyPurge": True}
+    found: dict[str, object] = {
+        "predicate": list(given if predicates is None else predicates),
+        "zOrderBy": strategy.names if strategy.kind == "zorder" else [],
+        "clusterBy": strategy.names if strategy.kind == "clustering" else [],
+        "auto": False,
+    }
+    return {**found, "isFull": strategy.full} if strategy.kind == "clustering" else found
+
+
+def _next_job(pending: deque[Bin]) -> Iterable[Bin]:
+    """Take the bins of the next commit: one at least, and others as long as they are not too large together."""
+    total = 0
+    while pending and (not total or total + pending[0].size_in_bytes <= JOB_BYTES):
+        total += max(1, pending[0].size_in_bytes)
+        yield pending.popleft()
+
+
+def _still_there(latest: Snapshot, bins: Sequence[Bin]) -> tuple[list[Bin], list[Bin]]:
+    there = intact(latest, bins)
+    return (
+        [each for each, is_there in zip(bins, there, strict=True) if is_there],
+        [each for each, is_there in zip(bins, there, strict=True) if not is_there],
+    )
+
+
+def _again(
+    latest: Snapshot, scan: Scan, broken: Sequence[Bin], strategy: Strategy, done: _Running
+) -> Iterator[Bin]:
+    """The bins with those of their files that the table still has, as it has them now."""
+    for each in broken:
+        if each.tries + 1 >= _MOST_TRIES:
+            done.left_out += len(each.files)
+            continue
+        paths = one_chunk(table_keys(latest.table_root, one_chunk(each.files.logged["path"])))
+
+        def there(batch: Batch, rows: npt.NDArray[Any], paths: pa.Array = paths) -> npt.NDArray[Any]:
+            [logged] = batch.rows(["path"], arrow_array(rows, pa.int64()))
+            found = pc.is_in(table_keys(latest.table_root, one_chunk(logged)), value_set=paths)
+            return numpy_values(found.cast(pa.uint8())).astype(np.bool_)
+
+        files = chosen_files(Scan(latest, time_zone=scan.time_zone), READ_COLUMNS, there)
+        if len(files) > 1 or (len(files) and (strategy.columns or files.num_vectors)):
+            count = 1 if not strategy.columns else max(1, files.size_in_bytes // strategy.target_bytes)
+            yield Bin(files, each.partition, count, each.tries + 1)
+
+
+def _check_writable(snapshot: Snapshot) -> None:
+    """Raise UnsupportedFeature before anything is written if the commit would be refused."""
+    where = f"Version {snapshot.version} of {snapshot.root}"
+    summary = CommitSummary(adds_files=True, rows_checked=True)
+    check_writable(snapshot.protocol, snapshot.table_properties, snapshot.schema, where, summary)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,198 @@
+"""How a table is optimized: compaction, Z-order or clustering, and the refusals of each.
+
+# delta-spark, OptimizeTableCommand; PROTOCOL, Clustered Table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.expr import columns_of
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
+from deltaskip.features.registry import has_feature
+from deltaskip.log import Snapshot
+from deltaskip.schema import Resolved, display_name, fold_name, leaves
+from deltaskip.schema.column_names import column_path
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.resolve import resolve
+from deltaskip.schema.types import VARIANT, ArrayType, MapType, StructType
+from deltaskip.skipping.scan import Scan
+from deltaskip.stats.columns import INDEXED_COLUMNS, STATS_COLUMNS, indexed_columns
+
+__all__ = ["DEFAULT_TARGET_BYTES", "CurveName", "OptimizeRequest", "Strategy", "scan_of", "strategy_of"]
+
+DEFAULT_TARGET_BYTES = 1 << 30
+"""Size of optimized files, as in delta-spark; the table property `delta.targetFileSize` comes first."""
+
+_UNORDERED = (StructType, ArrayType, MapType)
+
+CurveName = Literal["range", "zorder", "hilbert"]
+"""The order of rows: by one column, or along a space-filling curve through several."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizeRequest:
+    """What OPTIMIZE is asked for.
+
+    Attributes:
+        where: SQL text of a predicate on partition columns; None for the whole table.
+        target_bytes: Size of new files; None for the table's, or the default.
+        zorder_by: Names of the columns to Z-order by.
+        full: Whether all files of a clustered table are rewritten.
+        time_zone: Time zone of the predicate.
+        purge: Whether each file with a deletion vector is rewritten, alone, and no other.
+    """
+
+    where: str | None = None
+    target_bytes: int | None = None
+    zorder_by: tuple[str, ...] = ()
+    full: bool = False
+    time_zone: str = "UTC"
+    purge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How the files of one version of a table are optimized.
+
+    Attributes:
+        kind: "compaction" joins small files, "zorder" orders all rows of each partition, "clustering" those of files
+            that are not clustered yet, "purge" rewrites files with a deletion vector without deleted rows.
+        columns: The columns that order the rows; none for compaction.
+        curve: How they do.
+        target_bytes: Size of new files.
+        full: Whether files that are clustered already are clustered again.
+    """
+
+    kind: Literal["compaction", "zorder", "clustering", "purge"]
+    columns: tuple[Resolved, ...]
+    curve: CurveName
+    target_bytes: int
+    full: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, with dots before nested fields."""
+        return [display_name(column.logical) for column in self.columns]
+
+
+def strategy_of(snapshot: Snapshot, request: OptimizeRequest) -> Strategy:
+    """Return how a version of a table is optimized.
+
+    Raises:
+        SchemaError: A column does not exist, is a partition column, or has no statistics; or there are Z-order columns,
+            and the table is clustered.
+        UnsupportedFeature: The table is clustered, and the request has a predicate.
+        InvalidArgument: The request is for all files of a clustered table, and this one is not.
+    """
+    target = request.target_bytes or snapshot.table_properties.target_file_bytes or DEFAULT_TARGET_BYTES
+    if request.purge:
+        return Strategy("purge", (), "range", target)
+    clustered = has_feature(snapshot.protocol, "clustering")
+    if clustered and request.where is not None:
+        raise UnsupportedFeature(
+            f"OPTIMIZE command for Delta table with clustering doesn't support partition predicates. Please remove the "
+            f"predicates: {request.where} (table {snapshot.root})."
+        )
+    if clustered and request.zorder_by:
+        raise SchemaError(
+            f"OPTIMIZE command for Delta table with clustering cannot specify ZORDER BY. Please remove ZORDER BY "
+            f"({', '.join(request.zorder_by)}), or set other clustering columns (table {snapshot.root})."
+        )
+    columns = _clustering_columns(snapshot) if clustered else ()
+    if columns:
+        return Strategy("clustering", columns, _curve(columns), target, request.full)
+    if request.full:
+        raise InvalidArgument(f"full=True clusters all files again, but {snapshot.root} has no clustering columns.")
+    columns = tuple(_zorder_column(snapshot, name) for name in request.zorder_by)
+    if columns:
+        _check_distinct(snapshot, columns)
+        _check_statistics(snapshot, columns)
+        return Strategy("zorder", columns, _curve(columns), target)
+    return Strategy("compaction", (), "range", target)
+
+
+def scan_of(snapshot: Snapshot, request: OptimizeRequest) -> Scan:
+    """Return the scan of the files that are considered.
+
+    Raises:
+        PredicateError: The predicate is not valid, or uses other columns than partition columns.
+    """
+    scan = Scan(snapshot, request.where, time_zone=request.time_zone)
+    partitions = list(snapshot.partition_columns)
+    known = {fold_name(name) for name in partitions}
+    for path in sorted(columns_of(scan.predicate)):
+        if fold_name(path[0]) not in known:
+            raise PredicateError(
+                f"Predicate references non-partition column '{display_name(path)}'. Only the partition columns may be "
+                f"referenced: [{', '.join(partitions)}] (table {snapshot.root})."
+            )
+    return scan
+
+
+def _curve(columns: Sequence[Resolved]) -> CurveName:
+    return "range" if len(columns) == 1 else "hilbert"
+
+
+def _clustering_columns(snapshot: Snapshot) -> tuple[Resolved, ...]:
+    domain = snapshot.domains.get(CLUSTERING_DOMAIN)
+    paths = None if domain is None else ordered_clustering_paths(domain.configuration)
+    found = {column.physical: column for column in leaves(snapshot.schema, snapshot.mapping_mode)}
+    missing = next((path for path in paths or () if path not in found), None)
+    if missing is not None:
+        raise SchemaError(
+            f"The clustering column {display_name(missing)} of {snapshot.root} does not exist: set the clustering "
+            f"columns again, for example with alter_sql('CLUSTER BY (…)')."
+        )
+    return tuple(found[path] for path in paths or ())
+
+
+def _zorder_column(snapshot: Snapshot, name: str) -> Resolved:
+    path = column_path("zorder_by", name)
+    if fold_name(path[0]) in {fold_name(each) for each in snapshot.partition_columns}:
+        raise SchemaError(
+            f"{name} is a partition column. Z-Ordering can only be performed on data columns (table {snapshot.root})."
+        )
+    try:
+        return resolve(snapshot.schema, path, snapshot.mapping_mode)
+    except PredicateError as error:
+        raise SchemaError(
+            f"Z-Ordering column {name} does not exist in data schema of {snapshot.root}: {error}"
+        ) from error
+
+
+def _check_distinct(snapshot: Snapshot, columns: Sequence[Resolved]) -> None:
+    seen: set[tuple[str, ...]] = set()
+    for column in columns:
+        if column.physical in seen:
+            raise SchemaError(f"{snapshot.root} cannot be Z-ordered by {display_name(column.logical)} twice.")
+        seen.add(column.physical)
+
+
+def _check_statistics(snapshot: Snapshot, columns: Sequence[Resolved]) -> None:
+    """Refuse columns without statistics, by which no file could be skipped, and those without an order.
+
+    # delta-spark, DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS
+    """
+    nested = next((column for column in columns if isinstance(column.type, _UNORDERED) or column.type == VARIANT), None)
+    if nested is not None:
+        raise SchemaError(
+            f"{snapshot.root} cannot be Z-ordered by {display_name(nested.logical)}, because its type "
+            f"{simple_string(nested.type, nested.field)} has no order: choose other columns."
+        )
+    indexed = indexed_columns(
+        snapshot.schema,
+        partition_columns=snapshot.partition_columns,
+        mapping_mode=snapshot.mapping_mode,
+        properties=snapshot.properties,
+    )
+    there = {column.physical for column in indexed}
+    without = [display_name(column.logical) for column in columns if column.physical not in there]
+    if without:
+        raise SchemaError(
+            f"Z-Ordering on [{', '.join(without)}] will be ineffective, because {snapshot.root} does not collect "
+            f"statistics of these columns: list them in {STATS_COLUMNS}, or raise {INDEXED_COLUMNS}."
+        )

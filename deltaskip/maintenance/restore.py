@@ -1,0 +1,142 @@
+"""RESTORE: making an earlier version the latest again, in one commit.
+
+# delta-spark: RestoreTableCommand
+Files are compared by path and deletion vector: a file that lost rows since then is added again with its old vector.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import FILE_SCHEMA, add_files, remove_of
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.features import CommitSummary, check_writable
+from deltaskip.features.registry import has_feature
+from deltaskip.log import Snapshot, load_snapshot, refresh
+from deltaskip.maintenance.copied_state import (
+    clustering_after,
+    files_without,
+    keys_of,
+    merged_metadata,
+    merged_protocol,
+    with_data_change,
+)
+from deltaskip.maintenance.missing_files import check_files_exist
+from deltaskip.txn.operation import commit_operation
+from deltaskip.txn.result import WriteResult
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["restore"]
+
+_OPERATION = "RESTORE"
+_BATCH_ROWS = 1 << 16
+
+Progress = Callable[[str, int, int], None]
+
+
+def restore(
+    snapshot: Snapshot,
+    version: int,
+    timestamp: str | None = None,
+    *,
+    check_files: bool = True,
+    dry_run: bool = False,
+    user_metadata: str | None = None,
+    progress: Progress = lambda _what, _done, _total: None,
+) -> WriteResult:
+    """Make an earlier version of a table the latest again.
+
+    Args:
+        snapshot: A version of the table.
+        version: The version to restore. Nothing is committed if it is the latest.
+        timestamp: The time that the version was chosen by, for the table's history.
+        check_files: Whether to check first that the files exist.
+        dry_run: Check and count the files, and commit nothing.
+        user_metadata: Text that the table's history has with the commit.
+        progress: Called with "checked", the files so far, and their number.
+
+    Raises:
+        DataFileMissing: Files of the version do not exist. Nothing was committed.
+        UnsupportedFeature: The table is append-only, or has a feature that deltaskip cannot write; or row tracking was
+            dropped after the version.
+        CommitConflict: Another writer committed at the same time.
+        VersionNotFound: The version cannot be read.
+        StorageError: Storage failed.
+    """
+    named = {"version": version if timestamp is None else None, "timestamp": timestamp}
+
+    def begin(latest: Snapshot) -> Transaction:
+        # The files are checked here, all of them before anything is committed.
+        return Transaction(latest, _OPERATION, named, look_up_files=False, user_metadata=user_metadata)
+
+    def act(transaction: Transaction) -> Mapping[str, int]:
+        latest = transaction.snapshot
+        if version == latest.version:
+            return {}
+        source = load_snapshot(latest.storage, latest.root, version)
+        return _restore_to(transaction, source, progress if check_files else None)
+
+    if dry_run:
+        return WriteResult(None, _OPERATION, act(begin(refresh(snapshot))))
+    return commit_operation(snapshot, begin, act, repeatable=False)
+
+
+def _restore_to(transaction: Transaction, source: Snapshot, progress: Progress | None) -> dict[str, int]:
+    """Add the actions that make the table that of the source; return Delta's metrics. progress: None for no check."""
+    latest = transaction.snapshot
+    if has_feature(source.protocol, "rowTracking") and not has_feature(latest.protocol, "rowTracking"):
+        raise UnsupportedFeature(
+            f"Version {source.version} of {latest.root} cannot be restored, because its files have row ids, and the "
+            f"table feature rowTracking was dropped after it: clone that version to another location instead."
+        )
+    before, count, size = _keys(source)
+    now, _, _ = _keys(latest)
+    restored = pa.concat_tables([*files_without(source, now), FILE_SCHEMA.empty_table()])
+    removed = pa.concat_tables([*files_without(latest, before), FILE_SCHEMA.empty_table()])
+    if len(removed):
+        where = f"Version {latest.version} of {latest.root}"
+        summary = CommitSummary(removes_rows=True)
+        check_writable(latest.protocol, latest.table_properties, latest.schema, where, summary)
+    if progress is not None:
+        check_files_exist(source, restored, progress)
+    transaction.read("true")
+    transaction.copy_state()
+    transaction.allow_empty()
+    metadata = merged_metadata(latest, source.metadata, source)
+    if metadata != latest.metadata:
+        transaction.set_metadata(metadata, keep_collations=False)
+    protocol = merged_protocol(latest.protocol, source.protocol)
+    if protocol != latest.protocol:
+        transaction.set_protocol(protocol)
+    clustering = clustering_after(latest, source)
+    if clustering is not None:
+        transaction.set_system_domain(clustering)
+    milliseconds = time.time_ns() // 1_000_000
+    transaction.remove(*(remove_of(add, milliseconds) for add in add_files(removed)))
+    transaction.add_written(*add_files(with_data_change(restored)))
+    return {
+        "numRestoredFiles": len(restored),
+        "restoredFilesSize": _size(restored),
+        "numRemovedFiles": len(removed),
+        "removedFilesSize": _size(removed),
+        "numOfFilesAfterRestore": count,
+        "tableSizeAfterRestore": size,
+    }
+
+
+def _keys(snapshot: Snapshot) -> tuple[pa.Array, int, int]:
+    """The keys of the files, their number and size."""
+    parts, size = [pa.nulls(0, pa.string())], 0
+    for adds in snapshot.add_batches(_BATCH_ROWS, ["path", "deletion_vector", "size"]):
+        parts.append(keys_of(snapshot, adds))
+        size += pc.sum(adds["size"]).as_py() or 0
+    keys = pa.concat_arrays(parts)
+    return keys, len(keys), size
+
+
+def _size(files: pa.Table) -> int:
+    return pc.sum(files["size"]).as_py() or 0

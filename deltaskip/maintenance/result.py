@@ -1,0 +1,61 @@
+"""What operations that keep a table in shape did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from deltaskip.txn.result import WriteResult
+
+__all__ = ["PartitioningResult", "VacuumResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumResult(WriteResult):
+    """What a VACUUM deleted, or would delete.
+
+    Attributes:
+        dry_run: Whether nothing was deleted.
+        paths: The files, by their paths below the table, not encoded: a string array of Arrow.
+        num_files: Number of files.
+        size_in_bytes: Size of the files.
+        directories: Directories that were empty, or became empty, by their paths below the table.
+        sidecars: Sidecar files of the log that no checkpoint needs.
+        seconds: Time that finding the files ("find") and deleting them ("delete") took.
+    """
+
+    dry_run: bool = False
+    paths: pa.Array = field(default_factory=lambda: pa.nulls(0, pa.string()))
+    num_files: int = 0
+    size_in_bytes: int = 0
+    directories: tuple[str, ...] = ()
+    sidecars: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def files(self) -> list[str]:
+        """The files, by their paths below the table."""
+        return self.paths.to_pylist()  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitioningResult(WriteResult):
+    """What `DeltaTable.replace_partitioning` committed; the version is None if the table has this layout already.
+
+    The metrics of a rewrite are numRemovedFiles, numRemovedBytes, numAddedFiles, numAddedBytes and numOutputRows.
+
+    Attributes:
+        kind: "rewritten": all rows are in new files, by the new partition columns. "clustering": no file was written;
+            the table has clustering columns, by which OPTIMIZE orders data.
+        partition_columns: Names of the partition columns.
+        hidden_columns: Those of them that scans leave out.
+        clustering_columns: Names of the clustering columns.
+    """
+
+    kind: Literal["rewritten", "clustering"] = "rewritten"
+    partition_columns: tuple[str, ...] = ()
+    hidden_columns: tuple[str, ...] = ()
+    clustering_columns: tuple[str, ...] = ()

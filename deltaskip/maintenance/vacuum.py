@@ -1,0 +1,216 @@
+"""VACUUM: deleting the files below a table's folder that no retained version needs.
+
+# PROTOCOL, VACUUM Protocol Check; delta-spark: VacuumCommand
+Nothing is deleted before the whole log of the latest version was read and the folder was listed. What is deleted was
+listed, is older than the retention, and is named by no version since then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import listed_keys
+from deltaskip.errors import InvalidArgument, StorageError
+from deltaskip.features import CommitSummary, check_maintainable, check_writable
+from deltaskip.log import Snapshot, refresh
+from deltaskip.log.catalog_commits import check_permitted
+from deltaskip.log.cleanup import unneeded_sidecars
+from deltaskip.maintenance.needed_files import needed_files
+from deltaskip.maintenance.result import VacuumResult
+from deltaskip.maintenance.unneeded_files import (
+    Progress,
+    Unneeded,
+    note_last_vacuum,
+    unneeded_by_listing,
+    unneeded_by_log,
+)
+from deltaskip.progress import Progress as ProgressBar
+from deltaskip.progress import table_name
+from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.properties import TableProperties
+from deltaskip.storage import join
+from deltaskip.storage.kill_points import kill_point
+from deltaskip.txn.transaction import Transaction
+
+__all__ = ["vacuum"]
+
+_START, _END = "VACUUM START", "VACUUM END"
+_HOUR_MS = 3_600_000
+# Sidecars of a checkpoint that is being written belong to no checkpoint yet.
+_DAY_MS = 24 * _HOUR_MS
+_DELETED_AT_ONCE = 10_000
+
+
+def vacuum(
+    snapshot: Snapshot,
+    retention_ms: int | None = None,
+    dry_run: bool = False,
+    *,
+    lite: bool = False,
+    enforce_retention: bool = True,
+    progress: Progress | None = None,
+) -> VacuumResult:
+    """Delete the files that no version within the retention needs, and record it in the table's history.
+
+    Args:
+        snapshot: A version of the table.
+        retention_ms: How long removed files are kept; None for the table's `delta.deletedFileRetentionDuration`.
+        dry_run: Find the files, and delete nothing.
+        lite: Find files by the commits in the log, and not by listing the table's folder.
+        enforce_retention: Whether to refuse a retention that is shorter than the table's.
+        progress: Called with a phase ("listed", "deleted"), files so far, and their number or 0, in place
+            of a bar.
+
+    Raises:
+        InvalidArgument: The retention is too short.
+        UnsupportedFeature: The table has a feature that deltaskip does not know, or LITE lacks commits.
+        CorruptLog: The log is damaged; nothing was deleted.
+        StorageError: Storage failed. Some files may be deleted.
+    """
+    if progress is None:
+        with ProgressBar(f"Vacuuming {table_name(snapshot.root)}", unit="files", blocks=True) as bar:
+
+            def reach(_what: str, done: int, total: int) -> None:
+                bar.reach(done, total or None)
+
+            chosen = {"lite": lite, "enforce_retention": enforce_retention}
+            return vacuum(snapshot, retention_ms, dry_run, **chosen, progress=reach)
+    started = time.perf_counter()
+    snapshot = refresh(snapshot)
+    _check_protocol(snapshot)
+    check_permitted(snapshot, "DATA_CLEANUP", "VACUUM")
+    default = snapshot.table_properties.deleted_file_retention_ms
+    _check_retention(snapshot, retention_ms, default, enforce_retention)
+    now = time.time_ns() // 1_000_000
+    cutoff = now - (default if retention_ms is None else retention_ms)
+    find = unneeded_by_log if lite else unneeded_by_listing
+    found = find(snapshot, cutoff, now - default, progress)
+    sidecars = [] if lite else unneeded_sidecars(snapshot, min(cutoff, now - _DAY_MS))
+    deleted = one_chunk(found.files["path"])
+    size = pc.sum(found.files["size"]).as_py() or 0
+    seconds = {"find": time.perf_counter() - started}
+    if dry_run:
+        directories = tuple(_emptied(found, cutoff))
+        metrics = {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size}
+        return VacuumResult(
+            None, _START, metrics, True, deleted, len(deleted), size, directories,
+            tuple(each.path for each in sidecars), seconds,
+        )  # fmt: skip
+    _record(snapshot, _START, _parameters(retention_ms, default, enforce_retention),
+            {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size})  # fmt: skip
+    found = _still_unneeded(snapshot, found, cutoff, now - default)
+    deleted = one_chunk(found.files["path"])
+    size = pc.sum(found.files["size"]).as_py() or 0
+    started = time.perf_counter()
+    try:
+        _delete(snapshot, deleted, progress)
+        directories = tuple(_delete_directories(snapshot, found, cutoff))
+        for each in sidecars:
+            snapshot.storage.delete(each.path)
+    except Exception:
+        _record(snapshot, _END, {"status": "FAILED"}, {})
+        raise
+    if found.through is not None:
+        note_last_vacuum(snapshot, found.through)
+    seconds["delete"] = time.perf_counter() - started
+    # As delta-spark counts them: directories that were deleted are among the files, and all were looked through.
+    metrics = {
+        "numDeletedFiles": len(deleted) + len(directories),
+        "numVacuumedDirectories": max(1, len(found.folders.entries)),
+    }
+    version = _record(snapshot, _END, {"status": "COMPLETED"}, metrics)
+    return VacuumResult(
+        version, _END, metrics, False, deleted, len(deleted), size, directories,
+        tuple(each.path for each in sidecars), seconds,
+    )  # fmt: skip
+
+
+def _check_protocol(snapshot: Snapshot) -> None:
+    """# PROTOCOL, VACUUM Protocol Check: readers and writers must check the write protocol before they delete."""
+    where = f"Version {snapshot.version} of {snapshot.root}"
+    check_maintainable(snapshot.protocol, where)
+    check_writable(snapshot.protocol, snapshot.table_properties, snapshot.schema, where, CommitSummary())
+
+
+def _check_retention(snapshot: Snapshot, retention_ms: int | None, default: int, enforced: bool) -> None:
+    if retention_ms is None:
+        return
+    if retention_ms < 0:
+        raise InvalidArgument(f"The retention of a VACUUM of {snapshot.root} must not be negative.")
+    if enforced and retention_ms < default:
+        name = TableProperties.deleted_file_retention_ms.name
+        raise InvalidArgument(
+            f"A retention of {_hours(retention_ms)} is too short for {snapshot.root}: writers that are active now may "
+            f"lose files that they have not committed, and earlier versions cannot be read. Keep files for at least "
+            f"{_hours(default)} ({name}), or call DeltaTable.vacuum with enforce_retention=False if nobody else uses "
+            f"the table."
+        )
+
+
+def _hours(milliseconds: int) -> str:
+    return f"{milliseconds / _HOUR_MS:g} hours"
+
+
+def _parameters(retention_ms: int | None, default: int, enforced: bool) -> dict[str, object]:
+    given = {} if retention_ms is None else {"specifiedRetentionMillis": retention_ms}
+    return {"retentionCheckEnabled": enforced, "defaultRetentionMillis": default, **given}
+
+
+def _record(
+    snapshot: Snapshot, operation: str, parameters: Mapping[str, object], metrics: Mapping[str, object]
+) -> int:
+    """Commit a version that contains nothing but the operation."""
+    transaction = Transaction(refresh(snapshot), operation, parameters)
+    transaction.set_metrics(metrics)
+    transaction.allow_empty()
+    version = transaction.commit()
+    kill_point(operation)
+    return version
+
+
+def _still_unneeded(snapshot: Snapshot, found: Unneeded, cutoff_ms: int, forgotten_ms: int) -> Unneeded:
+    """Without the files that another writer's commit has named in the meantime, as RESTORE does."""
+    latest = refresh(snapshot)
+    if latest.version <= snapshot.version + 1:
+        return found
+    needed = needed_files(latest, cutoff_ms, forgotten_ms)
+    files = found.files.filter(pc.invert(pc.is_in(listed_keys(found.files["path"]), value_set=needed)))
+    return Unneeded(files, found.folders, found.through)
+
+
+def _delete(snapshot: Snapshot, paths: pa.Array, progress: Progress) -> None:
+    for start in range(0, len(paths), _DELETED_AT_ONCE):
+        some = paths.slice(start, _DELETED_AT_ONCE).to_pylist()
+        snapshot.storage.delete_files([join(snapshot.root, path) for path in some])
+        progress("deleted", start + len(some), len(paths))
+        kill_point("deleted")
+
+
+def _emptied(found: Unneeded, cutoff_ms: int) -> Iterator[str]:
+    """Directories older than the retention that have nothing in them once the files are deleted, deepest first."""
+    entries = dict(found.folders.entries)
+    parents = pc.replace_substring_regex(found.files["path"], r"/?[^/]*$", "")
+    for each in parents.value_counts().to_pylist():
+        if each["values"] in entries:
+            entries[each["values"]] -= each["counts"]
+    for folder in sorted(entries, key=lambda path: path.count("/"), reverse=True):
+        if folder and not entries[folder] and found.folders.modified_ms.get(folder, cutoff_ms) < cutoff_ms:
+            above = folder.rpartition("/")[0]
+            if above in entries:
+                entries[above] -= 1
+            yield folder
+
+
+def _delete_directories(snapshot: Snapshot, found: Unneeded, cutoff_ms: int) -> Iterator[str]:
+    for folder in _emptied(found, cutoff_ms):
+        try:
+            deleted = snapshot.storage.delete_empty_directory(join(snapshot.root, folder))
+        except StorageError:
+            # An empty directory does no harm.
+            continue
+        if deleted:
+            yield folder
