@@ -6,11 +6,16 @@ from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.nodes import Node, columns_of
 from deltaskip.expr.normalize import normalize
-from deltaskip.expr.sql.dialect import beyond_one_row, columns_in, is_valid_sql
 from deltaskip.expr.sql.function_aliases import function_node
-from deltaskip.expr.sql.parameters import parameter_names, with_parameters
-from deltaskip.expr.sql.parse import parse_sql
-from deltaskip.expr.sql.typed_text import type_of_text
+from deltaskip.expr.sql.on_demand import (
+    beyond_one_row,
+    columns_in,
+    is_valid_sql,
+    parameter_names,
+    parse_sql,
+    type_of_text,
+    with_parameters,
+)
 
 __all__ = [
     "ColumnExpr",

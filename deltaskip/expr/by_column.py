@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.by_column_functions import FLOATING, UnsupportedByColumn, call, cast, layout_of, ordered_floats
+from deltaskip.expr.by_column_hashes import HASHES, hashed
+from deltaskip.expr.by_column_times import LONGEST_TEXT, formatted_times, local_midnights, local_times, time_texts
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.failures import EvaluationError
@@ -42,9 +44,20 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.strings import ANY_STRING, like_tokens
 from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, arrow_scalar, numpy_values
-from deltaskip.schema.types import BOOLEAN, STRING, DataType
+from deltaskip.schema.types import (
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+)
 
-__all__ = ["may_be_true"]
+__all__ = ["may_be_true", "true_and_unknown", "values_by_column"]
 
 _COMPARISONS: dict[str, Callable[[Any, Any], pa.Array]] = {
     "=": pc.equal,
@@ -72,15 +85,46 @@ def may_be_true(
         time_zone: The session's time zone.
         collation_of: Returns the collation of a name; None if it is not available.
     """
+    found = true_and_unknown(node, columns, rows, time_zone, collation_of)
+    return None if found is None else found[0] | found[1]
+
+
+def true_and_unknown(
+    node: Node,
+    columns: Callable[[FieldRef], pa.Array],
+    rows: int,
+    time_zone: str,
+    collation_of: Callable[[str], Collation | None],
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return for each row whether `node` is TRUE, and whether that is unknown; None as `may_be_true`.
+
+    Arguments are those of `may_be_true`.
+    """
     evaluation = _Evaluation(columns, rows, time_zone, collation_of)
     try:
         truth = evaluation.value(node)
     except (UnsupportedByColumn, EvaluationError, pa.ArrowInvalid):
         return None
-    keep: np.ndarray = numpy_values(pc.fill_null(evaluation.repeated(truth, BOOLEAN), FALSE)).copy()
-    for unknown in evaluation.unknown:
-        keep |= unknown
-    return keep
+    unknown = np.zeros(rows, np.bool_)
+    for each in evaluation.unknown:
+        unknown |= each
+    return numpy_values(pc.fill_null(evaluation.repeated(truth, BOOLEAN), FALSE)) & ~unknown, unknown
+
+
+def values_by_column(
+    node: Node, columns: Callable[[FieldRef], pa.Array], rows: int, time_zone: str
+) -> pa.Array | None:
+    """Return the value of an expression for each row, in the layout of this module; None as in `may_be_true`.
+
+    Arguments are those of `may_be_true`; arrays and structs are Arrow's own, with the table's types inside.
+    """
+    evaluation = _Evaluation(columns, rows, time_zone, lambda _: None, projects=True)
+    type_ = type_of(node)
+    try:
+        found = None if type_ is None else evaluation.repeated(evaluation.value(node), type_)
+    except (UnsupportedByColumn, EvaluationError, pa.ArrowInvalid):
+        return None
+    return None if evaluation.unknown else found
 
 
 @dataclass(slots=True)
@@ -88,6 +132,8 @@ class _Evaluation:
     """Evaluation of one predicate. Values are arrays, or scalars for constants.
 
     unknown: Rows whose result is not known, whatever the value is.
+    projects: Whether the value of the expression is wanted. Spark's optimizer moves casts of times only where they are
+        compared with constants.
     """
 
     columns: Callable[[FieldRef], pa.Array]
@@ -95,13 +141,16 @@ class _Evaluation:
     time_zone: str
     collation_of: Callable[[str], Collation | None]
     unknown: list[np.ndarray] = field(default_factory=list)
+    projects: bool = False
 
     def value(self, node: Node) -> Any:
         """The values of a node."""
         match node:
             case Literal(value, type_):
                 return _scalar(value, type_)
-            case FieldRef():
+            case FieldRef(_, _, type_):
+                if isinstance(type_, ArrayType | MapType | StructType):
+                    raise UnsupportedByColumn
                 return self.columns(node)
             case And(children):
                 return self.connective(pc.and_kleene, children)
@@ -121,6 +170,8 @@ class _Evaluation:
                 source = type_of(child)
                 if source is None:
                     raise UnsupportedByColumn
+                if self.projects and (source, type_) == (TIMESTAMP, DATE):
+                    return cast(self.local(child), TIMESTAMP_NTZ, DATE, self.time_zone)
                 return cast(self.value(child), source, type_, self.time_zone)
             case Collate(child):
                 return self.value(child)
@@ -235,12 +286,47 @@ class _Evaluation:
             found = pc.if_else(taken, self.value(value), found)
         return found
 
+    def local(self, node: Node) -> Any:
+        """The local time of timestamps of either type, and of dates."""
+        match type_of(node):
+            case type_ if type_ == TIMESTAMP:
+                return local_times(self.value(node), self.time_zone)
+            case type_ if type_ == TIMESTAMP_NTZ:
+                return self.value(node)
+            case type_ if type_ == DATE:
+                return local_midnights(self.value(node), self.time_zone)
+        raise UnsupportedByColumn
+
+    def time_texts(self, node: Call) -> Any:
+        """The texts of times that partitions are named by; None for other expressions."""
+        match node:
+            case Call("date_format", (time, Literal(str() as pattern))) if not isinstance(time, Cast):
+                return formatted_times(self.local(time), pattern)
+            case Call("date_format", (Cast(FieldRef() as date, _, False), Literal(str() as pattern))) if (
+                type_of(date) == DATE
+            ):
+                return formatted_times(self.local(date), pattern)
+            case Call("substring", (Cast(time, _, False), Literal(int() as start), Literal(int() as length))) if (
+                start in (0, 1) and 0 < length <= LONGEST_TEXT and type_of(time) in (TIMESTAMP, TIMESTAMP_NTZ)
+            ):
+                return time_texts(self.local(time), length)
+        return None
+
     def function(self, node: Call) -> Any:
         function = FUNCTIONS.get(node.name)
         if function is None or node.type is None:
             raise UnsupportedByColumn
         if function.binary_only and comparison_collation(*node.args) is not None:
             raise UnsupportedByColumn
+        if self.projects and node.name in ("date_format", "substring"):
+            texts = self.time_texts(node)
+            if texts is not None:
+                return texts
+        if node.name in HASHES:
+            # A value in a nested type is hashed as it is, and an untyped NULL changes nothing.
+            args = tuple(arg for arg in node.args if type_of(arg) != VOID)
+            values = [self.columns(arg) if isinstance(arg, FieldRef) else self.value(arg) for arg in args]
+            return hashed(node.name, values, [type_of(arg) for arg in args], self.rows)
         return call(node, [self.value(arg) for arg in node.args], self.time_zone)
 
 

@@ -26,11 +26,23 @@ from deltaskip.schema.types import (
     DecimalType,
 )
 
-__all__ = ["FLOATING", "UnsupportedByColumn", "call", "cast", "layout_of", "ordered_floats"]
+__all__ = [
+    "FLOATING",
+    "UnsupportedByColumn",
+    "call",
+    "cast",
+    "from_layout",
+    "in_layout",
+    "layout_of",
+    "ordered_floats",
+    "plain_floats",
+]
 
 FLOATING: tuple[DataType, ...] = (FLOAT, DOUBLE)
 
 _PLAIN: dict[DataType, pa.DataType] = {STRING: pa.string(), BINARY: pa.binary(), BOOLEAN: pa.bool_()}
+_MAGNITUDE = np.int64((1 << 63) - 1)
+_INFINITY = np.float64(np.inf).view(np.int64)
 _NAN = 0x7FF0_0000_0000_0001
 _DATES_FROM, _DATES_TO = -719_162, 2_932_896
 """The years 1 to 9999, in which Arrow's calendar functions are used."""
@@ -68,10 +80,47 @@ def layout_of(type_: DataType) -> pa.DataType:
 
 def ordered_floats(values: pa.Array) -> pa.Array:
     """Doubles as int64 in Spark's order: -0.0 = 0.0, NaN = NaN and above every other number. Nulls stay null."""
-    doubles = numpy_values(pc.fill_null(values, arrow_scalar(0.0, pa.float64())))
-    bits = np.abs(doubles).view(np.int64)
-    found = arrow_array(np.where(np.isnan(doubles), _NAN, np.where(doubles < 0, -bits, bits)))
+    known = pc.fill_null(values, arrow_scalar(0.0, pa.float64())) if values.null_count else values
+    bits = numpy_values(known).view(np.int64)
+    sign = bits >> 63
+    ordered = bits & _MAGNITUDE
+    nan = ordered > _INFINITY
+    # The magnitude, negated where the sign bit is set.
+    ordered ^= sign
+    ordered -= sign
+    if nan.any():
+        ordered[nan] = _NAN
+    found = arrow_array(ordered)
     return found if not values.null_count else pc.if_else(values.is_valid(), found, arrow_scalar(None, pa.int64()))
+
+
+def plain_floats(ordered: np.ndarray) -> np.ndarray:
+    """The doubles of `ordered_floats`, with 0.0 for both zeros and one NaN."""
+    bits = np.where(ordered < 0, -ordered | np.int64(-(1 << 63)), ordered)
+    return np.where(ordered == _NAN, np.nan, bits.view(np.float64))
+
+
+def in_layout(type_: DataType, stored: pa.Array) -> pa.Array:
+    """The values of a column, as files have them, in the layout. Raises UnsupportedByColumn for other types."""
+    layout = layout_of(type_)
+    if type_ in FLOATING:
+        return ordered_floats(stored.cast(pa.float64()))
+    if type_ == DATE:
+        return stored.view(pa.int32()).cast(pa.int64())
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        return stored.view(pa.int64())
+    return stored if stored.type == layout else stored.cast(layout)
+
+
+def from_layout(type_: DataType, stored: pa.DataType, values: pa.Array) -> pa.Array:
+    """The inverse of `in_layout`, except for floating point numbers, for which it raises UnsupportedByColumn."""
+    if type_ in FLOATING:
+        raise UnsupportedByColumn
+    if type_ == DATE:
+        return values.cast(pa.int32()).view(stored)
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        return values.view(stored)
+    return values if values.type == stored else values.cast(stored)
 
 
 def cast(values: Any, source: DataType, target: DataType, time_zone: str) -> Any:
@@ -145,8 +194,8 @@ def _text(name: str, args: list[Any]) -> Any:
             return pc.match_substring(text, constants[0])
         case "endswith":
             return pc.ends_with(text, constants[0])
-        case "substring" if constants[0] > 0 and (len(constants) == 1 or constants[1] >= 0):
-            start = constants[0] - 1
+        case "substring" if constants[0] >= 0 and (len(constants) == 1 or constants[1] >= 0):
+            start = max(constants[0] - 1, 0)
             stop = None if len(constants) == 1 else min(start + constants[1], 2**31 - 1)
             return pc.utf8_slice_codeunits(text, start, stop)
         case "left" if constants[0] >= 0:

@@ -27,7 +27,9 @@ from deltaskip.expr.coerce import (
     type_of,
     wider_type,
 )
-from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.failures import EvaluationError, Undecided
+from deltaskip.expr.hashes import SPARK_SEED, hashable, spark_hash, spark_xxhash64
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
 from deltaskip.schema.calendar import Zone, local_of
 from deltaskip.schema.floats import compare_floats
@@ -45,8 +47,10 @@ from deltaskip.schema.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    ArrayType,
     DataType,
     DecimalType,
+    StructType,
 )
 
 __all__ = ["FUNCTIONS", "Function", "Signature"]
@@ -254,6 +258,28 @@ def _pmod(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return arithmetic("%", moved, args[1], call.type)
 
 
+def _hash_signature(result: DataType) -> Signature:
+    """Any number of values, each of its own type. Spark hashes a collated string by its collation's key."""
+
+    def signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
+        types = [type_of(arg) for arg in args]
+        known = all(type_ is not None and hashable(type_) for type_ in types)
+        return (args, result) if args and known and all(comparison_collation(arg) is None for arg in args) else None
+
+    return signature
+
+
+def _hash(one: Callable[[Any, DataType, int], int | None], args: tuple[Any, ...], call: Call, zone: Zone) -> object:
+    """The hash of one value is the seed of the next."""
+    hashed: int | None = SPARK_SEED
+    for value, node in zip(args, call.args, strict=True):
+        type_ = type_of(node)
+        if type_ is None or hashed is None or isinstance(type_, ArrayType | StructType):
+            raise Undecided("Hashes of nested values are left to Spark.")
+        hashed = one(value, type_, hashed)
+    return hashed
+
+
 def _sign(args: tuple[Any, ...], call: Call, zone: Zone) -> object:
     return args[0] if args[0] != args[0] or args[0] == 0 else float(compare_floats(args[0], 0.0))
 
@@ -300,6 +326,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "ceil": Function(_whole_signature, lambda args, call, zone: whole(args[0], True, call.type)),
     "round": Function(_round_signature, lambda args, call, zone: rounded(args[0], args[1], call.type)),
     "pmod": Function(_pmod_signature, _pmod),
+    "hash": Function(_hash_signature(INTEGER), partial(_hash, spark_hash), False),
+    "xxhash64": Function(_hash_signature(LONG), partial(_hash, spark_xxhash64), False),
     "sign": Function(_takes(DOUBLE, DOUBLE), _sign),
     "signum": Function(_takes(DOUBLE, DOUBLE), _sign),
     "isnan": Function(

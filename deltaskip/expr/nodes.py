@@ -39,6 +39,7 @@ __all__ = [
     "Opaque",
     "Or",
     "StartsWith",
+    "Wordless",
     "children_of",
     "columns_of",
     "is_too_large",
@@ -205,6 +206,11 @@ class Opaque(Node):
 
     sql: str
     columns: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wordless(Opaque):
+    """An expression of an engine without SQL text, such as a Python function. `sql` says what it is."""
 
 
 def children_of(node: Node) -> tuple[Node, ...]:

@@ -38,6 +38,9 @@ __all__ = ["AddColumns", "CheckpointAdds", "CommitAdds"]
 _FEW = 0.02
 """Up to this share of a row group's files, only their rows of a column are read and not the whole column."""
 
+_TEXTS_AT_ONCE = 4096
+"""Statistics as text are hundreds of bytes a file: so many fit into a processor's cache."""
+
 _OFTEN = 4
 """After so many reads of a few rows of a column, the next read takes the whole column and keeps it."""
 
@@ -71,9 +74,9 @@ class AddColumns:
         """See stats.batch.StatisticsSource."""
         return None
 
-    def json(self) -> pa.Array | None:
+    def json(self) -> Iterator[pa.Array]:
         """See stats.batch.StatisticsSource."""
-        return self.columns(["stats"])[0]
+        yield self.columns(["stats"])[0]
 
     def nan_recorded(self) -> pa.BooleanArray:
         """See stats.batch.StatisticsSource."""
@@ -249,11 +252,11 @@ class CheckpointAdds(AddColumns):
         """As of the last call of `struct_leaves`."""
         return self._struct_valid
 
-    def json(self) -> pa.Array | None:
+    def json(self) -> Iterator[pa.Array]:
         """The log's own text only: what is left is read from the struct."""
-        if not self._adds.part.has("add.stats"):
-            return None
-        return pc.struct_field(self._adds.structs(["add.stats"]), "stats")
+        if self._adds.part.has("add.stats"):
+            for adds in self._adds.pieces(["add.stats"], _TEXTS_AT_ONCE):
+                yield pc.struct_field(adds, "stats")
 
 
 def _leaves(parsed: pa.StructArray, paths: Sequence[tuple[str, ...]]) -> Iterator[pa.Array]:

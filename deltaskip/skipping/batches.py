@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
+from deltaskip.progress import Progress, table_name
 from deltaskip.schema.types import DataType
 from deltaskip.skipping.add_columns import AddColumns, CheckpointAdds, CommitAdds
 from deltaskip.skipping.partition_values import PartitionColumn, map_values
@@ -44,24 +45,34 @@ def each_candidate(snapshot: Snapshot, program: Program, apply: Callable[[Batch]
     """`apply` of every batch that may contain a file that `program` keeps: the checkpoint, then newer commits.
 
     Batches that are not cached are read in threads, some ahead of the caller; the order of results is that of the log.
+    A bar shows the progress of longer plans.
     """
     ahead = min(_AHEAD, pa.cpu_count())
     pool: ThreadPoolExecutor | None = None
-    running: deque[Future[_T]] = deque()
-    try:
-        for batch in _batches(snapshot, program):
-            if not running and batch.is_cached(program):
-                yield apply(batch)
-                continue
-            pool = pool or ThreadPoolExecutor(ahead, "deltaskip")
-            running.append(pool.submit(apply, batch))
-            if len(running) > ahead:
-                yield running.popleft().result()
-        while running:
-            yield running.popleft().result()
-    finally:
-        if pool is not None:
-            pool.shutdown(cancel_futures=True)
+    running: deque[tuple[int, Future[_T]]] = deque()
+    with Progress(f"Planning {table_name(snapshot.table_root)}", unit="files") as progress:
+
+        def first() -> _T:
+            rows, future = running.popleft()
+            found = progress.result(future)
+            progress.advance(rows)
+            return found
+
+        try:
+            for batch in _batches(snapshot, program):
+                if not running and batch.is_cached(program):
+                    yield apply(batch)
+                    progress.advance(batch.num_rows)
+                    continue
+                pool = pool or ThreadPoolExecutor(ahead, "deltaskip")
+                running.append((batch.num_rows, pool.submit(apply, batch)))
+                if len(running) > ahead:
+                    yield first()
+            while running:
+                yield first()
+        finally:
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
 
 
 def _batches(snapshot: Snapshot, program: Program) -> Iterator[Batch]:

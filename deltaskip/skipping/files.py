@@ -5,23 +5,36 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip import arguments
 from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths
 from deltaskip.actions.file_fields import DELETION_VECTOR
-from deltaskip.errors import CorruptLog
+from deltaskip.errors import CorruptLog, InvalidArgument
 from deltaskip.log import Snapshot
+from deltaskip.progress import LOGGER
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.schema.types import StructField
 from deltaskip.skipping.batches import Batch
 from deltaskip.stats.cache_keys import FileColumnKey
 
-__all__ = ["FILE_COLUMNS", "batch_files", "decoded", "files_schema", "partition_fields"]
+__all__ = [
+    "FILE_COLUMNS",
+    "batch_files",
+    "chosen_columns",
+    "decoded",
+    "files_schema",
+    "log_plan",
+    "partition_fields",
+    "unreadable_value",
+]
 
 FILE_COLUMNS = (
     "path",
@@ -38,6 +51,34 @@ FILE_COLUMNS = (
 
 _WHOLE_FROM = 0.1
 """From this share of a batch's files on, columns are computed for the whole batch and cached for the next scan."""
+
+
+def chosen_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns of a file list that arguments of `Scan.files` choose.
+
+    Raises InvalidArgument for a name that no column has, InvalidArgumentType for what is not a list of names.
+    """
+    arguments.flag("stats", stats)
+    if columns is None:
+        return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
+    names = arguments.texts("columns", columns)
+    unknown = [name for name in names if name not in (*FILE_COLUMNS, "stats")]
+    if unknown:
+        raise InvalidArgument(
+            f"A file list has no column {unknown[0]!r}; its columns are {', '.join(FILE_COLUMNS)} and stats."
+        )
+    if stats and "stats" not in names:
+        raise InvalidArgument("stats=True adds the column stats to all columns: list 'stats' in columns instead.")
+    return names
+
+
+def log_plan(snapshot: Snapshot, kept_files: int, begun: float) -> None:
+    """Give the logger a line about a file list. begun: The value of perf_counter before."""
+    if LOGGER.isEnabledFor(logging.DEBUG):
+        seconds = perf_counter() - begun
+        place = snapshot.table_root, snapshot.version
+        LOGGER.debug("Planned %s at version %s: %s of %s files kept, in %.3f s", *place,
+                     f"{kept_files:,}", f"{snapshot.num_files:,}", seconds)  # fmt: skip
 
 
 def partition_fields(snapshot: Snapshot) -> list[StructField]:
@@ -90,6 +131,14 @@ def decoded(snapshot: Snapshot, decode: Callable[[pa.Array], pa.Array], paths: p
         ) from error
 
 
+def unreadable_value(snapshot: Snapshot, field: StructField, error: PartitionValueError) -> CorruptLog:
+    """The error of a partition value that is not of the column's type."""
+    return CorruptLog(
+        f"The log of {snapshot.table_root} at version {snapshot.version} contains a partition value of column "
+        f"{field.name!r} that cannot be parsed ({error}); rewrite the files of that partition."
+    )
+
+
 def _read_together(batch: Batch, indices: pa.Array | None, columns: Sequence[str]) -> None:
     """Read the logged columns into the cache at once."""
     raw = {"uri": "path", "partition_values": None}
@@ -124,9 +173,6 @@ def _partition_values(batch: Batch, indices: pa.Array | None, zone: str) -> pa.A
         try:
             columns.append(column.typed(codes if indices is None else codes.take(indices), zone))
         except PartitionValueError as error:
-            raise CorruptLog(
-                f"The log of {snapshot.table_root} at version {snapshot.version} contains a partition value of column "
-                f"{field.name!r} that cannot be parsed ({error}); rewrite the files of that partition."
-            ) from error
+            raise unreadable_value(snapshot, field, error) from error
     names = [pa.field(field.name, arrow_type(field.type)) for field in fields]
     return pa.StructArray.from_arrays(columns, fields=names)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, partial
-from time import time_ns
-from typing import Any
+from time import perf_counter, time_ns
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -19,7 +19,6 @@ from deltaskip.engine import engine, is_column, session_ansi, session_function
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node, with_parameters
 from deltaskip.expr.bind import TypeMismatch
-from deltaskip.expr.clock import Clock, reads_clock
 from deltaskip.expr.collation import compared_collations
 from deltaskip.expr.diagnosis import cast_strings, failing_constant, never_true, place_of, unknown_functions
 from deltaskip.expr.nodes import Column, Literal
@@ -29,28 +28,30 @@ from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import empty_table
 from deltaskip.schema.calendar import UnknownZone, zone_of
-from deltaskip.schema.resolve import resolve
+from deltaskip.schema.properties import PARTITIONING_KEY
+from deltaskip.schema.resolve import Resolved, display_name, resolve
 from deltaskip.schema.types import BOOLEAN, TIMESTAMP
 from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
-from deltaskip.skipping.evaluate import evaluate
-from deltaskip.skipping.explain.explain import explain
-from deltaskip.skipping.explain.report import Explain
-from deltaskip.skipping.files import FILE_COLUMNS, batch_files, decoded, files_schema, partition_fields
-from deltaskip.skipping.min_max import exact_extreme
+from deltaskip.skipping.files import batch_files, chosen_columns, decoded, files_schema, log_plan, partition_fields
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
-from deltaskip.skipping.program import PartitionTerm, Program
+from deltaskip.skipping.portable import PortablePredicate, evaluated
+from deltaskip.skipping.program import Program
 from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.not_true import not_true
-from deltaskip.skipping.proofs.rewrite import rewrite
 from deltaskip.stats.cache_keys import PartitionAnswersKey
 from deltaskip.stats.layout import Side
+
+if TYPE_CHECKING:
+    from deltaskip.skipping.explain.report import Explain
 
 __all__ = ["Scan"]
 
 _NO_ROWS = pa.nulls(0, pa.int64())
 _SHOWN_CHARACTERS = 200
 _SHOWN_PARTS = 20
+# What notebooks draw without being asked must not take long.
+_DRAWN_FILES = 100_000
 
 
 class Scan:
@@ -59,14 +60,14 @@ class Scan:
     Made by `DeltaTable.scan`. Planning starts when a method is called; columns that were read stay cached with the
     snapshot, so that later scans of the same table are faster. Safe to share between threads.
 
-    `snapshot`, `predicate`, `program`, `complement`, `evaluate` and `replanned` are for other packages of deltaskip;
-    their types can change in any release.
+    `snapshot`, `predicate`, `parsed`, `portable`, `program`, `complement`, `evaluate` and `replanned` are for other
+    packages of deltaskip; their types can change in any release.
 
     Args:
         snapshot: Snapshot to scan.
         where: Predicate as Spark SQL text, an expression of `deltaskip.col`, or a PySpark Column. None matches every
             row.
-        columns: Top-level columns that `to_spark` reads. None reads all columns.
+        columns: Top-level columns that `to_spark` reads. None reads all columns except the hidden ones.
         limit: Maximum number of rows to read; which rows is not defined.
         time_zone: Session time zone for timestamps without a zone in literals and partition values. None means that
             the time zone of partition values is not known; files for which it matters are kept.
@@ -78,6 +79,7 @@ class Scan:
         strict: Whether to raise NotProvable if no part of the predicate can skip a file. Reads the statistics.
         ansi: Whether Spark evaluates the predicate in ANSI mode. If so, constants that fail there are refused; if not,
             they keep every file. None means the mode of the active Spark session, or ANSI mode without a session.
+        hidden: Whether to read partition columns that a transform has added, if `columns` is None.
 
     Raises:
         PredicateError: The predicate does not parse or does not match the schema, a column does not exist, or Spark
@@ -99,14 +101,16 @@ class Scan:
         params: object = None,
         strict: bool = False,
         ansi: bool | None = None,
+        hidden: bool = False,
     ) -> None:
         self.snapshot = snapshot
         self.where = self._with_parameters(where, params)
-        self._diagnosed = False
+        self._diagnosed = self._is_planned = False
         # Queries run later, or on a clock that is little behind this one.
         self._planned_at = time_ns() // 1000
         self.limit = arguments.non_negative("limit", limit, self._at_version())
-        self.columns = None if columns is None else self._resolved(arguments.texts("columns", columns))
+        self._named = None if columns is None else self._resolved(arguments.texts("columns", columns))
+        self.columns = self._named if arguments.flag("hidden", hidden) or columns is not None else self._shown()
         if time_zone is not None:
             self._check_zone(arguments.text("time_zone", time_zone))
         self._parsed = self._parse(self.where)
@@ -126,9 +130,8 @@ class Scan:
                 running_collation_version() if compared_collations(self._predicate) else SPARK_VERSION
             )
         self.collation_version = collation_version
-        self._collations = Collations(collation_version)
         answers = self.snapshot.cache.pinned(PartitionAnswersKey(time_zone, collation_version), PartitionAnswers)
-        self._partition_truth = PartitionTruth(time_zone, self._collations, answers)
+        self._partition_truth = PartitionTruth(time_zone, Collations(collation_version), answers)
         try:
             self.program: Program = self._rewritten(self._predicate)
         except UnicodeEncodeError as error:
@@ -137,7 +140,7 @@ class Scan:
                 f"{self._at_version()}."
             ) from error
 
-    def replanned(self, time_zone: str, collation_version: str) -> Scan:
+    def replanned(self, time_zone: str, collation_version: str) -> Self:
         """Return this scan, planned in another time zone and for another version of the collations.
 
         For other packages of deltaskip: the time zone is the one of a Spark session, which may know regions that this
@@ -165,7 +168,10 @@ class Scan:
 
     def _repr_html_(self) -> str:
         given = {name: value if isinstance(value, str) else repr(value) for name, value in self._given().items()}
-        return html_table([("table", self.snapshot.table_root), *given.items()])
+        shown = html_table([("table", self.snapshot.table_root), *given.items()])
+        # Showing a scan does not plan it.
+        drawn = self._is_planned and not self._keeps_all() and self.snapshot.num_files <= _DRAWN_FILES
+        return shown + (self.explain()._repr_html_() if drawn else "")
 
     def _given(self) -> dict[str, object]:
         """The version and the arguments other than the defaults; reads nothing."""
@@ -173,8 +179,8 @@ class Scan:
         if self.where is not None:
             text = self.where if isinstance(self.where, str) else to_sql(self._predicate)
             given["where"] = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
-        if self.columns is not None:
-            given["columns"] = list(self.columns)
+        if self._named is not None:
+            given["columns"] = list(self._named)
         if self.limit is not None:
             given["limit"] = self.limit
         return given
@@ -183,6 +189,16 @@ class Scan:
     def predicate(self) -> Node:
         """The bound, normalized predicate; a TRUE literal if the scan has none. For other packages of deltaskip."""
         return self._predicate
+
+    @property
+    def portable(self) -> PortablePredicate:
+        """The predicate for another process. For other packages of deltaskip."""
+        return self._portable(self._predicate)
+
+    @property
+    def parsed(self) -> Node | None:
+        """The predicate before it is bound; None if the scan has none. For other packages of deltaskip."""
+        return self._parsed
 
     @cached_property
     def complement(self) -> Program:
@@ -220,7 +236,7 @@ class Scan:
             InvalidArgument: A file list has no column of that name, or `stats` is true and not listed in `columns`.
             InvalidArgumentType: `columns` is not a list of str.
         """
-        names = _file_columns(stats, columns)
+        names, begun = chosen_columns(stats, columns), perf_counter()
         tables, proved = [empty_table(files_schema(self.snapshot, names))], []
         for found in each_candidate(self.snapshot, self.program, partial(self._files_of, names)):
             if found is not None:
@@ -228,7 +244,34 @@ class Scan:
                 proved.append(found[1])
         table = pa.concat_tables(tables)
         chosen = None if self.limit is None or not proved else fewest_files(pa.concat_arrays(proved), self.limit)
-        return table if chosen is None else table.take(chosen)
+        table = table if chosen is None else table.take(chosen)
+        log_plan(self.snapshot, len(table), begun)
+        self._is_planned = True
+        return table
+
+    def file_batches(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        """Return a reader of the rows of `files()`, which holds few of them in memory at a time.
+
+        Iterating over the reader yields record batches of at most 8,192 files, in the order of the log. Memory grows
+        with the row groups of the checkpoint and with the commits after it, not with the number of files; nothing is
+        kept for later scans. A scan with a limit computes its list as a whole.
+
+        Args:
+            stats: As in `files`.
+            columns: As in `files`.
+
+        Raises:
+            CorruptLog: A path or partition value in the log cannot be read.
+            InvalidArgument: A file list has no column of that name, or `stats` is true and not listed in `columns`.
+            InvalidArgumentType: `columns` is not a list of str.
+        """
+        names = chosen_columns(stats, columns)
+        if self.limit is not None:
+            return self.files(stats, columns).to_reader()
+        from deltaskip.skipping.file_batches import file_batches
+
+        batches = file_batches(self.snapshot, self.program, self._matching_of, names, self.time_zone)
+        return pa.RecordBatchReader.from_batches(files_schema(self.snapshot, names), batches)
 
     def paths(self) -> list[str]:
         """Return the paths of `files()` for `spark.read.parquet(*paths)`: decoded, with glob characters escaped.
@@ -243,9 +286,12 @@ class Scan:
         if self.limit is not None:
             return [escape_globs(hadoop_path(root, uri)) for uri in self.files(columns=["uri"])["uri"].to_pylist()]
         found: list[str] = []
+        begun = perf_counter()
         for located, odd in each_candidate(self.snapshot, self.program, self._locations):
             paths = located.to_pylist()
             found += map(escape_globs, paths) if odd else paths
+        log_plan(self.snapshot, len(found), begun)
+        self._is_planned = True
         return found
 
     def total_files(self) -> int:
@@ -296,22 +342,71 @@ class Scan:
         """
         return self._extreme(column, "max")
 
+    def distinct(self, *columns: str) -> pa.Table:
+        """Return the distinct values of partition columns in the matching rows from the log alone, sorted.
+
+        Hidden columns count as partition columns. Of several columns these are the distinct combinations.
+
+        Args:
+            columns: Names as in SQL, of partition columns.
+
+        Returns:
+            A table with these columns, and one row for each value or combination; NULL is a value.
+
+        Raises:
+            NotProvable: A column is not a partition column, a value is only in files that partly match or have no row
+                count, or the scan has a limit.
+            PredicateError: There is no such column.
+            InvalidArgument: No column is given.
+            InvalidArgumentType: A column is not a str.
+        """
+        if not columns:
+            raise InvalidArgument(f"distinct needs the name of at least one column {self._at_version()}.")
+        self._check_no_limit("The distinct values")
+        resolved = [self._column(column).logical for column in columns]
+        names = dict.fromkeys(path[0] if len(path) == 1 else display_name(path) for path in resolved)
+        from deltaskip.skipping.partitions import distinct_values
+
+        return distinct_values(self, tuple(names), self.time_zone)
+
+    def partitions(self) -> pa.Table:
+        """Return the partitions with files that can contain matching rows, from the log alone, in order of the values.
+
+        The columns are `partition_values` (a struct of all partition columns, hidden ones included, typed by the
+        schema), `num_files`, `num_rows` (null if a file has no row count; rows that a deletion vector deletes are not
+        counted) and `size_in_bytes`. A table without partition columns has one partition, if it has files.
+
+        Raises:
+            CorruptLog: A partition value in the log cannot be read.
+        """
+        from deltaskip.skipping.partitions import partition_counts
+
+        return partition_counts(self, self.time_zone)
+
     def _extreme(self, column: str, side: Side) -> Any:
-        arguments.text("column", column)
-        snapshot = self.snapshot
+        self._check_no_limit(f"The {side}imum")
+        from deltaskip.skipping.min_max import exact_extreme
+
+        return exact_extreme(self, self._column(column), side, self.time_zone)
+
+    def _check_no_limit(self, what: str) -> None:
         if self.limit is not None:
             raise NotProvable(
-                f"The {side}imum of a scan with a limit depends on which rows are read: leave out the limit "
+                f"{what} of a scan with a limit depends on which rows are read: leave out the limit "
                 f"{self._at_version()}."
             )
+
+    def _column(self, column: str) -> Resolved:
+        """The column of a name as in SQL."""
+        arguments.text("column", column)
+        snapshot = self.snapshot
         try:
             named = parse_sql(column)
             if not isinstance(named, Column):
                 raise PredicateError(f"{column!r} is not the name of a column.")
-            resolved = resolve(snapshot.schema, named.parts, snapshot.mapping_mode)
+            return resolve(snapshot.schema, named.parts, snapshot.mapping_mode)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
-        return exact_extreme(self, resolved, side, self.time_zone)
 
     def estimated_rows(self) -> int:
         """Return the estimated number of rows in the kept files.
@@ -323,9 +418,11 @@ class Scan:
 
     def explain(self) -> Explain:
         """Return how many files each part of the predicate skips, and why a part skips none."""
+        from deltaskip.skipping.explain.explain import explain
+
         return explain(self.snapshot, self.program, self.evaluate)
 
-    def to_spark(self, spark: Any) -> Any:
+    def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
         """Return a Spark DataFrame of the rows that match the predicate, with the selected columns and the limit.
 
         Spark interprets timestamps without a time zone in its session time zone, and compares strings under its own
@@ -335,25 +432,27 @@ class Scan:
 
         Args:
             spark: A SparkSession, classic or Connect.
+            metadata: Whether to add the column `_metadata`, a struct with `file_path` and `row_index` (the position in
+                the file, deleted rows included), and in tables with row tracking `row_id` and `row_commit_version`.
+            listing: Whether Spark asks storage for the size and time of each file. If not, it takes them from the log,
+                which plans reads of many files faster, and a missing one raises when the DataFrame runs; for classic
+                sessions only, without `metadata`.
 
         Raises:
             SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
             DataFileMissing: A data file of the snapshot does not exist.
-            UnsupportedFeature: This version of Spark cannot read the table.
+            UnsupportedFeature: This version of Spark cannot read the table, or `listing` is false with Spark Connect.
+            InvalidArgument: `metadata` is true, and the table has a column named `_metadata`, or `listing` is false.
         """
-        return engine(f"Reading {self.snapshot.table_root} through Spark").scan_to_dataframe(spark, self)
+        given = arguments.flag("metadata", metadata), arguments.flag("listing", listing)
+        return engine(f"Reading {self.snapshot.table_root} through Spark").scan_to_dataframe(spark, self, *given)
 
     def evaluate(self, program: Program, batch: Batch) -> Lane:
         """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not.
 
         For other packages of deltaskip.
         """
-        batch.prepare(program)
-
-        def partitions(term: PartitionTerm) -> Lane:
-            return self._partition_truth.keep(term, lambda column: batch.partition(column.physical[0], column.type))
-
-        return evaluate(program.root, batch.statistics, partitions)
+        return evaluated(program, batch, self._partition_truth)
 
     def _at_version(self) -> str:
         """The table and version, for the end of a message."""
@@ -444,15 +543,24 @@ class Scan:
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
 
+    def _shown(self) -> tuple[str, ...] | None:
+        """The columns that are not hidden; None if no column is."""
+        snapshot = self.snapshot
+        if PARTITIONING_KEY not in snapshot.properties:
+            return None
+        from deltaskip.transforms.declared import hidden_columns
+
+        left_out = hidden_columns(snapshot.schema, snapshot.partition_columns, snapshot.properties)
+        return tuple(name for name in snapshot.schema.names if name not in left_out) if left_out else None
+
     def _keeps_all(self) -> bool:
         return isinstance(self._predicate, Literal) and self._predicate.value is True
 
     def _rewritten(self, predicate: Node) -> Program:
-        snapshot, zone = self.snapshot, self.time_zone or "UTC"
-        columns, properties = snapshot.partition_columns, snapshot.properties
-        clock = Clock(self._planned_at, self.time_zone) if reads_clock(predicate) else None
-        found = (snapshot.schema, snapshot.mapping_mode, zone, columns, properties, self._collations)
-        return rewrite(predicate, *found, clock)
+        return self._portable(predicate).compiled(self.snapshot)
+
+    def _portable(self, predicate: Node) -> PortablePredicate:
+        return PortablePredicate(predicate, self.time_zone, self.collation_version, self._planned_at)
 
     def _files_of(self, names: Sequence[str], batch: Batch) -> tuple[pa.Table, pa.Array] | None:
         """The batch's kept files, and for a limit the rows of each that certainly match; None if no file is kept."""
@@ -470,28 +578,19 @@ class Scan:
 
     def _kept(self, batch: Batch) -> pa.Array | None:
         """Rows of the batch that are kept and part of the snapshot; None for all of them."""
+        rows = self._matching(batch)
+        return batch.live(rows) if rows is None or len(rows) else rows
+
+    def _matching(self, batch: Batch) -> pa.Array | None:
+        """Rows of the batch that are kept, whether or not they are part of the snapshot; None for all of them."""
         if self._keeps_all():
-            return batch.live(None)
+            return None
         lane = self.evaluate(self.program, batch)
-        count = lane.count()
-        if count == 0:
-            return lane.indices()
-        return batch.live(None if count == batch.num_rows else lane.indices())
+        return None if lane.count() == batch.num_rows else lane.indices()
 
-
-def _file_columns(stats: bool, columns: Sequence[str] | None) -> tuple[str, ...]:
-    arguments.flag("stats", stats)
-    if columns is None:
-        return (*FILE_COLUMNS, "stats") if stats else FILE_COLUMNS
-    names = arguments.texts("columns", columns)
-    unknown = [name for name in names if name not in (*FILE_COLUMNS, "stats")]
-    if unknown:
-        raise InvalidArgument(
-            f"A file list has no column {unknown[0]!r}; its columns are {', '.join(FILE_COLUMNS)} and stats."
-        )
-    if stats and "stats" not in names:
-        raise InvalidArgument("stats=True adds the column stats to all columns: list 'stats' in columns instead.")
-    return names
+    def _matching_of(self) -> Callable[[Batch], pa.Array | None]:
+        """`_matching` for batches with another cache than the snapshot's, which has codes of its own."""
+        return self.portable.matching(self.program)
 
 
 def _node(where: object) -> Node:

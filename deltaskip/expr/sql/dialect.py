@@ -7,6 +7,7 @@ Importing this module loads sqlglot, which takes a while.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -14,6 +15,10 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokens import Token, TokenType
+
+from deltaskip.expr.clock import CLOCK_FUNCTIONS
+from deltaskip.expr.spark_functions import AGGREGATES, CHANGING, GENERATORS, WINDOWS
+from deltaskip.expr.sql.plain import WORDS
 
 __all__ = [
     "ParseError",
@@ -29,13 +34,6 @@ __all__ = [
 
 _SPARK = Dialect.get_or_raise("spark")
 
-# Every other word is a name, so that columns and functions may have it as their name.
-_WORDS = frozenset(
-    (
-        *("AND", "OR", "NOT", "IS", "NULL", "TRUE", "FALSE", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP"),
-        *("ESCAPE", "CASE", "WHEN", "THEN", "ELSE", "END", "AS", "FROM", "COLLATE", "DIV", "INTERVAL"),
-    )
-)
 _OPERATORS = frozenset(("==", "::", "||", ">=", "<=", "<>", "!=", "<=>", "->", "=>"))
 
 
@@ -43,7 +41,7 @@ class _Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
     """Keywords and operators of expressions only. Number suffixes stay part of the number."""
 
     KEYWORDS: ClassVar[dict[Any, Any]] = {
-        **{text: kind for text, kind in Spark.Tokenizer.KEYWORDS.items() if text in _WORDS or text in _OPERATORS},
+        **{text: kind for text, kind in Spark.Tokenizer.KEYWORDS.items() if text in WORDS or text in _OPERATORS},
         "REGEXP": TokenType.RLIKE,
         "!<": TokenType.GTE,
         "!>": TokenType.LTE,
@@ -96,16 +94,14 @@ def parse_tokens(tokens: list[Token], text: str) -> exp.Expression:
     return trees[0]
 
 
-# Functions whose result does not follow from their arguments, or is not one value of the row, as Spark and sqlglot name
-# them.
-_NOT_OF_ONE_ROW = frozenset((
-    "curdate", "current_catalog", "current_database", "current_date", "current_datetime", "current_schema",
-    "current_timestamp", "currentdate", "currentdatetime", "current_timezone", "current_user", "currenttime",
-    "currenttimestamp", "currentuser", "every", "explode", "input_file_block_length", "input_file_block_start",
-    "input_file_name", "inline", "localtimestamp", "monotonically_increasing_id", "now", "posexplode", "rand",
-    "randn", "random", "randstr", "session_user", "sessionuser", "shuffle", "spark_partition_id", "uniform",
-    "unix_timestamp", "user", "uuid",
-))
+# Functions whose result does not follow from their arguments, or is not one value of the row; the last is of sqlglot.
+_NOT_OF_ONE_ROW = frozenset(
+    (
+        *(*AGGREGATES, *WINDOWS, *GENERATORS, *CHANGING),
+        *(name.removesuffix("()") for name in CLOCK_FUNCTIONS),
+        "current_datetime",
+    )
+)
 
 
 def is_valid_sql(text: str) -> bool:
@@ -136,10 +132,20 @@ def beyond_one_row(text: str) -> str | None:
     """
     tree = _stock_tree(text)
     for node in tree.walk() if tree is not None else ():
-        name = node.name if isinstance(node, exp.Anonymous) else getattr(node, "key", "")
-        if isinstance(node, (exp.AggFunc, exp.Window, exp.Query)) or name.lower() in _NOT_OF_ONE_ROW:
+        if isinstance(node, (exp.AggFunc, exp.Window, exp.Query)) or not _NOT_OF_ONE_ROW.isdisjoint(_names(node)):
             return str(node.sql(dialect=_SPARK))
     return None
+
+
+def _names(node: exp.Expression) -> Iterator[str]:
+    """The names that a call may have in a text, in lower case; none if the node is no call."""
+    if isinstance(node, exp.Anonymous):
+        yield node.name.lower()
+    elif isinstance(node, exp.Func):
+        yield from map(str.lower, node.sql_names())
+    elif isinstance(node, exp.Any) and not isinstance(node.parent, (exp.Like, exp.ILike)):
+        # Of LIKE ANY it is no call.
+        yield "any"
 
 
 def _stock_tree(text: str) -> exp.Expression | None:

@@ -13,7 +13,7 @@ from deltaskip.expr.python_values import is_listed, listed, literal_node
 from deltaskip.expr.render import exact_sql
 from deltaskip.expr.sql.dialect import SqlglotError, Token, TokenType, tokenize
 
-__all__ = ["Parameter", "parameter_names", "parameters_in", "with_parameters"]
+__all__ = ["Parameter", "parameter_names", "parameters_in", "replaced"]
 
 # A colon after one of these is a path into a variant, `v:a`.
 _VALUES = frozenset(
@@ -46,21 +46,8 @@ def parameter_names(text: str) -> frozenset[str]:
         return frozenset()
 
 
-def with_parameters(where: object, params: object) -> object:
-    """Return a predicate with its parameters replaced by literals of their values; without `params`, as it is.
-
-    Args:
-        where: The predicate, as SQL text.
-        params: Values by name for `:name`, or a list of values for `?` in the order of the text. A list of constants
-            as a value stands for the values of IN, as in `id IN (:ids)`.
-
-    Raises:
-        PredicateError: A parameter has no value, or the value is not one of Spark SQL.
-        InvalidArgument: A value has no parameter, or the predicate is not text.
-        InvalidArgumentType: `params` is neither a mapping nor a list, or a value has a wrong type.
-    """
-    if params is None:
-        return where
+def replaced(where: object, params: object) -> object:
+    """Return a predicate with its parameters replaced by literals; see `with_parameters` in `on_demand.py`."""
     if not isinstance(params, Mapping) and not is_listed(params):
         raise InvalidArgumentType.of("params", "a mapping for :name, or a list for ?", params)
     if not isinstance(where, str):

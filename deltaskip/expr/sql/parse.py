@@ -6,7 +6,6 @@ own Spark dialect, which decides between Opaque and an error.
 
 from __future__ import annotations
 
-from deltaskip.errors import InvalidArgumentType
 from deltaskip.expr.nodes import Node, Opaque, is_too_large
 from deltaskip.expr.sql.dialect import ParseError, Token, TokenType, columns_in, is_valid_sql, parse_tokens
 from deltaskip.expr.sql.from_sqlglot import OutOfRange, to_node
@@ -15,26 +14,14 @@ from deltaskip.expr.sql.literals import predicate_error
 from deltaskip.expr.sql.slips import refuse_slips
 from deltaskip.expr.sql.tokens import GROUP, enclosing_call, fold, read_tokens
 
-__all__ = ["parse_sql"]
+__all__ = ["parsed"]
 
 # sqlglot uses about twenty calls for a parenthesis, so groups nested this deep are parsed separately.
 _GROUPS_AT_ONCE = 8
 
 
-def parse_sql(text: str) -> Node:
-    """Parse a predicate in Spark SQL. Names are not resolved.
-
-    TIMESTAMP literals without a zone become casts, which `bind` folds in the session's time zone.
-
-    Args:
-        text: The predicate, such as "id > 5 AND name LIKE 'k%'".
-
-    Raises:
-        PredicateError: Spark cannot parse the text. The message has the line, the column and the text.
-        InvalidArgumentType: `text` is not a str.
-    """
-    if not isinstance(text, str):
-        raise InvalidArgumentType.of("A predicate", "a str", text)
+def parsed(text: str) -> Node:
+    """Return the node of a predicate; see `parse_sql` in `on_demand.py`. Raises PredicateError."""
     source = Source(text)
     try:
         tokens = read_tokens(source)

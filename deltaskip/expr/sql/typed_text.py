@@ -5,7 +5,7 @@ from __future__ import annotations
 from deltaskip.errors import PredicateError
 from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.sql.parse import parse_sql
+from deltaskip.expr.sql.on_demand import parse_sql
 from deltaskip.schema.types import DataType, StructType
 
 __all__ = ["type_of_text"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,10 +34,8 @@ def logged_collations(snapshot: Snapshot) -> tuple[str, ...]:
         if path[:3] == ("add", "stats_parsed", _GROUP) and len(path) > 4
     }
     for batch in candidates(snapshot, Program(Keep())):
-        texts = batch.adds.json()
-        if texts is None:
-            continue
-        for text in texts.filter(pc.match_substring(texts, f'"{_GROUP}"')).slice(0, _MOST_TEXTS).to_pylist():
+        pieces = (texts.filter(pc.match_substring(texts, f'"{_GROUP}"')) for texts in batch.adds.json())
+        for text in islice((text for piece in pieces for text in piece.to_pylist()), _MOST_TEXTS):
             found |= _keys(text)
     return tuple(sorted(found))
 
@@ -49,10 +49,10 @@ def is_logged(snapshot: Snapshot, leaf: StatLeaf) -> bool:
 def _has_some(batch: Batch, paths: list[tuple[str, ...]]) -> bool:
     rows = batch.live(None)
     columns = [column.is_valid() for column in batch.adds.struct_leaves(paths) if column is not None]
-    texts = batch.adds.json()
-    if texts is not None and texts.null_count < len(texts):
-        absent = arrow_array([MISSING, JSON_NULL, INVALID], pa.uint8())
-        columns += [pc.invert(pc.is_in(found.kind, value_set=absent)) for found in extract_leaves(texts, paths)]
+    absent = arrow_array([MISSING, JSON_NULL, INVALID], pa.uint8())
+    kinds = [[found.kind for found in extract_leaves(texts, paths)] for texts in batch.adds.json()]
+    for of_path in zip(*kinds, strict=True):
+        columns.append(pc.invert(pc.is_in(pa.concat_arrays(of_path), value_set=absent)))
     return any(pc.any(column if rows is None else column.take(rows)).as_py() for column in columns)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from deltaskip.errors import InvalidArgument
 from deltaskip.skipping.explain.matrix import Matrix
 
-__all__ = ["write_plot"]
+__all__ = ["plot_svg", "write_plot"]
 
 
 def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> None:
@@ -30,12 +30,17 @@ def write_plot(path: Path, matrix: Matrix, title: str, legend: Sequence[tuple[st
     """
     match path.suffix.lower():
         case ".svg":
-            from deltaskip.skipping.explain.svg import svg
-
-            path.write_text(svg(matrix, title, legend), encoding="utf-8")
+            path.write_text(plot_svg(matrix, title, legend), encoding="utf-8")
         case ".png":
             from deltaskip.skipping.explain.png import png
 
             path.write_bytes(png(matrix, title, legend))
         case _:
             raise InvalidArgument(f"The path of a plot must end in .png or .svg, not {path.name!r}.")
+
+
+def plot_svg(matrix: Matrix, title: str, legend: Sequence[tuple[str, str]]) -> str:
+    """Return the plot as an SVG document; the arguments are those of `write_plot`."""
+    from deltaskip.skipping.explain.svg import svg
+
+    return svg(matrix, title, legend)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from deltaskip import arguments
 from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import StorageError
 from deltaskip.skipping.explain.matrix import Matrix
-from deltaskip.skipping.explain.plot import write_plot
+from deltaskip.skipping.explain.plot import plot_svg, write_plot
 
 __all__ = ["Branch", "Explain", "LeafReport", "Tree"]
 
@@ -148,10 +149,8 @@ class Explain:
             InvalidArgumentType: `path` is not a path.
             StorageError: The file cannot be written.
         """
-        legend = [(leaf.predicate, _skipped(leaf)) for leaf in self.leaves]
-        legend.append(("the whole predicate", f"keeps {self.kept_files:,} of {self.total_files:,}"))
         try:
-            write_plot(Path(arguments.path("path", path)), self.matrix, self.summary(), legend)
+            write_plot(Path(arguments.path("path", path)), self.matrix, self.summary(), self._legend())
         except OSError as error:
             raise StorageError(f"Cannot write the plot to {path}: {error.strerror or error}.") from error
 
@@ -190,7 +189,14 @@ class Explain:
         for depth, part in self.lines():
             cells = (part, "", "", "") if isinstance(part, str) else _cells(self.leaves[part])
             rows.append(_html_row(cells, "td", depth))
-        return f"<table><caption>{escape(self.summary())}</caption>{''.join(rows)}</table>"
+        table = f"<table><caption>{escape(self.summary())}</caption>{''.join(rows)}</table>"
+        # As an image, so that its styles are not those of the page.
+        picture = base64.b64encode(plot_svg(self.matrix, self.summary(), self._legend()).encode()).decode()
+        return f'<div>{table}<img alt="files kept and skipped" src="data:image/svg+xml;base64,{picture}"/></div>'
+
+    def _legend(self) -> list[tuple[str, str]]:
+        legend = [(leaf.predicate, _skipped(leaf)) for leaf in self.leaves]
+        return [*legend, ("the whole predicate", f"keeps {self.kept_files:,} of {self.total_files:,}")]
 
 
 def _tree_dict(tree: Tree) -> Any:

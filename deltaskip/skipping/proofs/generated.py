@@ -47,6 +47,7 @@ from deltaskip.skipping.proofs.transforms import (
     expression_of,
     reads_zone,
     value_of,
+    wrapping_values,
 )
 
 __all__ = ["Derived", "derive", "derived_columns"]
@@ -154,6 +155,13 @@ def _of_span(one: Derived, low: Any, stop: Any, domain: Domain) -> Node | None:
     if rises is None:
         return _cells(one, low, stop)
     first, last = _ends(one, low, stop, domain)
+    wrapping = wrapping_values(one)
+    if wrapping is not None and first < wrapping[0]:
+        wrapped = Compare("=", one.column, Literal(wrapping[1], one.column.type))
+        if last < wrapping[0]:
+            return wrapped
+        inside = _of_span(one, wrapping[0], stop, domain)
+        return None if inside is None else Or((inside, wrapped))
     if one.column.type == STRING and one.source.type in _TIMES:
         if any(isinstance(part, Call) and part.name == "concat" for part in walk(_rule_node(one))):
             return None

@@ -26,7 +26,6 @@ from deltaskip.expr.nodes import (
 from deltaskip.schema.types import BOOLEAN, STRING
 from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
 from deltaskip.skipping.proofs.preimage.point_spans import spans_of_points
-from deltaskip.skipping.proofs.preimage.preimage import preimage
 from deltaskip.skipping.proofs.preimage.value_sets import Values, complement, domain_of, points_of, satisfying
 
 __all__ = ["Found", "leaf_values", "literals_of"]
@@ -82,7 +81,14 @@ def literals_of(values: Sequence[Node]) -> list[Any] | None:
 
 
 def _preimage(node: Node, results: Values | None, time_zone: str) -> Found | None:
-    return None if results is None else preimage(node, results, time_zone)
+    if results is None:
+        return None
+    if isinstance(node, FieldRef):
+        return node, results
+    # Most predicates compare columns; what inverts functions is imported for the first that does not.
+    from deltaskip.skipping.proofs.preimage.preimage import preimage
+
+    return preimage(node, results, time_zone)
 
 
 def _compared(op: str, node: Node, value: Any, time_zone: str, null: bool = False) -> Found | None:

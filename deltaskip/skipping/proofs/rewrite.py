@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from deltaskip.collations.versions import SPARK_VERSION
 from deltaskip.expr.clock import Clock, reads_clock
@@ -30,13 +31,13 @@ from deltaskip.expr.normalize import normalize
 from deltaskip.expr.render import to_sql
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, StructType
+from deltaskip.schema.properties import PARTITIONING_KEY
+from deltaskip.schema.types import BYTE, DATE, GENERATION_KEY, INTEGER, LONG, SHORT, StructType
 from deltaskip.skipping.program import ConstantTerm, Drop, Keep, Leaf, PartitionTerm, Program, Term
 from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_binary_order
 from deltaskip.skipping.proofs.conditional import unfold
-from deltaskip.skipping.proofs.generated import Derived, derive, derived_columns
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
-from deltaskip.skipping.proofs.preimage.preimage import null_only_with
+from deltaskip.skipping.proofs.preimage.nulls import null_only_with
 from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, meet
 from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, every, joined, some
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
@@ -52,6 +53,9 @@ from deltaskip.skipping.proofs.unproved import (
     unproved,
 )
 from deltaskip.stats.layout import PARTITION_VALUES, StatField
+
+if TYPE_CHECKING:
+    from deltaskip.skipping.proofs.generated import Derived
 
 __all__ = ["rewrite"]
 
@@ -82,9 +86,20 @@ def rewrite(
         collations: The collations that compare strings, by default those of Spark 4.1.
         clock: When the query may run; without it, leaves that read the clock keep every file.
     """
-    derived = derived_columns(schema, mode, partition_columns, properties or {})
+    derived = _derived(schema, mode, partition_columns, properties or {})
     rewriter = _Rewriter(TableColumns(schema, mode), time_zone, derived, collations or Collations(SPARK_VERSION), clock)
     return Program(rewriter.may(node))
+
+
+def _derived(
+    schema: StructType, mode: MappingMode, partition_columns: Sequence[str], properties: Mapping[str, str]
+) -> tuple[Derived, ...]:
+    """The generated columns; what reads their expressions is imported only for tables that have some."""
+    if PARTITIONING_KEY not in properties and not any(GENERATION_KEY in field.metadata for field in schema.fields):
+        return ()
+    from deltaskip.skipping.proofs.generated import derived_columns
+
+    return derived_columns(schema, mode, partition_columns, properties)
 
 
 @dataclass(slots=True)
@@ -254,6 +269,8 @@ class _Rewriter:
         """Conditions on the columns that are generated from the one that the leaves read."""
         if not self.derived:
             return []
+        from deltaskip.skipping.proofs.generated import derive
+
         plain = replace(self, derived=())
         terms = [plain.unlabelled(normalize(part)).term for part in derive(self.derived, nodes, found)]
         return [term for term in terms if not isinstance(term, Keep)]

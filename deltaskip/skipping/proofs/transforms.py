@@ -1,13 +1,12 @@
 """How a generated column is computed from its source: a generation expression or a transform of hidden partitioning.
 
 `delta.generationExpression` of a field binds every writer (PROTOCOL, Generated Columns). The table property
-`deltaskip.partitioning`, a JSON list of {"transform", "source", "field"}, declares transforms with Iceberg's meaning
-(UTC, counted from 1970) for fields without an expression; for a field with one, the property is ignored.
+`deltaskip.partitioning` declares transforms with Iceberg's meaning for fields without an expression; for a field with
+one, it is ignored here.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +17,11 @@ from deltaskip.expr.bind import bind_expression
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
+from deltaskip.expr.hashes import iceberg_bucket, spark_hash
 from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk
-from deltaskip.json_text import parse_json
 from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
 from deltaskip.schema.mapping import MappingMode
+from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.types import (
     DATE,
     GENERATION_KEY,
@@ -34,19 +34,22 @@ from deltaskip.schema.types import (
     DecimalType,
     StructType,
 )
-from deltaskip.skipping.proofs.murmur3 import iceberg_bucket, spark_hash
 from deltaskip.skipping.proofs.preimage.functions import Clock, Monotone, Step, single_direction
 from deltaskip.skipping.proofs.preimage.preimage import steps_of
 from deltaskip.skipping.proofs.preimage.value_sets import ordinal_of, value_at
+from deltaskip.transforms.declared import declared
 
-__all__ = ["Derived", "Transform", "derived_columns", "direction", "expression_of", "reads_zone", "value_of"]
+__all__ = [
+    "Derived",
+    "Transform",
+    "derived_columns",
+    "direction",
+    "expression_of",
+    "reads_zone",
+    "value_of",
+    "wrapping_values",
+]
 
-PARTITIONING_KEY = "deltaskip.partitioning"
-
-_TRANSFORM = re.compile(
-    r"(identity|year|years|month|months|day|days|date|hour|hours|datehour)|(bucket|truncate)\[(\d+)]"
-)
-_ALIASES = {"years": "year", "months": "month", "days": "day", "date": "day", "hours": "hour", "datehour": "hour"}
 _TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _MICROS_PER_HOUR = MICROS_PER_DAY // 24
 
@@ -73,8 +76,8 @@ def derived_columns(
 ) -> tuple[Derived, ...]:
     """Return the generated columns that have a single source; those with unsupported rules are left out."""
     generated = {f.name: f.metadata[GENERATION_KEY] for f in schema.fields if GENERATION_KEY in (f.metadata or {})}
-    declared = _declared(properties.get(PARTITIONING_KEY))
-    if not generated and not declared:
+    entries = declared(properties.get(PARTITIONING_KEY))
+    if not generated and not entries:
         return ()
 
     def bound(node: Node) -> Node | None:
@@ -96,9 +99,10 @@ def derived_columns(
             found.append(_generated(bound(Column((name,))), bound(parse_sql(str(text)))))
         except PredicateError:
             continue
-    for source, field, transform in declared:
-        if field not in generated:
-            found.append(_transformed(bound(Column((field,))), bound(Column(source)) or nested(source), transform))
+    for entry in entries:
+        if entry.field not in generated:
+            source = bound(Column(entry.source)) or nested(entry.source)
+            found.append(_transformed(bound(Column((entry.field,))), source, Transform(entry.name, entry.width)))
     return tuple(derived for derived in found if derived is not None)
 
 
@@ -110,8 +114,23 @@ def value_of(derived: Derived, value: Any) -> Any:
     """
     rule, source = derived.rule, derived.source
     if isinstance(rule, Transform):
-        return _applied(rule, source.type, value)
+        return _applied(derived, rule, value)
     return evaluate(rule, {source.logical: value})
+
+
+def wrapping_values(derived: Derived) -> tuple[int, int] | None:
+    """Return the least source value that can be truncated, and what a session without ANSI mode makes of those below.
+
+    None if the rule is no truncation of whole numbers, or truncates every value of the source.
+    """
+    rule, type_ = derived.rule, derived.column.type
+    if not isinstance(rule, Transform) or rule.name != "truncate" or type_ not in INTEGRAL_BITS:
+        return None
+    if INTEGRAL_BITS[derived.source.type] < INTEGRAL_BITS[type_]:
+        return None
+    numbers = 1 << INTEGRAL_BITS[type_]
+    least = -(numbers // 2 // rule.width) * rule.width
+    return None if least == -(numbers // 2) else (least, least - rule.width + numbers)
 
 
 def direction(derived: Derived) -> bool | None:
@@ -167,6 +186,10 @@ def _generated(column: Node | None, rule: Node | None) -> Derived | None:
     match rule:
         case Call("pmod", (Call("hash", (FieldRef() as source,)), Literal(int() as width))) if width > 0:
             return Derived(column, source, Transform("hash_bucket", width))
+        case Call("-", (source, Call("pmod", (same, Literal(int() as width))))) if width > 0 and source == same:
+            number = source.child if isinstance(source, Cast) else source
+            if isinstance(number, FieldRef) and number.type in INTEGRAL_BITS and type_of(rule) == column.type:
+                return Derived(column, number, Transform("truncate", width))
     if type_of(rule) != column.type or not deterministic(rule):
         return None
     return Derived(column, sources[0], rule)
@@ -195,27 +218,8 @@ def _transformed(column: Node | None, source: Node | None, transform: Transform)
     return Derived(column, source, transform) if fits else None
 
 
-def _declared(text: str | None) -> list[tuple[tuple[str, ...], str, Transform]]:
-    """(source, field, transform) of each entry of the property; unsupported entries are left out."""
-    try:
-        entries = parse_json(text) if text else []
-    except ValueError:
-        return []
-    found: list[tuple[tuple[str, ...], str, Transform]] = []
-    for entry in entries if isinstance(entries, list) else []:
-        if not isinstance(entry, dict):
-            continue
-        name, source, field = entry.get("transform"), entry.get("source"), entry.get("field")
-        match = _TRANSFORM.fullmatch(name) if isinstance(name, str) else None
-        if match is None or not isinstance(field, str) or not isinstance(source, str | list):
-            continue
-        plain = match[1] and _ALIASES.get(match[1], match[1])
-        parts = (source,) if isinstance(source, str) else tuple(map(str, source))
-        found.append((parts, field, Transform(plain or match[2], int(match[3] or 0))))
-    return found
-
-
-def _applied(rule: Transform, type_: DataType, value: Any) -> Any:
+def _applied(derived: Derived, rule: Transform, value: Any) -> Any:
+    type_ = derived.source.type
     if rule.name == "hash_bucket":
         hashed = spark_hash(value, type_)
         if hashed is None:
@@ -232,6 +236,9 @@ def _applied(rule: Transform, type_: DataType, value: Any) -> Any:
                 raise EvaluationError(f"No bucket of {value!r}.")
             return bucket
         case "truncate":
+            least = wrapping_values(derived)
+            if least is not None and value < least[0]:
+                raise EvaluationError(f"{value} cannot be truncated.")
             return _truncated(value, type_, rule.width)
     micros = value * MICROS_PER_DAY if type_ == DATE else value
     if rule.name == "hour":

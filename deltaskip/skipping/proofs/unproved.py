@@ -7,7 +7,7 @@ from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import Call, Collate, FieldRef, IsNull, Literal, Node, Not, Opaque, children_of, walk
 from deltaskip.expr.spark_functions import CHANGING
 from deltaskip.skipping.program import AllOf, ConstantTerm, Keep, Leaf, Term, ValuesPossible, terms_of
-from deltaskip.skipping.proofs.preimage.preimage import strict_columns
+from deltaskip.skipping.proofs.preimage.nulls import strict_columns
 from deltaskip.skipping.proofs.proof import Proof, enumerated
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import all_of

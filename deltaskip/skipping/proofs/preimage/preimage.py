@@ -11,22 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
-from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.nodes import (
     Call,
     Cast,
-    Collate,
-    Compare,
     FieldRef,
-    In,
-    Like,
     Literal,
     Node,
-    Not,
-    StartsWith,
-    children_of,
 )
-from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, DataType, DecimalType
+from deltaskip.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, DataType
 from deltaskip.skipping.proofs.preimage.dates import date_call, date_cast
 from deltaskip.skipping.proofs.preimage.functions import (
     FAR,
@@ -43,7 +35,7 @@ from deltaskip.skipping.proofs.preimage.numbers import double_of_float, number_c
 from deltaskip.skipping.proofs.preimage.text import text_call
 from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, holds, intersect, merged, ordinal_of
 
-__all__ = ["null_only_with", "preimage", "steps_of", "strict_columns"]
+__all__ = ["preimage", "steps_of"]
 
 _MOST_TURNED = 64
 """Maximum number of spans of results that wrap around; with more, all arguments that overflow are in the set."""
@@ -144,34 +136,6 @@ def steps_of(node: Node, time_zone: str) -> tuple[Node, tuple[Step, ...]] | None
             by_number = number_call(node)
             return None if by_number is None else (by_number[0], (by_number[1],))
     return None
-
-
-def strict_columns(node: Node) -> tuple[FieldRef, ...]:
-    """Return the columns whose NULL makes all of `node` NULL (or raise)."""
-    match node:
-        case FieldRef():
-            return (node,)
-        case Cast(child) | Collate(child) | Not(child) | In(child):
-            return strict_columns(child)
-        case Compare(op) if op == "<=>":
-            return ()
-        case Call(name) if name not in FUNCTIONS or not FUNCTIONS[name].null_in_null_out:
-            return ()
-        case Compare() | Call() | Like() | StartsWith():
-            return tuple(dict.fromkeys(column for child in children_of(node) for column in strict_columns(child)))
-    return ()
-
-
-def null_only_with(node: Node) -> FieldRef | None:
-    """Return the column if `node` is a chain of casts of it that are NULL exactly where the column is; else None.
-
-    NaN as a decimal is NULL; without ANSI mode, so are malformed texts, and numbers that are too large for a decimal.
-    """
-    while isinstance(node, Cast) and not node.safe and not isinstance(node.type, DecimalType):
-        if type_of(node.child) in (FLOAT, DOUBLE, STRING, None):
-            return None
-        node = node.child
-    return node if isinstance(node, FieldRef) else None
 
 
 def _instead_of_null(rest: list[Node], results: Values) -> bool | None:

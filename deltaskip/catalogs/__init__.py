@@ -1,0 +1,22 @@
+"""Catalogs: tables and namespaces by name, in a warehouse folder, a database, a Spark session or Unity Catalog.
+
+# SPIP Spark API for Table Metadata
+"""
+
+from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.catalogs.installing import InstalledCatalog, install_catalog
+from deltaskip.catalogs.opening import catalog
+from deltaskip.catalogs.sort_order import SortOrder
+from deltaskip.catalogs.staged import StagedTable
+from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
+
+__all__ = [
+    "CatalogIdentifier",
+    "InstalledCatalog",
+    "SortOrder",
+    "StagedTable",
+    "TableCatalog",
+    "TransactionalTableCatalog",
+    "catalog",
+    "install_catalog",
+]

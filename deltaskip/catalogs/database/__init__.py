@@ -1,0 +1,5 @@
+"""The catalog in a database: SQLite, Postgres and others that SQLAlchemy connects to."""
+
+from deltaskip.catalogs.database.catalog import SqlCatalog
+
+__all__ = ["SqlCatalog"]

@@ -1,0 +1,458 @@
+"""Catalogs that keep a location for each name; the tables themselves are their Delta logs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from deltaskip import arguments
+from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetComment, SetProperty, TableChange
+from deltaskip.catalogs.identifier import (
+    CatalogIdentifier,
+    Namespace,
+    identifier_of,
+    namespace_of,
+    shown_namespace,
+)
+from deltaskip.catalogs.sort_order import SortOrder, sort_order_of
+from deltaskip.catalogs.staged import StagedTable
+from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog
+from deltaskip.catalogs.withdrawal import remove_empty_folders, withdraw
+from deltaskip.errors import (
+    CatalogError,
+    DeltaSkipError,
+    InvalidArgument,
+    InvalidArgumentType,
+    NamespaceAlreadyExists,
+    NamespaceNotEmpty,
+    NamespaceNotFound,
+    TableAlreadyExists,
+    TableNotFound,
+)
+from deltaskip.log import load_snapshot
+from deltaskip.rows.sort_order import SORT_ORDER_KEY, check_sort_order, sort_order_text
+from deltaskip.schema.given import schema_of
+from deltaskip.schema.resolve import display_name
+from deltaskip.storage import open_storage, uri_of
+from deltaskip.storage.kill_points import kill_point
+from deltaskip.table.creation import creation
+from deltaskip.table.replacement import replacement
+from deltaskip.table.table import DeltaTable
+from deltaskip.transforms import Transform
+from deltaskip.transforms.given import transforms_of
+
+__all__ = ["LocatedCatalog", "TableEntry", "changed_properties"]
+
+COMMENT, LOCATION, PROVIDER, EXTERNAL = "comment", "location", "provider", "external"
+"""Properties with a meaning of their own: they are no properties of the Delta table."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A table as its catalog keeps it.
+
+    Attributes:
+        identifier: Name of the table.
+        location: Path or URI of the table.
+        managed: Whether the catalog has chosen the location, so that dropping the table deletes its files.
+    """
+
+    identifier: CatalogIdentifier
+    location: str
+    managed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """What a caller has said of a new table."""
+
+    schema: Any
+    partitions: tuple[Transform, ...]
+    cluster_by: tuple[str, ...]
+    properties: dict[str, str]
+    comment: str | None
+    location: str | None
+
+
+class LocatedCatalog(TransactionalTableCatalog):
+    """Base class of catalogs that keep a location for each name.
+
+    A table is created by its Delta log first and its entry second, so that an entry never names a table that is not
+    there; what is left of a creation that was killed is a folder without a name.
+
+    Args:
+        name: Name of the catalog, for messages and SQL.
+        storage_options: Options of object stores for all tables, as for DeltaTable.
+    """
+
+    def __init__(self, name: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.storage_options = arguments.storage_settings(storage_options)
+
+    # What a backend provides. Identifiers and namespaces are checked before.
+
+    @abstractmethod
+    def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
+        """Return the entry of a table; None if there is none."""
+
+    @abstractmethod
+    def add_entry(self, entry: TableEntry) -> None:
+        """Add the entry of a table that exists; of several writers one succeeds. Raises TableAlreadyExists."""
+
+    @abstractmethod
+    def remove_entry(self, entry: TableEntry) -> bool:
+        """Remove an entry, and return whether this call did; False if another writer was first."""
+
+    @abstractmethod
+    def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
+        """Give an entry another name. Raises TableNotFound and TableAlreadyExists."""
+
+    @abstractmethod
+    def new_location(self, ident: CatalogIdentifier) -> str:
+        """Return the location of a new table that the catalog manages."""
+
+    def delete_files(self, entry: TableEntry) -> None:
+        """Delete the files of a table that has lost its entry."""
+        storage, root = open_storage(entry.location, self.storage_options)
+        storage.delete_directory(root)
+
+    @abstractmethod
+    def table_names(self, namespace: Namespace) -> Iterable[str]:
+        """Return the names of the tables of a namespace that exists."""
+
+    @abstractmethod
+    def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
+        """Return the namespaces directly below a namespace that exists."""
+
+    @abstractmethod
+    def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
+        """Return the properties of a namespace; None if it does not exist. The root () always exists."""
+
+    @abstractmethod
+    def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """Create a namespace; of several writers one succeeds. Raises NamespaceAlreadyExists."""
+
+    @abstractmethod
+    def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """Replace the properties of a namespace. Raises NamespaceNotFound."""
+
+    @abstractmethod
+    def remove_namespace(self, namespace: Namespace) -> bool:
+        """Remove a namespace that is empty, and return whether this call did."""
+
+    # Tables
+
+    def table_exists(self, ident: Ident) -> bool:
+        """See TableCatalog.table_exists."""
+        return self.find_entry(identifier_of(ident)) is not None
+
+    def load_table(
+        self, ident: Ident, *, version: int | None = None, timestamp: datetime | str | None = None
+    ) -> DeltaTable:
+        """See TableCatalog.load_table."""
+        return self._open(self._entry(identifier_of(ident)), version, timestamp)
+
+    def create_table(
+        self,
+        ident: Ident,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy] = (),
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """See TableCatalog.create_table."""
+        described = self._described(schema, partitions, properties)
+        return self._staged_create(identifier_of(ident), described, (), "CREATE TABLE").commit_staged_changes()
+
+    def alter_table(self, ident: Ident, *changes: TableChange | Iterable[TableChange]) -> DeltaTable:
+        """See TableCatalog.alter_table."""
+        checked = [_own_change(change) for change in _flat(changes)]
+        table = self.load_table(ident)
+        table.alter(*checked)
+        return table
+
+    def drop_table(self, ident: Ident, purge: bool = False) -> bool:
+        """See TableCatalog.drop_table."""
+        with_files = arguments.flag("purge", purge)
+        entry = self.find_entry(identifier_of(ident))
+        if entry is None or not self.remove_entry(entry):
+            return False
+        if entry.managed or with_files:
+            self.delete_files(entry)
+        return True
+
+    def rename_table(self, old: Ident, new: Ident) -> None:
+        """See TableCatalog.rename_table."""
+        before, after = self._entry(identifier_of(old, "old")), identifier_of(new, "new")
+        self._check_namespace(after.namespace)
+        self._check_free(after)
+        self.move_entry(before, after)
+
+    def register_table(self, ident: Ident, location: str) -> DeltaTable:
+        """See TableCatalog.register_table."""
+        wanted = identifier_of(ident)
+        self._check_namespace(wanted.namespace)
+        self._check_free(wanted)
+        table = DeltaTable(arguments.path("location", location), storage_options=self.storage_options)
+        self.add_entry(TableEntry(wanted, table.snapshot.root, managed=False))
+        return table
+
+    def list_tables(self, namespace: str | Sequence[str] = ()) -> list[CatalogIdentifier]:
+        """See TableCatalog.list_tables."""
+        found = namespace_of(namespace)
+        self._check_namespace(found)
+        return [CatalogIdentifier(found, name) for name in sorted(self.table_names(found))]
+
+    # Namespaces
+
+    def list_namespaces(self, parent: str | Sequence[str] = ()) -> list[Namespace]:
+        """See TableCatalog.list_namespaces."""
+        found = namespace_of(parent, "parent")
+        self._check_namespace(found)
+        return sorted(self.child_namespaces(found))
+
+    def namespace_exists(self, namespace: str | Sequence[str]) -> bool:
+        """See TableCatalog.namespace_exists."""
+        return self.find_namespace(namespace_of(namespace)) is not None
+
+    def create_namespace(self, namespace: str | Sequence[str], properties: Mapping[str, str] | None = None) -> None:
+        """See TableCatalog.create_namespace."""
+        found = namespace_of(namespace)
+        given = {} if properties is None else arguments.texts_by_name("properties", properties)
+        if self.find_namespace(found) is not None:
+            raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {shown_namespace(found)} already.")
+        self._check_namespace(found[:-1])
+        self.add_namespace(found, given)
+
+    def load_namespace(self, namespace: str | Sequence[str]) -> dict[str, str]:
+        """See TableCatalog.load_namespace."""
+        return self._check_namespace(namespace_of(namespace))
+
+    def alter_namespace(self, namespace: str | Sequence[str], *changes: SetProperty | RemoveProperty) -> None:
+        """See TableCatalog.alter_namespace."""
+        found = namespace_of(namespace)
+        properties = changed_properties(self._check_namespace(found), changes)
+        if not found:
+            raise InvalidArgument(f"The root of the catalog {self.name} has no properties.")
+        self.set_namespace(found, properties)
+
+    def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
+        """See TableCatalog.drop_namespace."""
+        found, with_content = namespace_of(namespace), arguments.flag("cascade", cascade)
+        if not found:
+            raise InvalidArgument(f"The root of the catalog {self.name} cannot be dropped.")
+        if self.find_namespace(found) is None:
+            return False
+        tables, inside = self.list_tables(found), self.list_namespaces(found)
+        if (tables or inside) and not with_content:
+            content = str(tables[0]) if tables else shown_namespace(inside[0])
+            raise NamespaceNotEmpty(
+                f"The namespace {shown_namespace(found)} of the catalog {self.name} contains {content}: drop that "
+                f"first, or pass cascade=True (CASCADE in SQL)."
+            )
+        for each in inside:
+            self.drop_namespace(each, cascade=True)
+        for ident in tables:
+            self.drop_table(ident)
+        return self.remove_namespace(found)
+
+    # Staged tables
+
+    def stage_create(
+        self,
+        ident: Ident,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy] = (),
+        sort_order: Sequence[str | SortOrder] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> StagedTable:
+        """See TransactionalTableCatalog.stage_create."""
+        order = sort_order_of(sort_order)
+        described = self._described(schema, partitions, properties, order)
+        return self._staged_create(identifier_of(ident), described, order, "CREATE TABLE AS SELECT")
+
+    def stage_replace(
+        self,
+        ident: Ident,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy] = (),
+        sort_order: Sequence[str | SortOrder] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> StagedTable:
+        """See TransactionalTableCatalog.stage_replace."""
+        order = sort_order_of(sort_order)
+        described = self._described(schema, partitions, properties, order)
+        entry = self._entry(identifier_of(ident))
+        return self._staged_replace(entry, described, order, "REPLACE TABLE AS SELECT")
+
+    def stage_create_or_replace(
+        self,
+        ident: Ident,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy] = (),
+        sort_order: Sequence[str | SortOrder] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> StagedTable:
+        """See TransactionalTableCatalog.stage_create_or_replace."""
+        wanted, order = identifier_of(ident), sort_order_of(sort_order)
+        described = self._described(schema, partitions, properties, order)
+        entry = self.find_entry(wanted)
+        operation = "CREATE OR REPLACE TABLE AS SELECT"
+        if entry is None:
+            return self._staged_create(wanted, described, order, operation)
+        return self._staged_replace(entry, described, order, operation)
+
+    def _staged_create(
+        self, ident: CatalogIdentifier, described: _Described, order: Sequence[SortOrder], operation: str
+    ) -> StagedTable:
+        self._check_namespace(ident.namespace)
+        self._check_free(ident)
+        managed = described.location is None
+        storage, root = open_storage(described.location or self.new_location(ident), self.storage_options)
+        entry = TableEntry(ident, root, managed)
+        is_new = not storage.exists(root)
+        new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
+        transaction = creation(storage, root, *new)
+        transaction.set_operation(operation)
+
+        def finish() -> DeltaTable:
+            kill_point("table created")
+            try:
+                self._check_namespace(ident.namespace)
+                self.add_entry(entry)
+            except BaseException as error:
+                unchanged = isinstance(error, CatalogError) and error.unchanged
+                added = False if unchanged else self._has_entry(entry)
+                if added is False:
+                    withdraw(storage, root)
+                if not added or not isinstance(error, CatalogError):
+                    raise
+            kill_point("entry added")
+            return self._open(entry)
+
+        def undo() -> None:
+            if managed or is_new:
+                remove_empty_folders(storage, root)
+
+        return StagedTable(ident, transaction, order, finish, undo)
+
+    def _staged_replace(
+        self, entry: TableEntry, described: _Described, order: Sequence[SortOrder], operation: str
+    ) -> StagedTable:
+        if described.location is not None and uri_of(described.location) != uri_of(entry.location):
+            raise InvalidArgument(
+                f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at "
+                f"{described.location}: drop it first, or leave the property location out."
+            )
+        storage, root = open_storage(entry.location, self.storage_options)
+        latest = load_snapshot(storage, root)
+        new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
+        transaction = replacement(latest, *new)
+        transaction.set_operation(operation)
+        return StagedTable(entry.identifier, transaction, order, lambda: self._open(entry))
+
+    # Checks
+
+    def _entry(self, ident: CatalogIdentifier) -> TableEntry:
+        """The entry of a table. Raises TableNotFound."""
+        found = self.find_entry(ident)
+        if found is None:
+            raise TableNotFound(f"The catalog {self.name} has no table {ident}.")
+        return found
+
+    def _open(
+        self, entry: TableEntry, version: int | None = None, timestamp: datetime | str | None = None
+    ) -> DeltaTable:
+        return DeltaTable(entry.location, version, timestamp, self.storage_options)
+
+    def _check_namespace(self, namespace: Namespace) -> dict[str, str]:
+        """The properties of a namespace. Raises NamespaceNotFound."""
+        found = self.find_namespace(namespace)
+        if found is None:
+            raise NamespaceNotFound(
+                f"The catalog {self.name} has no namespace {shown_namespace(namespace)}: create it with "
+                f"create_namespace."
+            )
+        return found
+
+    def _check_free(self, ident: CatalogIdentifier) -> None:
+        if self.find_entry(ident) is not None:
+            raise TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.")
+
+    def _described(
+        self,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy],
+        properties: Mapping[str, str] | None,
+        order: Sequence[SortOrder] = (),
+    ) -> _Described:
+        given = {} if properties is None else arguments.texts_by_name("properties", properties)
+        own = {name: text for name, text in given.items() if name not in (COMMENT, LOCATION, PROVIDER, EXTERNAL)}
+        provider = given.get(PROVIDER, "delta")
+        if provider.lower() != "delta":
+            raise InvalidArgument(f"The property provider can only be 'delta', not {provider!r}.")
+        external = given.get(EXTERNAL, "false").lower()
+        if external not in ("true", "false"):
+            raise InvalidArgument(f"The property external must be 'true' or 'false', not {given[EXTERNAL]!r}.")
+        if external == "true" and LOCATION not in given:
+            raise InvalidArgument("An external table needs the property location, the folder of its files.")
+        clusters = [each for each in partitions if isinstance(each, ClusterBy)]
+        columns = transforms_of([each for each in partitions if not isinstance(each, ClusterBy)], "partitions")
+        cluster_by = tuple(display_name(path) for each in clusters for path in each.columns)
+        found = schema_of(schema)
+        if order:
+            check_sort_order(order, found, f"the catalog {self.name}")
+            own[SORT_ORDER_KEY] = sort_order_text(order)
+        return _Described(found, columns, cluster_by, own, given.get(COMMENT), given.get(LOCATION))
+
+    def _has_entry(self, entry: TableEntry) -> bool | None:
+        """Whether a table has its entry, although adding it raised; None if the catalog does not answer."""
+        try:
+            found = self.find_entry(entry.identifier)
+        except DeltaSkipError:
+            return None
+        return found is not None and found.location == entry.location
+
+
+def changed_properties(before: Mapping[str, str], changes: Iterable[SetProperty | RemoveProperty]) -> dict[str, str]:
+    """Return the properties of a namespace after changes. Raises InvalidArgumentType for other changes."""
+    properties = dict(before)
+    for change in changes:
+        match change:
+            case SetProperty(name, value):
+                properties[name] = str(value)
+            case RemoveProperty(name):
+                properties.pop(name, None)
+            case _:
+                raise InvalidArgumentType.of("Each change", "a SetProperty or RemoveProperty", change)
+    return properties
+
+
+def _flat(changes: Sequence[TableChange | Iterable[TableChange]]) -> list[TableChange]:
+    """The changes, of which one may be a list."""
+    found: list[TableChange] = []
+    for each in changes:
+        found.extend([each] if isinstance(each, TableChange) or not isinstance(each, Iterable) else each)
+    return found
+
+
+def _own_change(change: TableChange) -> TableChange:
+    """The change of a property with a meaning of its own as what it means. Raises InvalidArgument if it cannot change.
+
+    # Spark 4.1, TableCatalog: PROP_COMMENT, PROP_LOCATION, PROP_PROVIDER, PROP_EXTERNAL are reserved.
+    """
+    if not isinstance(change, TableChange):
+        raise InvalidArgumentType.of("Each change", "a change such as AddColumn('price', 'INT')", change)
+    match change:
+        case SetProperty(name, value) if name == COMMENT:
+            return SetComment(value)
+        case RemoveProperty(name) if name == COMMENT:
+            return SetComment(None)
+        case SetProperty(name) | RemoveProperty(name) if name in (LOCATION, PROVIDER, EXTERNAL):
+            raise InvalidArgument(
+                f"The property {name} of a table cannot be changed: it belongs to its entry in the catalog, which "
+                f"drop_table and register_table change."
+            )
+    return change

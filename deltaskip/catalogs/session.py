@@ -1,0 +1,43 @@
+"""The catalog of a Spark session, which the engine provides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from deltaskip import arguments
+from deltaskip.engine import engine
+from deltaskip.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from deltaskip.catalogs.table_catalog import TransactionalTableCatalog
+
+__all__ = ["session_catalog"]
+
+
+def session_catalog(
+    rest: str = "",
+    spark: Any = None,
+    *,
+    name: str = "spark_catalog",
+    storage_options: Mapping[str, str] | None = None,
+) -> TransactionalTableCatalog:
+    """Return the catalog of a Spark session, in a Hive metastore or in the memory of the session.
+
+    Args:
+        rest: What follows "spark:", which is nothing.
+        spark: The session, classic or Connect. The default is the active session of this process.
+        name: Name of the catalog in messages and SQL.
+        storage_options: Options of object stores for all tables, as for DeltaTable.
+
+    Raises:
+        InvalidArgument: There is no active session, or something follows "spark:".
+        InvalidArgumentType: `spark` is no session.
+        SparkUnavailable: PySpark is not installed.
+    """
+    if rest:
+        raise InvalidArgument(f"The URL of a Spark session's catalog is 'spark:' alone, not 'spark:{rest}'.")
+    found: TransactionalTableCatalog = engine("Opening the catalog of a Spark session").session_catalog(
+        spark, arguments.unicode_text("name", name), storage_options
+    )
+    return found

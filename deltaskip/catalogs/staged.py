@@ -1,0 +1,149 @@
+"""A table that becomes visible in its catalog with all its rows, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.catalogs.sort_order import SortOrder
+from deltaskip.errors import InvalidCommit
+
+if TYPE_CHECKING:
+    from deltaskip.schema.types import StructType
+    from deltaskip.table.table import DeltaTable
+    from deltaskip.transforms import Transform
+    from deltaskip.txn.transaction import Transaction
+
+__all__ = ["StagedTable"]
+
+
+class StagedTable:
+    """A table that was staged by a catalog: it is created or replaced, with its rows, by `commit_staged_changes`.
+
+    As a context manager it commits when the block ends, and aborts if the block raises:
+
+        with catalog.stage_create("sales.orders", schema, ["day"]) as staged:
+            staged.append(orders)
+
+    Before the commit neither the catalog nor another reader sees anything of it.
+
+    Args:
+        identifier: Name of the table in its catalog.
+        transaction: The transaction that creates or replaces the table.
+        sort_order: Order in which rows are written.
+        finish: Makes the committed table visible in the catalog, and returns it.
+        undo: Deletes what was made beside the files of the transaction.
+    """
+
+    # SPIP Spark API for Table Metadata, Atomic Operations; Spark 4.1, StagedTable
+
+    def __init__(
+        self,
+        identifier: CatalogIdentifier,
+        transaction: Transaction,
+        sort_order: Sequence[SortOrder],
+        finish: Callable[[], DeltaTable],
+        undo: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.identifier = identifier
+        self.sort_order = tuple(sort_order)
+        self._transaction = transaction
+        self._finish = finish
+        self._undo = undo
+        self._ended = False
+
+    @property
+    def location(self) -> str:
+        """URI of the table."""
+        return self._transaction.snapshot.table_root
+
+    @property
+    def schema(self) -> StructType:
+        """Schema that the table will have."""
+        return self._transaction.schema
+
+    @property
+    def partitioning(self) -> tuple[Transform, ...]:
+        """Transforms by which the table will be partitioned."""
+        from deltaskip.transforms.generated import transform_of
+
+        fields = {field.name: field for field in self.schema.fields}
+        return tuple(transform_of(self.schema, fields[name]) for name in self._transaction.metadata.partition_columns)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Properties that the table will have."""
+        return self._transaction.metadata.configuration
+
+    def append(self, data: object, *, time_zone: str = "UTC") -> None:
+        """Write rows, which become visible with the commit. It can be called several times.
+
+        Args:
+            data: A DataFrame of PySpark, or Arrow data, as for DeltaTable.append.
+            time_zone: Time zone of casts between instants and local times. For a DataFrame the session's applies.
+
+        Raises:
+            SchemaError: The columns of the rows do not fit the table.
+            RowViolation: A row violates a constraint, or a value does not fit its column.
+            UnsupportedFeature: The table needs a feature that deltaskip cannot write, or Spark for an expression.
+            StorageError: The files cannot be written.
+            InvalidCommit: The table was already committed or aborted.
+        """
+        from deltaskip.rows.append import append_to, write_metrics
+        from deltaskip.rows.data import GivenRows
+        from deltaskip.table.writing import time_zone_argument
+
+        self._check_open()
+        zone = time_zone_argument(time_zone, self.location)
+        rows = GivenRows(data)
+        self._transaction.add_metrics(write_metrics(append_to(self._transaction, rows, "keep", zone)))
+
+    def commit_staged_changes(self) -> DeltaTable:
+        """Create or replace the table with the rows that it got, in one commit, and return it.
+
+        After an error nothing of it is left, unless storage failed before it answered.
+
+        Raises:
+            TableAlreadyExists: Another writer has created a table of this name.
+            CommitConflict: Another writer has changed the table that is to be replaced.
+            InvalidCommit: The table was already committed or aborted.
+            StorageError: Storage failed.
+        """
+        self._check_open()
+        try:
+            self._transaction.commit()
+        except BaseException:
+            self.abort_staged_changes()
+            raise
+        self._ended = True
+        return self._finish()
+
+    def abort_staged_changes(self) -> None:
+        """Delete the files that were written. Nothing happens if the table was already committed or aborted."""
+        if self._ended:
+            return
+        self._ended = True
+        self._transaction.discard()
+        self._undo()
+
+    def __enter__(self) -> StagedTable:
+        """Begin a block that commits when it ends, or aborts if it raises."""
+        self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Commit unless the block has ended the table itself; abort if the block raised."""
+        if self._ended:
+            return
+        if kind is None:
+            self.commit_staged_changes()
+        else:
+            self.abort_staged_changes()
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise InvalidCommit(f"The staged table {self.identifier} was already committed or aborted: stage it again.")

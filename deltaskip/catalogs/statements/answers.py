@@ -1,0 +1,267 @@
+"""The rows of SHOW and DESCRIBE as tables of Arrow, with the columns that Spark and delta-spark give them.
+
+# Spark 4.1: ShowNamespacesExec, ShowTablesExec, ShowPartitionsExec, ShowTablePropertiesExec, DescribeTableExec,
+# DescribeNamespaceExec, ShowCreateTableExec
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.actions.partition_folders import partition_folder
+from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.errors import SchemaError
+from deltaskip.rows.identity import identity_of
+from deltaskip.schema.arrow import arrow_schema
+from deltaskip.schema.arrow_values import domain_values
+from deltaskip.schema.ddl import parse_columns
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
+from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
+from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, StructField, StructType
+from deltaskip.skipping.coverage import clustering_columns
+from deltaskip.table.table import DeltaTable
+
+__all__ = [
+    "NOTHING",
+    "columns_of",
+    "create_statement",
+    "described_column",
+    "described_namespace",
+    "described_table",
+    "listed_namespaces",
+    "listed_tables",
+    "partitions_of",
+    "properties_of",
+    "rows",
+    "visible_columns",
+]
+
+NOTHING = pa.table({})
+"""The answer of a statement that has none."""
+
+_DESCRIBED = "col_name STRING, data_type STRING, comment STRING"
+_INFO = "info_name STRING, info_value STRING"
+# Part of the metadata of a table, and not of what a user would set again.
+_OWN_PROPERTIES = (
+    PARTITIONING_KEY,
+    TableProperties.max_column_id.name,
+    TableProperties.row_id_column.name,
+    TableProperties.row_commit_version_column.name,
+    TableProperties.in_commit_timestamps_version.name,
+    TableProperties.in_commit_timestamps_since_ms.name,
+)
+
+
+def rows(schema: str, values: Iterable[Sequence[Any]]) -> pa.Table:
+    """Return rows as a table.
+
+    Args:
+        schema: The columns as SQL text.
+        values: The rows.
+    """
+    typed = arrow_schema(parse_columns(schema))
+    columns = list(zip(*values, strict=True)) or [()] * len(typed)
+    pairs = zip(columns, typed, strict=True)
+    arrays = [pa.array([_value(each) for each in column], field.type) for column, field in pairs]
+    return pa.table(arrays, schema=typed)
+
+
+def _value(value: Any) -> Any:
+    """The value for pyarrow, which takes the entries of a map as pairs."""
+    if isinstance(value, dict) and all(isinstance(each, str | None) for each in value.values()):
+        return list(value.items())
+    return value
+
+
+def listed_namespaces(names: Iterable[tuple[str, ...]], pattern: str | None) -> pa.Table:
+    """Return the rows of SHOW NAMESPACES."""
+    shown = (display_name(name) for name in names)
+    return rows("namespace STRING NOT NULL", ((name,) for name in shown if _matches(name, pattern)))
+
+
+def listed_tables(idents: Iterable[CatalogIdentifier], pattern: str | None) -> pa.Table:
+    """Return the rows of SHOW TABLES."""
+    found = (
+        (display_name(ident.namespace), ident.name, False) for ident in idents if _matches(ident.name, pattern)
+    )
+    return rows("namespace STRING NOT NULL, tableName STRING NOT NULL, isTemporary BOOLEAN NOT NULL", found)
+
+
+def partitions_of(table: DeltaTable, where: str | None, time_zone: str) -> pa.Table:
+    """Return the rows of SHOW PARTITIONS: `p=1/q=x`, sorted, from the log alone.
+
+    Raises SchemaError for a table without partitions.
+    """
+    fields = {field.name: field for field in table.schema.fields}
+    columns = [fields[name] for name in table.partition_columns]
+    if not columns:
+        raise SchemaError(f"The table {table.uri} is not partitioned, so it has no partitions to show.")
+    values = table.scan(where, time_zone=time_zone).files(columns=["partition_values"])["partition_values"]
+    flat = values.combine_chunks().flatten() if values.num_chunks else []
+    distinct = set(zip(*(domain_values(column) for column in flat), strict=True))
+    return rows("partition STRING NOT NULL", ((each,) for each in sorted(
+        partition_folder(columns, found, time_zone) for found in distinct
+    )))
+
+
+def properties_of(table: DeltaTable, name: str, key: str | None) -> pa.Table:
+    """Return the rows of SHOW TBLPROPERTIES. name: of the table, for the answer if there is no property `key`."""
+    protocol = table.protocol
+    shown = {
+        **table.properties,
+        "delta.minReaderVersion": str(protocol.min_reader_version),
+        "delta.minWriterVersion": str(protocol.min_writer_version),
+    }
+    for feature in sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())}):
+        shown.setdefault(f"delta.feature.{feature}", "supported")
+    if key is not None:
+        shown = {key: shown.get(key, f"Table {name} does not have property: {key}")}
+    return rows("key STRING NOT NULL, value STRING NOT NULL", sorted(shown.items()))
+
+
+def columns_of(table: DeltaTable) -> pa.Table:
+    """Return the rows of SHOW COLUMNS."""
+    return rows("col_name STRING NOT NULL", ((field.name,) for field in visible_columns(table)))
+
+
+def visible_columns(table: DeltaTable) -> list[StructField]:
+    """Return the columns of a table without those that its transforms have added."""
+    hidden = set(table.hidden_columns)
+    return [field for field in table.schema.fields if field.name not in hidden]
+
+
+def described_table(table: DeltaTable, name: str, extended: bool, catalog: str) -> pa.Table:
+    """Return the rows of DESCRIBE TABLE: the columns, the partitioning, and if extended facts about the table.
+
+    Args:
+        table: The table.
+        name: Its name.
+        extended: Whether to add facts.
+        catalog: Name of the catalog.
+    """
+    found: list[tuple[str, str, str | None]] = [_described(field) for field in visible_columns(table)]
+    transforms = table.partitioning
+    named = {field.name: field for field in table.schema.fields}
+    if table.partition_columns and not table.hidden_columns:
+        found += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        found += [_described(named[column]) for column in table.partition_columns]
+    elif transforms:
+        found += [("# Partitioning", "", "")]
+        found += [(f"Part {i}", str(transform), "") for i, transform in enumerate(transforms)]
+    clustered = clustering_columns(table.snapshot)
+    if clustered:
+        found += [("# Clustering Information", "", ""), ("# col_name", "data_type", "comment")]
+        found += [(column, _type_at(table.schema, column), None) for column in clustered]
+    if extended:
+        properties = ",".join(f"{key}={value}" for key, value in sorted(table.properties.items()))
+        facts = [
+            ("Name", name), ("Catalog", catalog), ("Comment", table.metadata.description), ("Provider", "delta"),
+            ("Location", table.uri), ("Table Properties", f"[{properties}]"),
+        ]  # fmt: skip
+        found += [("", "", ""), ("# Detailed Table Information", "", "")]
+        found += [(label, fact, "") for label, fact in facts if fact is not None]
+    return rows(_DESCRIBED, found)
+
+
+def described_column(table: DeltaTable, path: tuple[str, ...]) -> pa.Table:
+    """Return the rows of DESCRIBE TABLE … column. Raises SchemaError if there is no such column."""
+    named = {fold_name(field.name): field for field in table.schema.fields}
+    field = named.get(fold_name(path[0]))
+    if field is None or len(path) > 1:
+        shown = display_name(path)
+        raise SchemaError(f"DESCRIBE takes a column of the table {table.uri}, and {shown} is none.")
+    comment = field.metadata.get(COMMENT_KEY)
+    facts = [("col_name", field.name), ("data_type", simple_string(field.type, field)),
+             ("comment", "NULL" if comment is None else str(comment))]
+    return rows(_INFO, facts)
+
+
+def described_namespace(
+    name: tuple[str, ...], properties: Mapping[str, str], catalog: str, extended: bool
+) -> pa.Table:
+    """Return the rows of DESCRIBE NAMESPACE."""
+    own = dict(properties)
+    facts = [("Catalog Name", catalog), ("Namespace Name", display_name(name))]
+    facts += [
+        (label, own.pop(key)) for label, key in (("Comment", "comment"), ("Location", "location"), ("Owner", "owner"))
+        if key in own
+    ]
+    if extended:
+        shown = ", ".join(f"({key},{value})" for key, value in sorted(own.items()))
+        facts.append(("Properties", f"({shown})" if own else ""))
+    return rows(_INFO, facts)
+
+
+def create_statement(table: DeltaTable, name: str) -> str:
+    """Return a CREATE TABLE statement that makes a table like this one, with its location."""
+    lines = [f"  {_definition(field)}" for field in visible_columns(table)]
+    found = [f"CREATE TABLE {name} (\n" + ",\n".join(lines) + ")", "USING delta"]
+    if table.partition_columns:
+        hidden = set(table.hidden_columns)
+        pairs = zip(table.partition_columns, table.partitioning, strict=True)
+        parts = (str(transform) if name in hidden else display_name([name]) for name, transform in pairs)
+        found.append(f"PARTITIONED BY ({', '.join(parts)})")
+    clustered = clustering_columns(table.snapshot)
+    if clustered:
+        found.append(f"CLUSTER BY ({', '.join(clustered)})")
+    if table.metadata.description is not None:
+        found.append(f"COMMENT {_literal(table.metadata.description)}")
+    found.append(f"LOCATION {_literal(table.uri)}")
+    properties = {key: value for key, value in table.properties.items() if key not in _OWN_PROPERTIES}
+    if properties:
+        shown = (f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(properties.items()))
+        found.append("TBLPROPERTIES (\n" + ",\n".join(shown) + ")")
+    return "\n".join(found) + "\n"
+
+
+def _definition(field: StructField) -> str:
+    """A column as CREATE TABLE has it."""
+    found = [display_name([field.name]), str(field.metadata.get(CHAR_VARCHAR_KEY) or simple_string(field.type, field))]
+    identity = identity_of(field)
+    if identity is not None:
+        kind = "BY DEFAULT" if identity.explicit else "ALWAYS"
+        found.append(f"GENERATED {kind} AS IDENTITY (START WITH {identity.start} INCREMENT BY {identity.step})")
+    if GENERATION_KEY in field.metadata:
+        found.append(f"GENERATED ALWAYS AS ({field.metadata[GENERATION_KEY]})")
+    if not field.nullable:
+        found.append("NOT NULL")
+    if DEFAULT_KEY in field.metadata:
+        found.append(f"DEFAULT {field.metadata[DEFAULT_KEY]}")
+    if COMMENT_KEY in field.metadata:
+        found.append(f"COMMENT {_literal(str(field.metadata[COMMENT_KEY]))}")
+    return " ".join(found)
+
+
+def _described(field: StructField) -> tuple[str, str, str | None]:
+    comment = field.metadata.get(COMMENT_KEY)
+    shown = str(field.metadata.get(CHAR_VARCHAR_KEY) or simple_string(field.type, field))
+    return field.name, shown, None if comment is None else str(comment)
+
+
+def _type_at(schema: StructType, column: str) -> str:
+    named = {field.name: field for field in schema.fields}
+    return simple_string(named[column].type, named[column]) if column in named else ""
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _matches(name: str, pattern: str | None) -> bool:
+    """Whether a name matches a pattern.
+
+    # Spark 4.1, StringUtils.filterPattern: `*` for any characters, `|` between alternatives, in any letter case
+    """
+    if pattern is None:
+        return True
+    for each in pattern.strip().split("|"):
+        regex = ".*".join(map(re.escape, each.strip().split("*")))
+        if re.fullmatch(regex, name, re.IGNORECASE):
+            return True
+    return False

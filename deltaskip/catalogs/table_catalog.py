@@ -1,0 +1,282 @@
+"""The interface of a catalog: tables and namespaces by name.
+
+# SPIP Spark API for Table Metadata, Table Catalog API; Atomic Operations. Spark 4.1, TableCatalog, StagingTableCatalog
+# and SupportsNamespaces, say which errors a method raises.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetProperty, TableChange
+from deltaskip.catalogs.identifier import CatalogIdentifier
+
+if TYPE_CHECKING:
+    from deltaskip.catalogs.sort_order import SortOrder
+    from deltaskip.catalogs.staged import StagedTable
+    from deltaskip.table.table import DeltaTable
+    from deltaskip.transforms import Transform
+
+__all__ = ["Ident", "TableCatalog", "TransactionalTableCatalog"]
+
+Ident = str | Sequence[str] | CatalogIdentifier
+"""The name of a table: SQL text such as "sales.orders", a tuple of its parts, or a CatalogIdentifier."""
+
+
+class TableCatalog(ABC):
+    """A catalog: creates, loads, alters, renames, lists and drops tables by name.
+
+    Wherever a method takes the name of a table, it raises InvalidArgument for text that is no name and
+    InvalidArgumentType for other values. Every method raises CatalogError if the catalog cannot be reached, and
+    StorageError if the storage of a table cannot.
+
+    Attributes:
+        name: Name of the catalog, for messages and SQL.
+    """
+
+    name: str
+
+    @abstractmethod
+    def table_exists(self, ident: Ident) -> bool:
+        """Return whether the catalog has a table of this name."""
+
+    @abstractmethod
+    def load_table(
+        self, ident: Ident, *, version: int | None = None, timestamp: datetime | str | None = None
+    ) -> DeltaTable:
+        """Return a table.
+
+        Args:
+            ident: Name of the table.
+            version: Version to open. The default is the latest.
+            timestamp: Open the latest version that was committed at or before this time, as in DeltaTable.
+
+        Raises:
+            TableNotFound: There is no such table.
+            VersionNotFound: There is no such version, or none at that time.
+        """
+
+    def refresh_table(self, ident: Ident) -> DeltaTable:
+        """Return the latest version of a table, without anything that was kept of it. Raises as `load_table`."""
+        return self.load_table(ident)
+
+    @abstractmethod
+    def create_table(
+        self,
+        ident: Ident,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy] = (),
+        properties: Mapping[str, str] | None = None,
+    ) -> DeltaTable:
+        """Create an empty table.
+
+        Args:
+            ident: Name of the table.
+            schema: Columns as DDL text, or a schema of PySpark, Arrow or deltaskip.
+            partitions: Names of partition columns, and transforms such as `transforms.date("ts")`; or one
+                ClusterBy("a", "b") for a clustered table.
+            properties: Table properties. `location` is the place of a table that the catalog does not manage,
+                `comment` the description of the table, and `provider` can only be "delta".
+
+        Raises:
+            TableAlreadyExists: There is a table of this name, or a Delta table at the location.
+            NamespaceNotFound: The namespace does not exist.
+            SchemaError: The schema cannot be parsed, or a column is not allowed.
+            InvalidArgument: A transform or property is not possible.
+        """
+
+    @abstractmethod
+    def alter_table(self, ident: Ident, *changes: TableChange | Iterable[TableChange]) -> DeltaTable:
+        """Make changes strictly in order, all of them in one commit or none, and return the table.
+
+        Args:
+            ident: Name of the table.
+            changes: Changes such as AddColumn("price", "DECIMAL(10,2)"), or one list of them.
+
+        Raises:
+            TableNotFound: There is no such table.
+            SchemaError: A column does not exist, exists already, or cannot be changed so.
+            InvalidArgument: A property is not possible.
+        """
+
+    @abstractmethod
+    def drop_table(self, ident: Ident, purge: bool = False) -> bool:
+        """Drop a table: its name, and its files if the catalog manages them.
+
+        Args:
+            ident: Name of the table.
+            purge: Whether the files of a table at a location of its own are deleted, too.
+
+        Returns:
+            Whether there was a table of this name.
+        """
+
+    @abstractmethod
+    def rename_table(self, old: Ident, new: Ident) -> None:
+        """Give a table another name, also in another namespace.
+
+        Args:
+            old: Name of the table.
+            new: Its new name.
+
+        Raises:
+            TableNotFound: There is no table of the old name.
+            TableAlreadyExists: There is a table of the new name.
+            NamespaceNotFound: The namespace of the new name does not exist.
+            UnsupportedFeature: The catalog cannot rename tables.
+        """
+
+    @abstractmethod
+    def register_table(self, ident: Ident, location: str) -> DeltaTable:
+        """Give a Delta table that exists a name. Its files stay where they are, and stay when the name is dropped.
+
+        Args:
+            ident: Name of the table.
+            location: Path or URI of the table.
+
+        Raises:
+            TableNotFound: There is no Delta table at the location.
+            TableAlreadyExists: There is a table of this name.
+            NamespaceNotFound: The namespace does not exist.
+        """
+
+    @abstractmethod
+    def list_tables(self, namespace: str | Sequence[str] = ()) -> list[CatalogIdentifier]:
+        """Return the names of the tables of a namespace, sorted; not those of namespaces in it.
+
+        Raises NamespaceNotFound if it does not exist.
+        """
+
+    @abstractmethod
+    def list_namespaces(self, parent: str | Sequence[str] = ()) -> list[tuple[str, ...]]:
+        """Return the namespaces directly below another one, sorted. Raises NamespaceNotFound."""
+
+    @abstractmethod
+    def namespace_exists(self, namespace: str | Sequence[str]) -> bool:
+        """Return whether a namespace exists; the root () always does."""
+
+    @abstractmethod
+    def create_namespace(self, namespace: str | Sequence[str], properties: Mapping[str, str] | None = None) -> None:
+        """Create a namespace.
+
+        Args:
+            namespace: Name of the namespace.
+            properties: Its properties, such as `comment`.
+
+        Raises:
+            NamespaceAlreadyExists: There is one of this name.
+            NamespaceNotFound: The namespace above it does not exist.
+        """
+
+    @abstractmethod
+    def load_namespace(self, namespace: str | Sequence[str]) -> dict[str, str]:
+        """Return the properties of a namespace. Raises NamespaceNotFound."""
+
+    @abstractmethod
+    def alter_namespace(self, namespace: str | Sequence[str], *changes: SetProperty | RemoveProperty) -> None:
+        """Set and remove properties of a namespace, in order. Raises NamespaceNotFound."""
+
+    @abstractmethod
+    def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
+        """Drop a namespace.
+
+        Args:
+            namespace: Name of the namespace.
+            cascade: Whether its tables and namespaces are dropped, too.
+
+        Returns:
+            Whether there was a namespace of this name.
+
+        Raises:
+            NamespaceNotEmpty: There is a table or a namespace in it, and `cascade` is False.
+        """
+
+
+    def sql(self, spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
+        """Run an SQL statement over the tables of the catalog, as Spark SQL and Delta write it.
+
+        In a query each table of the catalog is read through a scan that skips files; all other names are the
+        session's. Types, expressions and queries keep their text as typed.
+
+        Args:
+            spark: A session, classic or Connect. It may be None for statements that read no rows, for INSERT of
+                constants, and for DELETE and UPDATE by expressions that deltaskip evaluates itself.
+            text: One statement.
+            params: Values of the parameters of the text: a mapping for `:name`, a list for `?`, as in
+                DeltaTable.scan.
+
+        Returns:
+            The rows of the answer, with the columns that Spark and delta-spark give it: a DataFrame of the session, or
+            a table of Arrow without one. Statements other than queries have run when the method returns.
+
+        Raises:
+            PredicateError: The text is no statement, or Spark refuses its query.
+            InvalidArgument: The statement is not supported; the message names what to use instead.
+            SparkUnavailable: The statement needs a session.
+            DeltaSkipError: As the methods raise that the statement becomes.
+        """
+        from deltaskip.catalogs.statements.run import run_statement
+
+        return run_statement(self, spark, text, params)
+
+
+class TransactionalTableCatalog(TableCatalog):
+    """A catalog that creates and replaces tables together with their rows, in one commit.
+
+    # SPIP Spark API for Table Metadata, Atomic Operations
+    """
+
+    @abstractmethod
+    def stage_create(
+        self,
+        ident: Ident,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy] = (),
+        sort_order: Sequence[str | SortOrder] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> StagedTable:
+        """Return a table that exists, with the rows that it got, once it is committed; CREATE TABLE AS SELECT.
+
+        Args:
+            ident: Name of the table.
+            schema: Columns, as in `create_table`.
+            partitions: Partition columns and transforms, as in `create_table`.
+            sort_order: Order in which the rows of each data file are written, such as ["ts DESC", "id"].
+            properties: Table properties, as in `create_table`.
+
+        Raises:
+            TableAlreadyExists: There is a table of this name; it may also be raised by the commit.
+            NamespaceNotFound: The namespace does not exist.
+            SchemaError: The schema cannot be parsed, or a column is not allowed.
+            InvalidArgument: A transform, property or sort order is not possible.
+        """
+
+    @abstractmethod
+    def stage_replace(
+        self,
+        ident: Ident,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy] = (),
+        sort_order: Sequence[str | SortOrder] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> StagedTable:
+        """Return a table that takes the place of another one when it is committed; REPLACE TABLE AS SELECT.
+
+        The commit gives the table the new columns, partitions, properties and rows, and keeps its history. Arguments
+        and errors are those of `stage_create`, but for TableNotFound if there is no table of this name. The commit
+        raises CommitConflict if another writer has changed the table.
+        """
+
+    @abstractmethod
+    def stage_create_or_replace(
+        self,
+        ident: Ident,
+        schema: Any,
+        partitions: Sequence[str | Transform | ClusterBy] = (),
+        sort_order: Sequence[str | SortOrder] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> StagedTable:
+        """Return `stage_replace` if there is a table of this name, otherwise `stage_create`."""

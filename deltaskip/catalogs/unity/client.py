@@ -1,0 +1,366 @@
+"""The HTTP client of Unity Catalog: requests of its Delta API and its older API, and their errors.
+
+# Unity Catalog, api/delta.yaml 1.0 and api/all.yaml
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import quote, urlsplit
+
+from deltaskip.catalogs.unity.models import Credential, LoadedTable, StagingTable, TableName
+from deltaskip.errors import CatalogError, InvalidArgument
+from deltaskip.json_text import parse_json
+from deltaskip.version import engine_info
+
+__all__ = ["OutcomeUnknown", "Refused", "UnityClient"]
+
+_API = "/api/2.1/unity-catalog"
+_PROTOCOL = "1.0"
+_SECONDS = (10.0, 60.0)
+_TRIES = 5
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 5.0
+
+Method = Literal["GET", "HEAD", "POST", "PATCH", "DELETE"]
+
+
+class Refused(CatalogError):
+    """The server refused a request.
+
+    Attributes:
+        status: Status of the HTTP answer.
+        kind: Name of the error, such as "NoSuchTableException" or "SCHEMA_NOT_FOUND"; "" if the answer has none.
+    """
+
+    def __init__(self, message: str, status: int, kind: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether something that the request names does not exist."""
+        return self.status == 404
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether what was to be created exists. # UC REST answers with status 400, the Delta API with 409."""
+        return self.kind == "AlreadyExistsException" or self.kind.endswith("ALREADY_EXISTS")
+
+
+class OutcomeUnknown(CatalogError):
+    """The connection or the server failed, so that it is not known whether the server did what was asked."""
+
+
+class UnityClient:
+    """Sends requests to a server of Unity Catalog. It can be used by several threads.
+
+    Args:
+        url: URL of the server, such as "https://host:8080"; its path may be that of the API.
+        token: Bearer token of the requests; None if the server needs none.
+
+    Raises:
+        InvalidArgument: The URL is not one.
+        CatalogError: The package requests is not installed.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url = _root(url)
+        try:
+            import requests
+        except ImportError as error:
+            raise CatalogError("Unity Catalog needs the package requests: pip install 'deltaskip[unity]'.") from error
+        self._requests = requests
+        self._session = requests.Session()
+        self._session.headers.update({"Accept": "application/json", "User-Agent": engine_info().replace(" ", "/")})
+        if token is not None:
+            self._session.headers["Authorization"] = f"Bearer {token}"
+        self._endpoints: dict[str, frozenset[str] | None] = {}
+
+    # The Delta API
+
+    def endpoints(self, catalog: str) -> frozenset[str] | None:
+        """Return the requests of the Delta API that the server knows; None if it does not have this API.
+
+        Raises Refused if there is no such catalog.
+        """
+        if catalog not in self._endpoints:
+            query = {"catalog": catalog, "protocol-versions": _PROTOCOL}
+            try:
+                answer = self._get("/delta/v1/config", query)
+            except Refused as refused:
+                # An older server does not know the path; a newer one names what is missing.
+                if not refused.is_not_found or refused.kind in ("NoSuchCatalogException", "CATALOG_NOT_FOUND"):
+                    raise
+                self._endpoints[catalog] = None
+            else:
+                version = answer.get("protocol-version")
+                if version != _PROTOCOL:
+                    raise CatalogError(
+                        f"{self.url} speaks version {version} of the Delta API, but deltaskip version {_PROTOCOL}: use "
+                        f"a newer deltaskip."
+                    )
+                self._endpoints[catalog] = frozenset(answer.get("endpoints") or ())
+        return self._endpoints[catalog]
+
+    def has_delta_api(self, catalog: str) -> bool:
+        """Whether the server has the Delta API. Raises Refused if there is no such catalog."""
+        return self.endpoints(catalog) is not None
+
+    def load_table(self, name: TableName) -> LoadedTable:
+        """Return a table. Raises Refused."""
+        return LoadedTable.of(self._get(_table(name)))
+
+    def table_exists(self, name: TableName) -> bool:
+        """Return whether there is a table of this name."""
+        try:
+            self._send("HEAD", _table(name), again=True)
+        except Refused as refused:
+            if refused.is_not_found:
+                return False
+            raise
+        return True
+
+    def stage_table(self, name: TableName) -> StagingTable:
+        """Return the place of a new table that the catalog will manage. Raises Refused."""
+        return StagingTable.of(self._post(f"{_schema(name)}/staging-tables", {"name": name.table}))
+
+    def create_table(self, name: TableName, request: Mapping[str, Any]) -> LoadedTable:
+        """Register a table that has been written. Raises Refused, and OutcomeUnknown."""
+        return LoadedTable.of(self._post(f"{_schema(name)}/tables", {"name": name.table, **request}))
+
+    def update_table(
+        self, name: TableName, uuid: str, updates: Sequence[Mapping[str, Any]], etag: str | None = None
+    ) -> LoadedTable:
+        """Make updates of a table, all of them or none. Raises Refused, and OutcomeUnknown.
+
+        Args:
+            name: Name of the table.
+            uuid: Identifier that the table must have.
+            updates: The updates.
+            etag: Entity tag that the table must have; None for any.
+        """
+        requirements = [{"type": "assert-table-uuid", "uuid": uuid}]
+        if etag is not None:
+            requirements.append({"type": "assert-etag", "etag": etag})
+        return LoadedTable.of(self._post(_table(name), {"requirements": requirements, "updates": list(updates)}))
+
+    def delete_table(self, name: TableName) -> bool:
+        """Delete a table, and return whether there was one."""
+        path = _table(name) if self.has_delta_api(name.catalog) else f"/tables/{quote(name.full, safe='')}"
+        return self._deleted(path, {})
+
+    def rename_table(self, name: TableName, new: str) -> None:
+        """Give a table another name in its schema. Raises Refused."""
+        self._post(f"{_table(name)}/rename", {"new-name": new})
+
+    def credentials(self, name: TableName, uuid: str) -> tuple[Credential, ...]:
+        """Return credentials of a table's storage, for writing if the user may; () if the server has none."""
+        for operation in ("READ_WRITE", "READ"):
+            try:
+                if self.has_delta_api(name.catalog):
+                    answer = self._get(f"{_table(name)}/credentials", {"operation": operation})
+                    return tuple(Credential.of(each) for each in answer.get("storage-credentials") or ())
+                body = {"table_id": uuid, "operation": operation}
+                return (Credential.of_older(self._post("/temporary-table-credentials", body)),)
+            except Refused as refused:
+                if refused.is_not_found:
+                    return ()
+                if refused.status != 403 or operation == "READ":
+                    raise
+        raise AssertionError("unreachable")
+
+    def staging_credentials(self, uuid: str) -> tuple[Credential, ...]:
+        """Return credentials of the place of a table that is being created. Raises Refused."""
+        answer = self._get(f"/delta/v1/staging-tables/{quote(uuid, safe='')}/credentials")
+        return tuple(Credential.of(each) for each in answer.get("storage-credentials") or ())
+
+    def path_credentials(self, location: str) -> tuple[Credential, ...]:
+        """Return credentials of a path at which a table will be created; () if the server has none."""
+        query = {"location": location, "operation": "READ_WRITE"}
+        try:
+            answer = self._get("/delta/v1/temporary-path-credentials", query)
+        except Refused as refused:
+            if refused.is_not_found:
+                return ()
+            raise
+        return tuple(Credential.of(each) for each in answer.get("storage-credentials") or ())
+
+    # The older API: catalogs, schemas, and the names of tables
+
+    def list_all(self, what: Literal["catalogs", "schemas", "tables"], **of: str) -> Iterator[Mapping[str, Any]]:
+        """Yield all catalogs, the schemas of a catalog, or the tables of a schema. Raises Refused."""
+        query: dict[str, str] = dict(of)
+        while True:
+            answer = self._get(f"/{what}", query)
+            yield from answer.get(what) or ()
+            token = answer.get("next_page_token")
+            if not token:
+                return
+            query["page_token"] = token
+
+    def find(self, what: Literal["catalogs", "schemas", "tables"], name: str) -> Mapping[str, Any] | None:
+        """Return a catalog, schema or table by its full name; None if there is none."""
+        try:
+            return self._get(f"/{what}/{quote(name, safe='')}")
+        except Refused as refused:
+            if refused.is_not_found:
+                return None
+            raise
+
+    def create(self, what: Literal["catalogs", "schemas", "tables"], body: Mapping[str, Any]) -> None:
+        """Create a catalog, schema or external table. Raises Refused."""
+        self._post(f"/{what}", body)
+
+    def update(self, what: Literal["catalogs", "schemas"], name: str, body: Mapping[str, Any]) -> None:
+        """Change a catalog or schema. Raises Refused."""
+        self._send("PATCH", f"/{what}/{quote(name, safe='')}", body=body)
+
+    def delete(self, what: Literal["catalogs", "schemas"], name: str) -> bool:
+        """Delete an empty catalog or schema, and return whether there was one."""
+        return self._deleted(f"/{what}/{quote(name, safe='')}", {"force": "false"})
+
+    # Requests
+
+    def _get(self, path: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        return self._send("GET", path, query=query, again=True)
+
+    def _post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self._send("POST", path, body=body)
+
+    def _deleted(self, path: str, query: Mapping[str, str]) -> bool:
+        try:
+            self._send("DELETE", path, query=query)
+        except Refused as refused:
+            if refused.is_not_found:
+                return False
+            raise
+        return True
+
+    def _send(
+        self,
+        method: Method,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+        again: bool = False,
+    ) -> Mapping[str, Any]:
+        """Send a request, and return the object of its answer; {} if it has none.
+
+        Args:
+            method: HTTP method.
+            path: Path below that of the API.
+            query: Parameters of the URL.
+            body: Object of the body.
+            again: Whether the request changes nothing, so that it is repeated if the connection or the server fails.
+        """
+        where = f"{method} {self.url}{path}"
+        for attempt in range(_TRIES):
+            last = attempt + 1 == _TRIES
+            try:
+                answer = self._session.request(
+                    method, f"{self.url}{_API}{path}", params=query, json=body, timeout=_SECONDS, allow_redirects=False
+                )
+            except self._requests.exceptions.RequestException as error:
+                if _was_never_sent(error) or again:
+                    if last:
+                        raise self._unreachable(error) from error
+                    _pause(attempt)
+                    continue
+                raise OutcomeUnknown(f"{where}: the connection failed ({_reason(error)}).") from error
+            if 200 <= answer.status_code < 300:
+                return _object(where, answer)
+            refused = _refused(where, answer)
+            failed = refused.status >= 500 and refused.status != 501
+            if refused.kind == "TooManyRequestsException" or (again and failed):
+                if last:
+                    raise refused
+                _pause(attempt, answer.headers.get("Retry-After"))
+            elif method == "POST" and failed:
+                raise OutcomeUnknown(str(refused)) from refused
+            else:
+                raise refused
+        raise AssertionError("unreachable")
+
+    def _unreachable(self, error: Exception) -> CatalogError:
+        return CatalogError(
+            f"The server of the catalog at {self.url} cannot be reached ({_reason(error)}): check that it runs there."
+        )
+
+
+def _root(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidArgument(f"The URL of Unity Catalog must be such as https://host:8080, not {url!r}.")
+    return url.rstrip("/").removesuffix(_API).rstrip("/")
+
+
+def _schema(name: TableName) -> str:
+    return f"/delta/v1/catalogs/{quote(name.catalog, safe='')}/schemas/{quote(name.schema, safe='')}"
+
+
+def _table(name: TableName) -> str:
+    return f"{_schema(name)}/tables/{quote(name.table, safe='')}"
+
+
+def _object(where: str, answer: Any) -> Mapping[str, Any]:
+    """The JSON object of an answer; {} for one without text."""
+    if not answer.content:
+        return {}
+    try:
+        found = parse_json(answer.content)
+    except ValueError:
+        found = None
+    if found is None and answer.status_code == 200:
+        return {}
+    if not isinstance(found, dict):
+        raise CatalogError(f"{where}: the answer is not a JSON object.")
+    return found
+
+
+def _refused(where: str, answer: Any) -> Refused:
+    """The error of an answer, in the form of the Delta API or of the older one."""
+    try:
+        found = parse_json(answer.content) if answer.content else {}
+    except ValueError:
+        found = {}
+    found = found if isinstance(found, dict) else {}
+    inner = found.get("error")
+    error: dict[str, Any] = inner if isinstance(inner, dict) else {}
+    kind = error.get("type") or found.get("error_code") or ""
+    message = str(error.get("message") or found.get("message") or answer.reason or "").strip().rstrip(".")
+    hint = "; check the token" if answer.status_code == 401 else ""
+    return Refused(f"{where}: {answer.status_code} {kind}: {message}{hint}.", answer.status_code, str(kind))
+
+
+def _was_never_sent(error: BaseException) -> bool:
+    """Whether no connection to the server was made."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if type(seen).__name__ in ("NewConnectionError", "ConnectTimeout", "ConnectTimeoutError"):
+            return True
+        reason = getattr(seen.args[0] if seen.args else None, "reason", None)
+        seen = reason if isinstance(reason, BaseException) else seen.__cause__ or seen.__context__
+    return False
+
+
+def _reason(error: BaseException) -> str:
+    """The last cause of an error of the library, in one line."""
+    while error.__cause__ is not None or error.__context__ is not None:
+        error = error.__cause__ or error.__context__ or error
+    return (str(error).splitlines() or [type(error).__name__])[0] or type(error).__name__
+
+
+def _pause(attempt: int, wanted: str | None = None) -> None:
+    """Sleep before the next attempt, for the seconds that the server wants if it says so."""
+    longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0**attempt)
+    try:
+        seconds = min(float(wanted or ""), 30.0)
+    except ValueError:
+        seconds = random.uniform(longest / 2, longest)
+    time.sleep(max(0.0, seconds))

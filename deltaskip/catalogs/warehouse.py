@@ -1,0 +1,411 @@
+"""A warehouse: a folder with a folder for each namespace, and in it one for each table; local or in an object store.
+
+    DIR/sales/_namespace.json                       the namespace `sales` and its properties
+    DIR/sales/orders/_delta_log/…                   the table `sales.orders`
+    DIR/sales/visits.table.json                     the table `sales.visits`, whose location the file contains
+
+There is no other state: who creates version 0 of the log, or the file with the location, has created the table. Names
+of folders are those of `folder_names`, so that none begins with `_` or contains a dot.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from deltaskip import arguments
+from deltaskip.catalogs.folder_names import folder_of, name_of
+from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, namespace_of, shown_namespace
+from deltaskip.catalogs.located import LocatedCatalog, TableEntry
+from deltaskip.errors import (
+    CatalogError,
+    NamespaceAlreadyExists,
+    NamespaceNotEmpty,
+    TableAlreadyExists,
+    TableNotFound,
+    UnsupportedFeature,
+)
+from deltaskip.json_text import parse_json
+from deltaskip.log.file_names import LOG_FOLDER, Kind, commit_name, parse_log_file
+from deltaskip.storage import FileInfo, LocalStorage, Storage, join, open_storage, parent
+from deltaskip.storage.kill_points import kill_point
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["WarehouseCatalog"]
+
+_MARKER = "_namespace.json"
+_POINTER = ".table.json"
+_DROPPED = "_dropped."
+_PARALLEL_REQUESTS = 64
+_LONGEST_FILE = 1 << 20
+_CHECKPOINTS = frozenset(
+    (Kind.CLASSIC_CHECKPOINT, Kind.CHECKPOINT_PART, Kind.UUID_PARQUET_CHECKPOINT, Kind.UUID_JSON_CHECKPOINT)
+)
+
+
+class WarehouseCatalog(LocatedCatalog):
+    """The tables of a warehouse folder, local or in an object store.
+
+    Args:
+        location: Path or URI of the warehouse. It need not exist.
+        name: Name of the catalog, for messages and SQL.
+        storage_options: Options of the object store, as for DeltaTable.
+    """
+
+    def __init__(
+        self,
+        location: str | PathLike[str],
+        name: str = "warehouse",
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(name, storage_options)
+        self._storage, self._root = open_storage(arguments.path("location", location), self.storage_options)
+
+    def __repr__(self) -> str:
+        return f"WarehouseCatalog({self._root!r})"
+
+    @property
+    def location(self) -> str:
+        """Location of the warehouse."""
+        return self._root
+
+    # Tables
+
+    def find_entry(self, ident: CatalogIdentifier) -> TableEntry | None:
+        """See LocatedCatalog.find_entry."""
+        folder = self._folder(*ident.namespace, ident.name)
+        if self._has_first_version(folder):
+            return TableEntry(ident, folder)
+        content = self._read(folder + _POINTER)
+        if content is not None:
+            return TableEntry(ident, _location_in(content, folder + _POINTER), managed=False)
+        return TableEntry(ident, folder) if self._has_checkpoint(folder) else None
+
+    def add_entry(self, entry: TableEntry) -> None:
+        """See LocatedCatalog.add_entry. The log of a managed table is its entry."""
+        folder = self._folder(*entry.identifier.namespace, entry.identifier.name)
+        taken = TableAlreadyExists(f"The catalog {self.name} has a table {entry.identifier} already.")
+        if entry.managed:
+            if self._storage.exists(folder + _POINTER):
+                self.remove_entry(entry)
+                raise taken
+            return
+        self._put_pointer(folder + _POINTER, entry.location, taken)
+        if self._is_table(folder):
+            self._storage.delete(folder + _POINTER)
+            raise taken
+
+    def remove_entry(self, entry: TableEntry) -> bool:
+        """See LocatedCatalog.remove_entry. A table that the warehouse manages loses its files, too."""
+        folder = self._folder(*entry.identifier.namespace, entry.identifier.name)
+        kill_point("dropping")
+        if not entry.managed:
+            return self._take_away(folder + _POINTER)
+        if isinstance(self._storage, LocalStorage):
+            return self._take_away(folder)
+        if not self._is_table(folder):
+            return False
+        _delete_log(self._storage, join(folder, LOG_FOLDER))
+        kill_point("log deleted")
+        self._storage.delete_directory(folder)
+        return True
+
+    def delete_files(self, entry: TableEntry) -> None:
+        """See LocatedCatalog.delete_files. Those of a managed table went with its entry."""
+        if not entry.managed:
+            super().delete_files(entry)
+
+    def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
+        """See LocatedCatalog.move_entry."""
+        old = entry.identifier
+        before, after = self._folder(*old.namespace, old.name), self._folder(*new.namespace, new.name)
+        gone = TableNotFound(f"The catalog {self.name} has no table {old}: another writer has renamed or dropped it.")
+        taken = TableAlreadyExists(f"The catalog {self.name} has a table {new} already.")
+        if not entry.managed:
+            self._put_pointer(after + _POINTER, entry.location, taken)
+            # Another table that takes the name at the same time may give way before this one has looked again.
+            refused = taken if self._is_table(after) else None if self._take_away(before + _POINTER) else gone
+            if refused is not None:
+                self._storage.delete(after + _POINTER)
+                raise refused
+            return
+        self._check_no_namespace(new)
+        if not isinstance(self._storage, LocalStorage):
+            raise UnsupportedFeature(
+                f"The table {old} cannot be renamed to {new}, because {before} is in a store without atomic renames of "
+                f"folders: clone it to a location of its own and register that."
+            )
+        try:
+            self._storage.move(before, after)
+        except FileNotFoundError as error:
+            raise gone from error
+        except FileExistsError as error:
+            if self._is_table(after):
+                raise taken from error
+            raise TableAlreadyExists(
+                f"The table {old} cannot be renamed to {new}, because {after} contains files of a table that is being "
+                f"created, or whose creation was interrupted: delete the folder if no writer is at work."
+            ) from error
+        if self._storage.exists(after + _POINTER):
+            self._storage.move(after, before)
+            raise taken
+
+    def new_location(self, ident: CatalogIdentifier) -> str:
+        """See LocatedCatalog.new_location."""
+        self._check_no_namespace(ident)
+        folder = self._folder(*ident.namespace, ident.name)
+        self._clear_log(folder)
+        return folder
+
+    def table_names(self, namespace: Namespace) -> Iterable[str]:
+        """See LocatedCatalog.table_names."""
+        folders, found = [], set()
+        for entry in self._listed(self._folder(*namespace)):
+            if entry.kind == "directory":
+                name = name_of(entry.name)
+                if name is not None:
+                    folders.append((entry.path, name))
+            elif entry.name.endswith(_POINTER):
+                name = name_of(entry.name[: -len(_POINTER)])
+                if name is not None:
+                    found.add(name)
+        tables = self._each(self._is_table, [path for path, _ in folders])
+        found.update(name for (_, name), is_table in zip(folders, tables, strict=True) if is_table)
+        return found
+
+    # Namespaces
+
+    def child_namespaces(self, parent: Namespace) -> Iterable[Namespace]:
+        """See LocatedCatalog.child_namespaces."""
+        named = self._named_folders(self._folder(*parent))
+        found = self._each(self._is_namespace, [path for path, _ in named])
+        return [(*parent, name) for (_, name), is_one in zip(named, found, strict=True) if is_one]
+
+    def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
+        """See LocatedCatalog.find_namespace. A folder with tables is a namespace, too, without properties."""
+        if not namespace:
+            return {}
+        folder = self._folder(*namespace)
+        content = self._read(join(folder, _MARKER))
+        if content is not None:
+            return _properties_in(content, join(folder, _MARKER))
+        return {} if not self._is_table(folder) and self._has_content(folder) else None
+
+    def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """See LocatedCatalog.add_namespace."""
+        folder = self._folder(*namespace)
+        marker, name = join(folder, _MARKER), shown_namespace(namespace)
+        try:
+            self._storage.put_if_absent(marker, _json({"properties": dict(properties)}))
+        except FileExistsError as error:
+            raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {name} already.") from error
+        if self._is_table(folder):
+            self._storage.delete(marker)
+            raise NamespaceAlreadyExists(
+                f"The catalog {self.name} has a table {name}, and a warehouse keeps no namespace in the folder of a "
+                f"table: choose another name."
+            )
+
+    def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """See LocatedCatalog.set_namespace."""
+        self._storage.put(join(self._folder(*namespace), _MARKER), _json({"properties": dict(properties)}))
+
+    def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
+        """See TableCatalog.drop_namespace. What an interrupted creation of a table left there counts as content."""
+        found = namespace_of(namespace)
+        if found and not arguments.flag("cascade", cascade):
+            for path, name in self._named_folders(self._folder(*found)):
+                if self._storage.exists(path) and not self._is_table(path) and not self._is_namespace(path):
+                    raise NamespaceNotEmpty(
+                        f"The namespace {shown_namespace(found)} of the catalog {self.name} contains files of a table "
+                        f"{name} that is being created, or whose creation was interrupted: pass cascade=True "
+                        f"(CASCADE in SQL) to delete them."
+                    )
+        return super().drop_namespace(found, cascade)
+
+    def remove_namespace(self, namespace: Namespace) -> bool:
+        """See LocatedCatalog.remove_namespace."""
+        folder = self._folder(*namespace)
+        marker = join(folder, _MARKER)
+        not_empty = NamespaceNotEmpty(
+            f"The namespace {shown_namespace(namespace)} of the catalog {self.name} has got a table or a namespace "
+            f"while it was being dropped."
+        )
+        if isinstance(self._storage, LocalStorage):
+            away = self._moved_away(folder)
+            if away is None:
+                return False
+            if self._has_content(away):
+                with suppress(FileExistsError):
+                    self._storage.move(away, folder)
+                raise not_empty
+            self._storage.delete_directory(away)
+            return True
+        content = self._read(marker)
+        self._storage.delete(marker)
+        if self._has_content(folder):
+            if content is not None:
+                self._storage.put(marker, content)
+            raise not_empty
+        self._storage.delete_directory(folder)
+        return content is not None
+
+    # What the folders contain
+
+    def _folder(self, *parts: str) -> str:
+        return join(self._root, *map(folder_of, parts)) if parts else self._root
+
+    def _is_table(self, folder: str) -> bool:
+        return self._has_first_version(folder) or self._has_checkpoint(folder)
+
+    def _has_first_version(self, folder: str) -> bool:
+        path = join(folder, LOG_FOLDER, commit_name(0))
+        if not self._storage.remote:
+            return self._storage.exists(path)
+        # An object store would go on to list what is below the name.
+        try:
+            self._storage.size(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _has_checkpoint(self, folder: str) -> bool:
+        """Whether there is a checkpoint: the first commits of an old table are deleted."""
+        entries = self._listed(join(folder, LOG_FOLDER), "0")
+        files = (parse_log_file(entry) for entry in entries if entry.is_file)
+        return any(file is not None and file.kind in _CHECKPOINTS for file in files)
+
+    def _is_namespace(self, folder: str) -> bool:
+        if self._read(join(folder, _MARKER)) is not None:
+            return True
+        return not self._is_table(folder) and self._has_content(folder)
+
+    def _has_content(self, folder: str) -> bool:
+        """Whether there is a table or a namespace in a folder."""
+        entries = self._listed(folder)
+        if any(entry.name.endswith(_POINTER) and name_of(entry.name[: -len(_POINTER)]) for entry in entries):
+            return True
+        inside = [entry.path for entry in entries if entry.kind == "directory" and name_of(entry.name)]
+        return any(self._is_table(path) or self._is_namespace(path) for path in inside)
+
+    def _named_folders(self, folder: str) -> list[tuple[str, str]]:
+        """Paths of the folders in a folder that stand for a name, and the names."""
+        folders = ((entry.path, name_of(entry.name)) for entry in self._listed(folder) if entry.kind == "directory")
+        return [(path, name) for path, name in folders if name is not None]
+
+    def _listed(self, folder: str, start_name: str = "") -> list[FileInfo]:
+        try:
+            return self._storage.list_from(folder, start_name)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            return self._storage.read(path, _LONGEST_FILE)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _each(self, holds: Callable[[str], bool], folders: Sequence[str]) -> list[bool]:
+        """Whether something holds for each of many folders; the requests to a remote store run side by side."""
+        if not self._storage.remote or len(folders) < 2:
+            return [holds(folder) for folder in folders]
+        with ThreadPoolExecutor(min(_PARALLEL_REQUESTS, len(folders)), "deltaskip") as pool:
+            return list(pool.map(holds, folders))
+
+    # Changes
+
+    def _check_no_namespace(self, ident: CatalogIdentifier) -> None:
+        """Raise TableAlreadyExists if a namespace has the folder: VACUUM of the table would delete its tables."""
+        if self._is_namespace(self._folder(*ident.namespace, ident.name)):
+            raise TableAlreadyExists(
+                f"The catalog {self.name} has a namespace {ident}, and a warehouse keeps no table in the folder of a "
+                f"namespace: choose another name."
+            )
+
+    def _put_pointer(self, path: str, location: str, taken: TableAlreadyExists) -> None:
+        try:
+            self._storage.put_if_absent(path, _json({"location": location}))
+        except FileExistsError as error:
+            raise taken from error
+
+    def _take_away(self, path: str) -> bool:
+        """Delete a file or folder, and return whether this call did; local ones lose their name atomically first."""
+        if not isinstance(self._storage, LocalStorage):
+            found = self._storage.exists(path)
+            self._storage.delete(path)
+            return found
+        away = self._moved_away(path)
+        if away is None:
+            return False
+        self._storage.delete_directory(away) if path[-len(_POINTER) :] != _POINTER else self._storage.delete(away)
+        return True
+
+    def _moved_away(self, path: str) -> str | None:
+        """Give a local file or folder a name that no reader sees, and return it; None if it does not exist."""
+        away = join(parent(path), f"{_DROPPED}{uuid4()}")
+        assert isinstance(self._storage, LocalStorage)
+        try:
+            self._storage.move(path, away)
+        except FileNotFoundError:
+            return None
+        return away
+
+    def _clear_log(self, folder: str) -> None:
+        """Delete what is left of the log of a table whose drop was interrupted, or of a writer that was late for it."""
+        log = join(folder, LOG_FOLDER)
+        parsed = [parse_log_file(entry) for entry in self._listed(log, "0") if entry.is_file]
+        files = [file for file in parsed if file is not None]
+        is_table = any(file.kind in _CHECKPOINTS or (file.kind is Kind.COMMIT and file.version == 0) for file in files)
+        if not is_table:
+            self._storage.delete_files([file.path for file in files])
+
+
+def _delete_log(storage: Storage, log: str) -> None:
+    """Delete a log so that a reader sees the last version or none at any time.
+
+    While version 0 exists, no checkpoint is needed. Without it the table opens from a checkpoint or not at all, so the
+    checkpoints go first, the latest at the beginning.
+    """
+    files = [parse_log_file(entry) for entry in storage.list_from(log, "0") if entry.is_file]
+    known = [file for file in files if file is not None]
+    storage.delete(join(log, "_last_checkpoint"))
+    for file in sorted((file for file in known if file.kind in _CHECKPOINTS), key=lambda file: -file.version):
+        storage.delete(file.path)
+        kill_point("checkpoint deleted")
+    storage.delete(join(log, commit_name(0)))
+    kill_point("first version deleted")
+    storage.delete_directory(log)
+
+
+def _json(content: Mapping[str, object]) -> bytes:
+    return json.dumps(content, ensure_ascii=False, indent=2).encode()
+
+
+def _content(content: bytes, path: str) -> dict[str, object]:
+    try:
+        found = parse_json(content)
+    except ValueError as error:
+        raise CatalogError(f"The file {path} of a warehouse contains no JSON: restore or delete it.") from error
+    if not isinstance(found, dict):
+        raise CatalogError(f"The file {path} of a warehouse must contain a JSON object: restore or delete it.")
+    return found
+
+
+def _location_in(content: bytes, path: str) -> str:
+    location = _content(content, path).get("location")
+    if not isinstance(location, str):
+        raise CatalogError(f"The file {path} of a warehouse names no location: restore or delete it.")
+    return location
+
+
+def _properties_in(content: bytes, path: str) -> dict[str, str]:
+    properties = _content(content, path).get("properties", {})
+    if not isinstance(properties, dict) or not all(isinstance(text, str) for text in properties.values()):
+        raise CatalogError(f"The properties in {path} must be texts: restore or delete the file.")
+    return properties

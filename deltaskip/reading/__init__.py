@@ -1,0 +1,1 @@
+"""Rows of a table as Arrow, read in this process without Spark."""

@@ -1,0 +1,210 @@
+"""The rows that match a scan as Arrow batches: files side by side, in the order of the log and in bounded memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.expr import columns_of
+from deltaskip.progress import LOGGER, Progress, table_name
+from deltaskip.reading.matching_rows import MatchingRows
+from deltaskip.reading.metrics import ReadCounts, ScanMetrics
+from deltaskip.reading.read_ahead import Reads, read_ahead
+from deltaskip.reading.row_group_pruning import RowGroupPruning
+from deltaskip.reading.stored_rows import RowGroups, StoredRows
+from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.store import written_type
+from deltaskip.schema.types import VOID, StructField
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["FILE_COLUMNS", "PIECE_BYTES", "RowReader", "arrow_batches", "arrow_schema_of", "row_reads", "row_type"]
+
+FILE_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
+"""Columns of `Scan.files()` that reading rows needs."""
+
+PIECE_BYTES = 16 << 20
+"""Bytes of the row groups that are one piece of work."""
+
+# Files of fewer bytes are read at once, as opening them again takes longer than their columns.
+_TWICE_BYTES = 1 << 17
+# Bytes of files that are read ahead of their turn.
+_AHEAD_BYTES = 256 << 20
+_CURE = "Read the rows with to_spark instead."
+
+
+def arrow_schema_of(scan: Scan) -> pa.Schema:
+    """Return the schema of the rows of a scan: the selected columns in Arrow's types, all nullable."""
+    return pa.schema([pa.field(field.name, row_type(field, scan)) for field in _fields(scan)])
+
+
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Reads the matching rows of the files of a scan. It can be pickled.
+
+    Of larger files the columns of the predicate are read first, and the others only of row groups with matching rows.
+
+    Attributes:
+        rows: Reads the rows of files.
+        matching: Finds those that match; None if all do.
+        schema: The schema of the batches.
+        first: Reads the columns of the predicate; None if there is nothing else to read.
+        others: Reads the other columns.
+    """
+
+    rows: StoredRows
+    matching: MatchingRows | None
+    schema: pa.Schema
+    first: StoredRows | None = None
+    others: StoredRows | None = None
+
+    @classmethod
+    def of(cls, scan: Scan, files: int, counts: ReadCounts | None = None) -> RowReader:
+        """Return the reader of a scan. Raises UnsupportedFeature for predicates that only Spark evaluates.
+
+        Args:
+            scan: The scan.
+            files: Number of files that will be read.
+            counts: Gets the numbers of row groups that are read and skipped.
+        """
+        snapshot = scan.snapshot
+        schema = arrow_schema_of(scan)
+        pruning = None if scan.where is None else RowGroupPruning.of(scan)
+        threads = files < pa.cpu_count()
+
+        def rows(columns: set[str]) -> StoredRows:
+            found = snapshot, snapshot.schema, snapshot.mapping_mode
+            return StoredRows(*found, columns, cure=_CURE, pruning=pruning, counts=counts, threads=threads)
+
+        if scan.where is None:
+            return cls(rows(set(schema.names)), None, schema)
+        bound = scan.predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
+        matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version)
+        keys = {path[0] for path in columns_of(scan.predicate)}
+        every, partitions = rows({*schema.names, *keys}), set(snapshot.partition_columns)
+        if keys <= partitions or {*schema.names} - keys <= partitions:
+            return cls(every, matching, schema)
+        return cls(every, matching, schema, rows(keys), rows({*schema.names} - keys))
+
+    def read(self, file: pa.Table, groups: RowGroups | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the matching rows of a file.
+
+        Args:
+            file: One row with the columns FILE_COLUMNS of `Scan.files()`.
+            groups: The row groups to read; None for all.
+        """
+        if self.first is not None and self.others is not None and file["size"][0].as_py() >= _TWICE_BYTES:
+            for found in self.rows.row_groups(file) if groups is None else (groups,):
+                yield from self._read_twice(file, found, self.first, self.others)
+            return
+        for _, batch in self.rows.live(file, groups):
+            chosen = batch if self.matching is None else batch.filter(self.matching.mask(batch))
+            if len(chosen.positions):
+                yield self._record_batch(chosen.columns)
+
+    def _read_twice(
+        self, file: pa.Table, groups: RowGroups, first: StoredRows, others: StoredRows
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the matching rows of row groups: the columns of the predicate are read first."""
+        assert self.matching is not None
+        found = [batch.filter(self.matching.mask(batch)) for _, batch in first.live(file, groups)]
+        found = [batch for batch in found if len(batch.positions)]
+        if not found:
+            return
+        positions = np.concatenate([batch.positions for batch in found])
+        keys = {name: pa.concat_arrays([batch.columns[name] for batch in found]) for name in found[0].columns}
+        start = 0
+        for batch in others.at(file, groups.with_rows(positions), positions):
+            rows = len(batch.positions)
+            chosen = {name: array.slice(start, rows) for name, array in keys.items()}
+            start += rows
+            yield self._record_batch({**chosen, **batch.columns})
+
+    def _record_batch(self, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
+
+
+def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that match a scan, at most its limit; every batch has `arrow_schema_of`.
+
+    A bar shows the progress of longer reads, and the logger `deltaskip` gets a line at level INFO.
+
+    Args:
+        scan: The scan.
+        finished: Gets the metrics when all rows were taken, or the iterator is closed.
+
+    Raises:
+        UnsupportedFeature: Only Spark can read a file, or evaluate the predicate.
+        PredicateError: The predicate fails for a row.
+        DataFileMissing: A file does not exist.
+        StorageError: A file cannot be read.
+    """
+    left = scan.limit
+    if left == 0:
+        return
+    begun, counts, rows = time.perf_counter(), ReadCounts(), 0
+    files = scan.files(columns=FILE_COLUMNS)
+    planned = time.perf_counter()
+    reader = RowReader.of(scan, len(files), counts)
+    total = pc.sum(files["size"]).as_py() or 0
+    try:
+        with Progress(f"Reading {table_name(scan.snapshot.table_root)}", total) as progress:
+            for batch in read_ahead(_reads(reader, files, PIECE_BYTES), _AHEAD_BYTES, progress.advance):
+                if left is not None:
+                    batch = batch.slice(0, left)
+                    left -= batch.num_rows
+                rows += batch.num_rows
+                yield batch
+                if left == 0:
+                    return
+    finally:
+        skipped = scan.snapshot.num_files - len(files)
+        times = planned - begun, time.perf_counter() - planned
+        metrics = ScanMetrics(len(files), skipped, total, counts.row_groups, counts.skipped, rows, *times)
+        LOGGER.info("Read %s at version %s: %s", scan.snapshot.table_root, scan.snapshot.version, metrics)
+        finished(metrics)
+
+
+def _fields(scan: Scan) -> list[StructField]:
+    fields = scan.snapshot.schema.fields
+    if scan.columns is None:
+        return list(fields)
+    by_name = {field.name: field for field in fields}
+    return [by_name[name] for name in dict.fromkeys(scan.columns)]
+
+
+def row_type(field: StructField, scan: Scan) -> pa.DataType:
+    """Return the Arrow type of a column in the rows of a scan."""
+    if field.type == VOID:
+        return pa.null()
+    return stored_type(written_type(field.type, (field.name,), scan.snapshot.root))
+
+
+def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None = None) -> Reads:
+    """Return bytes of files, and functions that read the matching rows of them, in the order of the rows.
+
+    The functions can be pickled. Each reads a whole file, or if that is large some of its row groups.
+
+    Args:
+        scan: The scan; its limit does not count.
+        piece_bytes: Bytes of files that one function reads, as far as row groups allow.
+        files: The files to read, with the columns FILE_COLUMNS. The default is those that the scan keeps.
+    """
+    most = PIECE_BYTES if piece_bytes is None else piece_bytes
+    files = scan.files(columns=FILE_COLUMNS) if files is None else files
+    return _reads(RowReader.of(scan, len(files)), files, most)
+
+
+def _reads(reader: RowReader, files: pa.Table, most_bytes: int) -> Reads:
+    for number in range(len(files)):
+        file, size = files.slice(number, 1), files["size"][number].as_py()
+        if size <= most_bytes:
+            yield size, partial(reader.read, file)
+            continue
+        for groups in reader.rows.row_groups(file, most_bytes):
+            yield groups.num_bytes, partial(reader.read, file, groups)

@@ -1,0 +1,117 @@
+"""A scan whose files are found by executors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from deltaskip import arguments
+from deltaskip.engine import engine
+from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.skipping.files import chosen_columns
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
+    import pyarrow.dataset
+
+__all__ = ["DistributedScan"]
+
+
+class DistributedScan(TableScan):
+    """A scan whose files the executors of a Spark session find: made by `DeltaTable.scan(..., engine="spark")`.
+
+    It keeps the same files and rows as other scans of the table. `files_to_spark` returns the files, and `to_spark` the
+    rows, as DataFrames. The driver names the parts of the log, and holds neither the list of files nor their
+    statistics. Methods that would return all of it raise UnsupportedFeature and name what to call instead. Those that
+    return little, such as `count`, `explain` and `file_batches`, read the log in this process, in bounded memory.
+
+    No process knows all of the files, so that a limit is refused, too.
+    """
+
+    def files_to_spark(self, spark: Any, stats: bool = False, columns: Sequence[str] | None = None) -> Any:
+        """Return the files that can contain matching rows as a Spark DataFrame, in no defined order.
+
+        The columns are those of `files`. `modification_time` is a timestamp, and strings of `partition_values` have no
+        collation. Every action on the DataFrame reads the log again; `persist` keeps the files.
+
+        Args:
+            spark: A SparkSession, classic or Connect, whose executors reach the log and have deltaskip.
+            stats: As in `files`.
+            columns: As in `files`.
+
+        Raises:
+            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            UnsupportedFeature: Executors cannot read the log: it is on HDFS, or a catalog manages the table.
+            InvalidArgument: A file list has no column of that name, `stats` is true and not listed in `columns`, or the
+                scan has a limit.
+            InvalidArgumentType: `columns` is not a list of str, or `spark` is not a session.
+        """
+        self._check_unlimited()
+        names = chosen_columns(stats, columns)
+        if len(set(names)) < len(names):
+            raise InvalidArgument(f"A column is listed twice in {list(names)}: list it once {self._at_version()}.")
+        return engine(f"Planning a scan of {self.snapshot.table_root} on Spark").planned_files(spark, self, names)
+
+    def to_spark(self, spark: Any, metadata: bool = False, listing: bool = True) -> Any:
+        """Return a Spark DataFrame of the rows that match the predicate, with the selected columns.
+
+        Executors find the files and read them with pyarrow; Spark evaluates the predicate, in its session time zone
+        and under its version of the collations, as for other scans. One job adds up the bytes of the files, to decide
+        how many tasks read them.
+
+        Args:
+            spark: A SparkSession, classic or Connect, whose executors reach the files and have deltaskip.
+            metadata: Must be False: the position of a row is not read here.
+            listing: Has no effect: Spark lists no files here.
+
+        Raises:
+            SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
+            UnsupportedFeature: Executors cannot read the log or a column, or `metadata` is true.
+            InvalidArgument: The scan has a limit.
+            InvalidArgumentType: An argument has the wrong type.
+        """
+        self._check_unlimited()
+        arguments.flag("listing", listing)
+        if arguments.flag("metadata", metadata):
+            self._refuse("metadata=True", "leave out engine='spark' for the position of each row")
+        return engine(f"Reading {self.snapshot.table_root} through Spark").planned_rows(spark, self)
+
+    def files(self, stats: bool = False, columns: Sequence[str] | None = None) -> pa.Table:
+        """Refused, as the list may be longer than memory: raises UnsupportedFeature."""
+        chosen_columns(stats, columns)
+        self._refuse("files()", "call files_to_spark(spark), or file_batches() for the list piece by piece")
+
+    def paths(self) -> list[str]:
+        """Refused, as the list may be longer than memory: raises UnsupportedFeature."""
+        self._refuse("paths()", "call files_to_spark(spark, columns=['path'])")
+
+    def to_arrow(self) -> pa.Table:
+        """Refused, as this process would read every row: raises UnsupportedFeature."""
+        self._refuse("to_arrow()", "call to_spark(spark)")
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Refused, as this process would read every row: raises UnsupportedFeature."""
+        self._refuse("to_batches()", "call to_spark(spark)")
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """Refused, as this process would read every row: raises UnsupportedFeature."""
+        self._refuse("to_pandas()", "call to_spark(spark)")
+
+    def to_dataset(self) -> pyarrow.dataset.Dataset:
+        """Refused, as this process would open every file: raises UnsupportedFeature."""
+        self._refuse("to_dataset()", "call to_spark(spark)")
+
+    def _check_unlimited(self) -> None:
+        if self.limit is not None:
+            raise InvalidArgument(
+                f"A scan with engine='spark' has no limit: leave it out, and call limit({self.limit}) of the DataFrame "
+                f"that to_spark returns {self._at_version()}."
+            )
+
+    def _refuse(self, what: str, cure: str) -> NoReturn:
+        raise UnsupportedFeature(
+            f"A scan with engine='spark' does not support {what}: {cure}, or scan without engine='spark' "
+            f"{self._at_version()}."
+        )

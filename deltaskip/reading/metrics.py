@@ -1,0 +1,68 @@
+"""What reading a scan in this process has read and skipped."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import Any
+
+from deltaskip.html import html_table
+
+__all__ = ["ReadCounts", "ScanMetrics"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanMetrics:
+    """What a read of a scan in this process has read and skipped.
+
+    Attributes:
+        files: Number of files that can contain matching rows; with a limit, some of them may not have been read.
+        files_skipped: Number of files of the table that were skipped by the log.
+        bytes: Size of `files` in bytes.
+        row_groups: Number of row groups that were read.
+        row_groups_skipped: Number of row groups in opened files that were skipped by their footers.
+        rows: Number of rows that were returned.
+        planning_seconds: Time until the files were known.
+        reading_seconds: Time from then until the last row was taken, which includes what the caller does meanwhile.
+    """
+
+    files: int
+    files_skipped: int
+    bytes: int
+    row_groups: int
+    row_groups_skipped: int
+    rows: int
+    planning_seconds: float
+    reading_seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the metrics as values that `json.dumps` accepts."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows of {self.files:,} files ({self.bytes:,} bytes; {self.files_skipped:,} files skipped) "
+            f"and {self.row_groups:,} row groups ({self.row_groups_skipped:,} skipped), planned in "
+            f"{self.planning_seconds:.3f} s and read in {self.reading_seconds:.3f} s"
+        )
+
+    def _repr_html_(self) -> str:
+        shown = {
+            name: f"{value:.3f}" if isinstance(value, float) else f"{value:,}" for name, value in self.to_dict().items()
+        }
+        return html_table((name.replace("_", " "), text) for name, text in shown.items())
+
+
+class ReadCounts:
+    """Row groups that a read has seen so far; threads count at the same time."""
+
+    def __init__(self) -> None:
+        self.row_groups = 0
+        self.skipped = 0
+        self._lock = Lock()
+
+    def add(self, row_groups: int, skipped: int) -> None:
+        """Count row groups of one file."""
+        with self._lock:
+            self.row_groups += row_groups
+            self.skipped += skipped

@@ -1,0 +1,215 @@
+"""Skipping of row groups of data files: their Parquet footer bounds the values inside.
+
+The program that has skipped files by the log's statistics is evaluated once more, over the statistics of row groups.
+They are those that `stats.footer` proves, with two differences:
+
+* Bounds of float and double columns are used whoever wrote them, as bounds of the numbers without NaN, which writers
+  omit: a NaN as a bound makes it unknown, and where a NaN would match the row group is read, unless the writer is known
+  to order NaN last.
+* Deleted rows count, so that bounds and null counts may be those of more rows than are read. A row group is skipped
+  only if no row of it matches, deleted or not.
+
+What footers cannot prove reads the row group: bounds under a collation, and parts that read partition columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltaskip.collations.collation import Collation
+from deltaskip.errors import StorageError, UnsupportedFeature
+from deltaskip.kernels.lane import Lane, constant_lane
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.mapping import MappingMode
+from deltaskip.skipping.evaluate import evaluate
+from deltaskip.skipping.program import (
+    AllOf,
+    AnyOf,
+    CollatedBound,
+    CollatedPrefix,
+    Keep,
+    Leaf,
+    PartitionTerm,
+    Program,
+    Term,
+)
+from deltaskip.skipping.scan import Scan
+from deltaskip.stats.collated_bounds import CollatedBounds
+from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
+from deltaskip.stats.facts import ColumnFacts
+from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, Planner, footer_facts, read_footer
+from deltaskip.stats.layout import BoundKind, Side, StatField
+from deltaskip.stats.values import Bound
+
+__all__ = ["RowGroupPruning"]
+
+# A file with one row group of at most so many bytes is read without another look at its footer.
+_SMALL_BYTES = 1 << 20
+_DIGITS = Context(prec=76)
+
+
+class RowGroupPruning:
+    """Finds the row groups of data files that can contain rows matching a predicate. It can be pickled.
+
+    Args:
+        root: The term to evaluate, see `of`.
+        columns: The columns that it reads.
+        mode: The column mapping mode of the table.
+    """
+
+    def __init__(self, root: Term, columns: Sequence[StatColumn], mode: MappingMode) -> None:
+        self._root = root
+        self._columns = tuple(columns)
+        self._mode = mode
+        self._planner = Planner(self._columns, mode, exact_floats=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowGroupPruning, (self._root, self._columns, self._mode)
+
+    @classmethod
+    def of(cls, scan: Scan) -> RowGroupPruning | None:
+        """Return the pruning of a scan; None if footers cannot prove anything about its predicate."""
+        root = _by_footers(scan.program.root)
+        wanted = {leaf.field.physical for leaf in Program(root).stat_leaves if leaf.field is not None}
+        if not wanted:
+            return None
+        snapshot = scan.snapshot
+        every = indexed_columns(
+            snapshot.schema,
+            partition_columns=snapshot.partition_columns,
+            mapping_mode=snapshot.mapping_mode,
+            properties={INDEXED_COLUMNS: "-1"},
+        )
+        columns = [column for column in every if column.physical in wanted]
+        return cls(root, columns, snapshot.mapping_mode) if columns else None
+
+    def kept(self, source: pa.NativeFile, metadata: pq.FileMetaData, location: str) -> list[int] | None:
+        """Return the numbers of the row groups that can contain matching rows, ascending; None for all of them.
+
+        Args:
+            source: The file, open for reading.
+            metadata: Its footer.
+            location: The file, for messages.
+        """
+        groups = metadata.num_row_groups
+        if groups == 0 or (groups == 1 and metadata.row_group(0).total_byte_size <= _SMALL_BYTES):
+            return None
+        try:
+            footer = read_footer(_Opened(source), location)
+            statistics = _RowGroups(footer, self._planner.plans(footer))
+            lane = evaluate(self._root, statistics, statistics.partitions)
+        except (StorageError, UnsupportedFeature, *DAMAGE):
+            # What Arrow reads and this footer does not prove.
+            return None
+        if len(footer.row_groups) != groups or lane.count() == groups:
+            return None
+        kept: list[int] = lane.indices().to_pylist()
+        return kept
+
+
+def _by_footers(term: Term) -> Term:
+    """The term without the parts that footers cannot prove, which keep every row group."""
+    match term:
+        case Leaf(_, inner):
+            return _by_footers(inner)
+        case AllOf(children):
+            left = [child for child in map(_by_footers, children) if not isinstance(child, Keep)]
+            return AllOf(tuple(left)) if left else Keep()
+        case AnyOf(children):
+            found = tuple(map(_by_footers, children))
+            return Keep() if any(isinstance(child, Keep) for child in found) else AnyOf(found)
+        case CollatedBound() | CollatedPrefix() | PartitionTerm():
+            return Keep()
+        case _:
+            return term
+
+
+class _Opened:
+    """An open file (stats.footer.TailStorage)."""
+
+    def __init__(self, source: pa.NativeFile) -> None:
+        self._source = source
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """The bytes at the offset; the path is that of the file."""
+        read: bytes = self._source.read_at(length, offset)
+        return read
+
+    def size(self, path: str) -> int:
+        """Size of the file in bytes."""
+        return int(self._source.size())
+
+
+class _RowGroups:
+    """Statistics of the row groups of one file (skipping.program.Statistics)."""
+
+    def __init__(self, footer: Footer, plans: Sequence[ColumnPlan]) -> None:
+        self.num_rows = len(footer.row_groups)
+        self._footer = footer
+        self._plans = {plan.column.physical: plan for plan in plans}
+        self._facts: dict[tuple[str, ...], list[ColumnFacts]] = {}
+
+    def bound(self, field: StatField, side: Side) -> pa.Array:
+        """See Statistics."""
+        facts = self._of(field)
+        found = [each.extremes.low if side == "min" else each.extremes.high for each in facts]
+        match field.kind:
+            case BoundKind.DOUBLE:
+                if not self._orders_nan(field):
+                    found = [None if _has_nan(each) else value for each, value in zip(facts, found, strict=True)]
+                return arrow_array(found, pa.float64())
+            case BoundKind.TEXT:
+                return arrow_array(found, pa.large_binary())
+            case BoundKind.DECIMAL:
+                precision, scale = field.type.precision, field.type.scale  # type: ignore[attr-defined]
+                return arrow_array([_decimal(each, scale) for each in found], pa.decimal128(precision, scale))
+            case _:
+                return arrow_array(found, pa.int64())
+
+    def null_count(self, field: StatField) -> pa.Array:
+        """See Statistics."""
+        return arrow_array([each.null_count for each in self._of(field)], pa.int64())
+
+    def num_records(self) -> pa.Array:
+        """See Statistics."""
+        return arrow_array([self._footer.group_rows(group) for group in range(self.num_rows)], pa.int64())
+
+    def max_covers_nan(self, field: StatField) -> pa.BooleanArray:
+        """See Statistics."""
+        return arrow_array([self._orders_nan(field)] * self.num_rows)
+
+    def collated(self, field: StatField, side: Side, keys: tuple[str, ...], collation: Collation) -> CollatedBounds:
+        """Always unknown: footers have bounds in binary order only."""
+        return CollatedBounds(pa.nulls(self.num_rows, pa.string()), collation)
+
+    def partitions(self, term: PartitionTerm) -> Lane:
+        """Every row group: a file's partition values are not in its footer."""
+        return constant_lane(self.num_rows, True)
+
+    def _of(self, field: StatField) -> list[ColumnFacts]:
+        """The facts of a column in each row group."""
+        found = self._facts.get(field.physical)
+        if found is None:
+            plan = self._plans.get(field.physical)
+            groups: Sequence[Mapping[int, Any]] = self._footer.row_groups
+            found = [ColumnFacts(None) if plan is None else footer_facts(plan, [group])[0] for group in groups]
+            self._facts[field.physical] = found
+        return found
+
+    def _orders_nan(self, field: StatField) -> bool:
+        plan = self._plans.get(field.physical)
+        return plan is not None and plan.orders_nan
+
+
+def _has_nan(facts: ColumnFacts) -> bool:
+    return any(isinstance(value, float) and math.isnan(value) for value in (facts.extremes.low, facts.extremes.high))
+
+
+def _decimal(unscaled: Bound | None, scale: int) -> Decimal | None:
+    return None if unscaled is None else Decimal(int(unscaled)).scaleb(-scale, _DIGITS)

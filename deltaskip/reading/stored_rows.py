@@ -1,0 +1,450 @@
+"""Rows of data files as Arrow: columns under the table's names and in its types, read by pyarrow in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from deltaskip.actions import hadoop_path
+from deltaskip.errors import DataFileMissing, DeltaSkipError, StorageError, UnsupportedFeature
+from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.kernels.deletion_vector import live_rows
+from deltaskip.log import Snapshot
+from deltaskip.reading.metrics import ReadCounts
+from deltaskip.reading.row_group_pruning import RowGroupPruning
+from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
+from deltaskip.rows.store import written_type
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.schema.calendar import zone_of
+from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.types import (
+    DATE,
+    TIMESTAMP,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
+from deltaskip.stats.footer import GREGORIAN_FROM
+from deltaskip.storage import Storage, open_storage, storage_for
+
+__all__ = ["RowGroups", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
+
+_ID = b"PARQUET:field_id"
+# Files that may have dates or times of the Julian calendar.
+_LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_VERSION_KEY = b"org.apache.spark.version"
+_BATCH_ROWS = 1 << 16
+# Row groups of at most so many bytes, not compressed, are read at once.
+_AT_ONCE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """Some rows of a file: their positions in it, ascending, and their columns."""
+
+    positions: npt.NDArray[Any]
+    columns: Mapping[str, pa.Array]
+
+    def filter(self, mask: npt.NDArray[Any]) -> StoredBatch:
+        """Return the rows where the mask is true."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def take(self, numbers: npt.NDArray[Any]) -> StoredBatch:
+        """Return the rows of these numbers within the batch, which are ascending."""
+        if len(numbers) == len(self.positions):
+            return self
+        chosen = arrow_array(numbers, pa.int64())
+        return StoredBatch(self.positions[numbers], {name: each.take(chosen) for name, each in self.columns.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """Some row groups of a file.
+
+    Attributes:
+        footer: The footer of the file.
+        numbers: Numbers of the row groups, ascending.
+        starts: Position in the file of the first row of each.
+    """
+
+    footer: pq.FileMetaData
+    numbers: list[int]
+    starts: list[int]
+
+    @classmethod
+    def of(cls, footer: pq.FileMetaData, numbers: Sequence[int] | None = None) -> RowGroups:
+        """Return the row groups of these numbers, ascending; None for all of the file."""
+        rows = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
+        starts = [0, *accumulate(rows)]
+        chosen = list(range(footer.num_row_groups)) if numbers is None else list(numbers)
+        return cls(footer, chosen, [starts[number] for number in chosen])
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the row groups in the file."""
+        return sum(_group_bytes(self.footer, number) for number in self.numbers)
+
+    def with_rows(self, positions: npt.NDArray[Any]) -> RowGroups:
+        """Return those with some of these rows, which are ascending positions in the file."""
+        ends = [start + self.footer.row_group(n).num_rows for n, start in zip(self.numbers, self.starts, strict=True)]
+        some = np.searchsorted(positions, ends) > np.searchsorted(positions, self.starts)
+        chosen = np.flatnonzero(some).tolist()
+        return RowGroups(self.footer, [self.numbers[i] for i in chosen], [self.starts[i] for i in chosen])
+
+    def runs(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Yield row groups that follow each other: position of their first row, number of rows, and their numbers."""
+        run: list[int] = []
+        first = rows = 0
+        for number, start in zip(self.numbers, self.starts, strict=True):
+            if run and number != run[-1] + 1:
+                yield first, rows, run
+                run = []
+            if not run:
+                first, rows = start, 0
+            run.append(number)
+            rows += self.footer.row_group(number).num_rows
+        if run:
+            yield first, rows, run
+
+    def pieces(self, most_bytes: int) -> Iterator[RowGroups]:
+        """Yield them in order, as many at a time as have at most so many bytes, but at least one."""
+        start = 0
+        while start < len(self.numbers):
+            end, total = start, 0
+            while end < len(self.numbers):
+                size = _group_bytes(self.footer, self.numbers[end])
+                if end > start and total + size > most_bytes:
+                    break
+                total, end = total + size, end + 1
+            yield RowGroups(self.footer, self.numbers[start:end], self.starts[start:end])
+            start = end
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where files of one schema have the columns to read.
+
+    found: Names in files, None for columns that they lack. names: Of the columns to read, those of `extra` included.
+    """
+
+    schema: pa.Schema
+    found: Mapping[str, str | None]
+    names: Sequence[str]
+
+    @property
+    def paths(self) -> Sequence[str] | None:
+        """The columns that pyarrow reads; None for all, since it takes a dot in a name for a path."""
+        return None if any("." in name for name in self.names) else self.names
+
+
+class StoredRows:
+    """Reads rows of the files of a table. It can be pickled, and opens the storage of the table anew where it is used.
+
+    Args:
+        snapshot: The table.
+        schema: The schema to read the rows with; a column that a file lacks is null.
+        mode: The column mapping mode of the schema.
+        columns: Top-level columns to read.
+        extra: Further columns of files, by the names that files have; null where a file lacks one.
+        cure: The sentence after the message that only Spark can read a file.
+        pruning: Finds the row groups to read; None for all.
+        counts: Gets the numbers of row groups that are read and skipped; left behind by pickling.
+        threads: Whether columns are decoded by threads, which is slower where several files are read at the same time.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        schema: StructType,
+        mode: MappingMode,
+        columns: Collection[str] | None = None,
+        extra: Sequence[StructField] = (),
+        cure: str = "Write the rows as a DataFrame of a Spark session.",
+        pruning: RowGroupPruning | None = None,
+        counts: ReadCounts | None = None,
+        threads: bool = True,
+    ) -> None:
+        self._root, self._table_root = snapshot.root, snapshot.table_root
+        self._options = getattr(snapshot.storage, "options", None)
+        self._storage: Storage | None = snapshot.storage
+        self._mode = mode
+        self._fields = [field for field in schema.fields if columns is None or field.name in columns]
+        self._types = {
+            field.name: field.type if field.type == VOID else written_type(field.type, (field.name,), snapshot.root)
+            for field in self._fields
+        }
+        self._stored_types = {name: stored_type(data_type) for name, data_type in self._types.items()}
+        self._layout: _Layout | None = None
+        self._partitions = frozenset(snapshot.partition_columns)
+        self._extra = extra
+        self._cure = cure
+        self._pruning = pruning
+        self._counts = counts
+        self._threads = threads
+        self._target = ArrowTarget(snapshot.root, zone_of("UTC"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_storage": None, "_layout": None, "_counts": None}
+
+    @property
+    def storage(self) -> Storage:
+        """Storage of the table."""
+        if self._storage is None:
+            self._storage = open_storage(self._root, self._options)[0]
+        return self._storage
+
+    def live(self, files: pa.Table, groups: RowGroups | None = None) -> Iterator[tuple[int, StoredBatch]]:
+        """Yield the number of a file and a batch of its rows that are not deleted.
+
+        Args:
+            files: Columns of `Scan.files()`: uri, partition_values and deletion_vector.
+            groups: The row groups to read, if there is one file; None for all.
+        """
+        vectors = one_chunk(files["deletion_vector"])
+        for number in range(len(files)):
+            [deleted] = read_deletion_vectors(self.storage, self._table_root, vectors.slice(number, 1))
+            for batch in self._batches(files.slice(number, 1), groups):
+                if deleted is not None and len(batch.positions):
+                    keep = live_rows(deleted, int(batch.positions[0]), len(batch.positions))
+                    batch = batch.filter(numpy_values(keep.to_arrow()))
+                if len(batch.positions):
+                    yield number, batch
+
+    def at(self, file: pa.Table, groups: RowGroups, positions: npt.NDArray[Any]) -> Iterator[StoredBatch]:
+        """Yield rows of one file.
+
+        Args:
+            file: As for `live`.
+            groups: The row groups that contain the rows.
+            positions: Positions of the rows in the file, ascending.
+        """
+        for batch in self._batches(file, groups):
+            first, last = np.searchsorted(positions, (batch.positions[0], batch.positions[-1] + 1))
+            if first < last:
+                yield batch.take(positions[first:last] - batch.positions[0])
+
+    def row_groups(self, file: pa.Table, most_bytes: int | None = None) -> Iterator[RowGroups]:
+        """Yield the row groups to read of one file.
+
+        Args:
+            file: As for `live`.
+            most_bytes: As many at a time as have at most so many bytes, but at least one; None for all at once.
+        """
+        with self._opened(file) as (source, location):
+            found = self._chosen(pq.ParquetFile(source), source, location)
+        yield from (found,) if most_bytes is None else found.pieces(most_bytes)
+
+    def _chosen(self, parquet: pq.ParquetFile, source: pa.NativeFile, location: str) -> RowGroups:
+        """The row groups of a file that can contain matching rows."""
+        pruning = self._pruning
+        kept = None if pruning is None else pruning.kept(source, parquet.metadata, location)
+        groups = RowGroups.of(parquet.metadata, kept)
+        if self._counts is not None:
+            self._counts.add(len(groups.numbers), parquet.metadata.num_row_groups - len(groups.numbers))
+        return groups
+
+    def _batches(self, file: pa.Table, groups: RowGroups | None) -> Iterator[StoredBatch]:
+        """The rows of one file, or of some row groups of it."""
+        partition = one_chunk(file["partition_values"])
+        constants = {
+            field.name: one_chunk(pc.struct_field(partition, [field.name]))
+            for field in self._fields
+            if field.name in self._partitions
+        }
+        with self._opened(file) as (source, location):
+            footer = None if groups is None else groups.footer
+            parquet = pq.ParquetFile(source, metadata=footer, coerce_int96_timestamp_unit="us")
+            chosen = self._chosen(parquet, source, location) if groups is None else groups
+            yield from self._read(parquet, location, constants, chosen)
+
+    @contextmanager
+    def _opened(self, file: pa.Table) -> Iterator[tuple[pa.NativeFile, str]]:
+        """A file that is open for reading, and its location; errors within the block name it."""
+        location = hadoop_path(self._table_root, file["uri"][0].as_py())
+        try:
+            with storage_for(location, near=self.storage).open_input(location) as source:
+                yield source, location
+        except FileNotFoundError as error:
+            raise DataFileMissing(
+                f"The log of {self._root} lists the data file {location}, which does not exist; it may have "
+                f"been vacuumed: open a newer version or restore the file."
+            ) from error
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, DeltaSkipError):
+                raise
+            raise StorageError(f"The data file {location} cannot be read: {error}; restore the file.") from error
+
+    def _read(
+        self, parquet: pq.ParquetFile, location: str, constants: Mapping[str, pa.Array], groups: RowGroups
+    ) -> Iterator[StoredBatch]:
+        layout = self._layout_of(parquet.schema_arrow)
+        legacy = may_be_julian(parquet.metadata)
+        for start, rows, numbers in groups.runs():
+            if not layout.names:
+                for first in range(start, start + rows, _BATCH_ROWS):
+                    count = min(_BATCH_ROWS, start + rows - first)
+                    yield self._batch(None, layout, constants, first, count, location)
+                continue
+            for batch in self._record_batches(parquet, numbers, layout.paths):
+                if legacy:
+                    self._check_calendar(batch, location)
+                yield self._batch(batch, layout, constants, start, batch.num_rows, location)
+                start += batch.num_rows
+
+    def _record_batches(
+        self, parquet: pq.ParquetFile, numbers: list[int], columns: Sequence[str] | None
+    ) -> Iterable[pa.RecordBatch]:
+        """The rows of row groups that follow each other: at once if they are small, which is faster."""
+        size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
+        if size > _AT_ONCE_BYTES:
+            batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=columns)
+            return batches
+        found = parquet.read_row_groups(numbers, columns=columns, use_threads=self._threads)
+        return found.to_batches()  # type: ignore[no-any-return]
+
+    def _layout_of(self, schema: pa.Schema) -> _Layout:
+        """The layout of a file with this schema. That of the last file is kept, since most files have the same."""
+        known = self._layout
+        if known is not None and known.schema.equals(schema, check_metadata=True):
+            return known
+        there = frozenset(schema.names)
+        found = {
+            field.name: self._in_file(schema, field)
+            for field in self._fields
+            if field.name not in self._partitions and field.type != VOID
+        }
+        names = [name for name in found.values() if name is not None]
+        names += [field.name for field in self._extra if field.name in there]
+        layout = self._layout = _Layout(schema, found, names)
+        return layout
+
+    def _batch(
+        self,
+        batch: pa.RecordBatch | None,
+        layout: _Layout,
+        constants: Mapping[str, pa.Array],
+        start: int,
+        rows: int,
+        location: str,
+    ) -> StoredBatch:
+        columns: dict[str, pa.Array] = {}
+        for field in self._fields:
+            name = layout.found.get(field.name)
+            if field.name in constants:
+                columns[field.name] = pa.repeat(constants[field.name][0], rows)
+            elif batch is None or name is None:
+                columns[field.name] = pa.nulls(rows, self._stored_types[field.name])
+            else:
+                columns[field.name] = self._stored(batch.column(name), field, location)
+        for field in self._extra:
+            if batch is not None and field.name in layout.names:
+                columns[field.name] = batch.column(field.name)
+            else:
+                columns[field.name] = pa.nulls(rows, stored_type(field.type))
+        return StoredBatch(np.arange(start, start + rows, dtype=np.int64), columns)
+
+    def _stored(self, array: pa.Array, field: StructField, location: str) -> pa.Array:
+        if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
+            return array
+        renamed = self._named(array.type, field.type, location)
+        array = array if renamed == array.type else array.view(renamed)
+        return store_array(array, self._types[field.name], (field.name,), self._target)
+
+    def _in_file(self, schema: pa.Schema, field: StructField) -> str | None:
+        """The name of a top-level column in a file; None if the file lacks it."""
+        if self._mode == "id":
+            wanted = str(field_id(field)).encode()
+            return next((each.name for each in schema if (each.metadata or {}).get(_ID) == wanted), None)
+        name = physical_name(field, self._mode)
+        return name if name in schema.names else None
+
+    def _named(self, stored: pa.DataType, data_type: DataType, location: str) -> pa.DataType:
+        """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
+        match data_type:
+            case StructType(fields) if pa.types.is_struct(stored):
+                by_key = {self._key(f): f for f in fields}
+                return pa.struct([self._named_field(each, by_key, location) for each in stored])
+            case ArrayType(element) if pa.types.is_list(stored):
+                return pa.list_(pa.field("element", self._named(stored.value_type, element, location)))
+            case MapType(key, value) if pa.types.is_map(stored):
+                return pa.map_(
+                    self._named(stored.key_type, key, location), self._named(stored.item_type, value, location)
+                )
+            case _ if data_type == VARIANT and pa.types.is_struct(stored) and stored.num_fields != 2:
+                raise UnsupportedFeature(
+                    f"The data file {location} has a shredded variant, which cannot be read without Spark. {self._cure}"
+                )
+            case _:
+                return stored
+
+    def _named_field(self, stored: pa.Field, fields: Mapping[object, StructField], location: str) -> pa.Field:
+        key = (stored.metadata or {}).get(_ID, b"").decode() if self._mode == "id" else stored.name
+        field = fields.get(key)
+        if field is None:
+            # A name that no column has, since a dropped field may have had the name of another one.
+            return pa.field(f"\0{stored.name}" if self._mode != "none" else stored.name, stored.type)
+        return pa.field(field.name, self._named(stored.type, field.type, location))
+
+    def _key(self, field: StructField) -> object:
+        return str(field_id(field)) if self._mode == "id" else physical_name(field, self._mode)
+
+    def _check_calendar(self, batch: pa.RecordBatch, location: str) -> None:
+        if any(_has_older(column) for column in batch.columns):
+            raise UnsupportedFeature(
+                f"The data file {location} has dates of the Julian calendar, which cannot be read without Spark. "
+                f"{self._cure}"
+            )
+
+
+def _group_bytes(footer: pq.FileMetaData, number: int) -> int:
+    group = footer.row_group(number)
+    return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
+
+
+def may_be_julian(footer: pq.FileMetaData) -> bool:
+    """Whether dates and times of a file may be of the Julian calendar, which Spark converts and pyarrow does not."""
+    metadata = footer.metadata or {}
+    return any(key in metadata for key in _LEGACY_KEYS) or metadata.get(_VERSION_KEY, b"3").startswith(b"2.")
+
+
+def _has_older(array: pa.Array) -> bool:
+    """Whether a date or time, at any depth, is from before both calendars agree."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return any(map(_has_older, array.flatten()))
+    if pa.types.is_map(kind):
+        return _has_older(array.keys) or _has_older(array.items)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _has_older(array.flatten())
+    if pa.types.is_date(kind):
+        oldest, first = pc.min(array.cast(pa.date32())).cast(pa.int32()).as_py(), GREGORIAN_FROM[DATE]
+    elif pa.types.is_timestamp(kind):
+        micros = array.cast(pa.timestamp("us", kind.tz), safe=False)
+        oldest, first = pc.min(micros).cast(pa.int64()).as_py(), GREGORIAN_FROM[TIMESTAMP]
+    else:
+        return False
+    return oldest is not None and oldest < first
+
+
+def stored_file_rows(storage: Storage, location: str) -> int:
+    """Return the number of rows in a data file, from its footer. Raises StorageError."""
+    try:
+        with storage_for(location, near=storage).open_input(location) as source:
+            return int(pq.ParquetFile(source).metadata.num_rows)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, DeltaSkipError):
+            raise
+        raise StorageError(f"The data file {location} cannot be read: {error}; restore the file.") from error

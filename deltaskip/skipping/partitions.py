@@ -1,0 +1,204 @@
+"""Partitions of a scan from the log alone: their files, rows and bytes, and the distinct values of partition columns.
+
+Files of one partition have equal values, however the log spells them. Nothing is done in Python for each file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import PartitionValueError, TimestampRange
+from deltaskip.errors import NotProvable
+from deltaskip.log import Snapshot
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
+from deltaskip.schema.mapping import physical_name
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.types import StructField
+from deltaskip.skipping.batches import Batch, Pruning, each_candidate
+from deltaskip.skipping.counts import live_rows
+from deltaskip.skipping.files import partition_fields, unreadable_value
+from deltaskip.skipping.partition_values import PartitionColumn, readings
+
+__all__ = ["distinct_values", "partition_counts"]
+
+_ZERO = arrow_scalar(0, pa.int64())
+_STRICT = pc.ScalarAggregateOptions(skip_nulls=False)
+_COUNTS = ("num_files", "num_rows", "size_in_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The kept files of a batch. codes: for each partition column those of its values."""
+
+    codes: list[pa.Array]
+    rows: pa.Array
+    sizes: pa.Array
+    sure: pa.Array
+
+
+def partition_counts(scan: Pruning, zone: str | None) -> pa.Table:
+    """Return one row for each partition with files that can contain matching rows, in the order of the values.
+
+    The columns are `partition_values` (a struct, typed by the schema), `num_files`, `num_rows` (null if a file has no
+    row count; deleted rows are not counted) and `size_in_bytes`.
+
+    zone: time zone of timestamps without one; None means UTC here.
+    Raises CorruptLog for a partition value that is not of the column's type.
+    """
+    fields = partition_fields(scan.snapshot)
+    keys = [f"{number}" for number in range(len(fields))]
+    columns, found = _read(scan, fields, True, False)
+    files = pa.table(
+        [*_equal_codes(scan.snapshot, fields, columns, [each.codes for each in found], zone or "UTC"), *_sums(found)],
+        [*keys, "num_rows", "size_in_bytes"],
+    )
+    wanted: list[Any] = [("num_rows", "sum", _STRICT), ("size_in_bytes", "sum"), ([], "count_all")]
+    if fields:
+        grouped = files.group_by(keys).aggregate(wanted)
+    else:
+        # A table without partition columns is one partition, if it has files.
+        grouped = files.append_column("0", pa.nulls(len(files), pa.int32())).group_by("0").aggregate(wanted)
+    values = [column.typed(one_chunk(grouped[key]), zone or "UTC") for key, column in zip(keys, columns, strict=True)]
+    types = [pa.field(field.name, arrow_type(field.type)) for field in fields]
+    if fields:
+        structs = pa.StructArray.from_arrays(values, fields=types)
+    else:
+        structs = pa.Array.from_buffers(pa.struct([]), len(grouped), [None])
+    counts = [grouped[name] for name in ("count_all", "num_rows_sum", "size_in_bytes_sum")]
+    table = pa.table([structs, *(each.cast(pa.int64()) for each in counts)], ["partition_values", *_COUNTS])
+    return table.take(_order(values)) if fields and len(table) > 1 else table
+
+
+def distinct_values(scan: Pruning, names: Sequence[str], zone: str | None) -> pa.Table:
+    """Return the distinct values, or tuples of values, of partition columns in the matching rows, in their order.
+
+    names: the columns, as the schema has them; the result has them in this order.
+    Raises NotProvable if a column is no partition column, or the log does not prove that a value is in a matching row,
+    and CorruptLog for a partition value that is not of the column's type.
+    """
+    snapshot = scan.snapshot
+    by_name = {field.name: field for field in partition_fields(snapshot)}
+    other = next((name for name in names if name not in by_name), None)
+    if other is not None:
+        raise _refusal(snapshot, names, f"{display_name([other])} is not a partition column")
+    fields = [by_name[name] for name in names]
+    columns, found = _read(scan, fields, False, True)
+    codes = _equal_codes(snapshot, fields, columns, [each.codes for each in found], zone or "UTC")
+    rows, sure = (
+        pa.chunked_array([getattr(each, name) for each in found], type_)
+        for name, type_ in (("rows", pa.int64()), ("sure", pa.bool_()))
+    )
+    filled = pc.fill_null(pc.greater(rows, _ZERO), FALSE)
+    possible = pc.fill_null(pc.not_equal(rows, _ZERO), True)
+    for number, (field, column) in enumerate(zip(fields, columns, strict=True)):
+        used = pa.chunked_array([each.codes[number] for each in found], pa.int32()).filter(possible)
+        _check_single_readings(snapshot, names, field, column, used, zone)
+    keys = [f"{number}" for number in range(len(names))]
+    files = pa.table([*codes, pc.and_(sure, filled)], [*keys, "sure"]).filter(possible)
+    grouped = files.group_by(keys).aggregate([("sure", "max")])
+    unproved = pc.sum(pc.invert(grouped["sure_max"])).as_py() or 0
+    if unproved:
+        counted = "1 value is" if unproved == 1 else f"{unproved:,} values are"
+        why = f"{counted} only in files that partly match, or have no row count"
+        raise _refusal(snapshot, names, why)
+    values = [column.typed(one_chunk(grouped[key]), zone or "UTC") for key, column in zip(keys, columns, strict=True)]
+    table = pa.table(values, pa.schema([pa.field(field.name, arrow_type(field.type)) for field in fields]))
+    return table.take(_order(values)) if len(table) > 1 else table
+
+
+def _read(
+    scan: Pruning, fields: Sequence[StructField], sizes: bool, proved: bool
+) -> tuple[list[PartitionColumn], list[_Read]]:
+    """The partition columns, and what is needed of the kept files of every batch."""
+    snapshot = scan.snapshot
+    names = [physical_name(field, snapshot.mapping_mode) for field in fields]
+
+    def read(batch: Batch) -> tuple[list[PartitionColumn], _Read]:
+        kept = _kept(scan, batch)
+        pairs = [batch.partition(name, field.type) for name, field in zip(names, fields, strict=True)]
+        codes = [codes if kept is None else codes.take(kept) for _, codes in pairs]
+        rows = live_rows(batch, kept)
+        nothing = pa.nulls(len(rows), pa.int64())
+        unsure = scan.evaluate(scan.complement, batch).to_arrow() if proved else None
+        unsure = unsure.take(kept) if unsure is not None and kept is not None else unsure
+        sure = pa.repeat(FALSE, len(rows)) if unsure is None else pc.invert(unsure)
+        [size] = batch.rows(["size"], kept) if sizes else [nothing]
+        return [column for column, _ in pairs], _Read(codes, rows, size, sure)
+
+    found = list(each_candidate(snapshot, scan.program, read))
+    columns = found[0][0] if found else [PartitionColumn(field.type) for field in fields]
+    return columns, [each for _, each in found]
+
+
+def _kept(scan: Pruning, batch: Batch) -> pa.Array | None:
+    """Rows of the batch that are kept and part of the snapshot; None for all of them."""
+    mask = scan.evaluate(scan.program, batch)
+    return batch.live(None if mask.count() == batch.num_rows else mask.indices())
+
+
+def _sums(found: Sequence[_Read]) -> list[pa.ChunkedArray]:
+    return [pa.chunked_array([getattr(each, name) for each in found], pa.int64()) for name in ("rows", "sizes")]
+
+
+def _equal_codes(
+    snapshot: Snapshot,
+    fields: Sequence[StructField],
+    columns: Sequence[PartitionColumn],
+    codes: Sequence[Sequence[pa.Array]],
+    zone: str,
+) -> list[pa.ChunkedArray]:
+    """For each column the code of every file's value: the first of those with an equal value."""
+    found = []
+    for number, (field, column) in enumerate(zip(fields, columns, strict=True)):
+        every = arrow_array(np.arange(len(column.texts), dtype=np.int32))
+        try:
+            column.typed(every, zone)
+        except PartitionValueError as error:
+            raise unreadable_value(snapshot, field, error) from error
+        ids = numpy_values(column.ordered(zone).dictionary_encode(null_encoding="encode").indices)
+        _, first, back = np.unique(ids, return_index=True, return_inverse=True)
+        equal = arrow_array(first[back].astype(np.int32)) if len(ids) else every
+        found.append(pa.chunked_array([equal.take(each[number]) for each in codes], pa.int32()))
+    return found
+
+
+def _check_single_readings(
+    snapshot: Snapshot,
+    names: Sequence[str],
+    field: StructField,
+    column: PartitionColumn,
+    codes: pa.ChunkedArray,
+    zone: str | None,
+) -> None:
+    """Raise NotProvable for a text that readers of Delta understand differently, or whose time zone is not known."""
+    odd = column.read(zone).odd
+    if not odd.any():
+        return
+    values = column.values(zone)
+    for code in np.intersect1d(np.flatnonzero(odd), numpy_values(codes)).tolist():
+        possible = readings(values[code], column.texts[code], field.type)
+        if possible is None or len(possible) > 1 or isinstance(values[code], TimestampRange):
+            shown = f"{column.texts[code]!r} of {display_name([field.name])}"
+            raise _refusal(snapshot, names, f"the logged value {shown} can be read in several ways")
+
+
+def _order(values: Sequence[pa.Array]) -> pa.Array:
+    """Positions in the order of the values, NULL first."""
+    columns = [column for each in values for column in (each.is_valid(), each)]
+    names = [f"{number}" for number in range(len(columns))]
+    return pc.sort_indices(pa.table(columns, names), sort_keys=[(name, "ascending") for name in names])
+
+
+def _refusal(snapshot: Snapshot, names: Sequence[str], why: str) -> NotProvable:
+    shown = ", ".join(display_name([name]) for name in names)
+    return NotProvable(
+        f"The log of {snapshot.table_root} at version {snapshot.version} does not prove the distinct values of "
+        f"{shown}: {why}. Read them with to_spark(spark).select({', '.join(map(repr, names))}).distinct()."
+    )

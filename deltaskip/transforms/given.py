@@ -1,0 +1,103 @@
+"""Transforms from SQL text and from PySpark's partition transform functions, as users write them.
+
+# Spark 4.1, SqlBaseParser.g4, partitionTransform
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from deltaskip.arguments import unicode_text
+from deltaskip.engine import engine, is_column
+from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
+from deltaskip.expr import parse_sql
+from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
+from deltaskip.schema.types import DATE
+from deltaskip.transforms.transform import (
+    Bucket,
+    Date,
+    DateHour,
+    Identity,
+    Month,
+    Transform,
+    Truncate,
+    Year,
+)
+
+__all__ = ["parse_transform", "transforms_of"]
+
+_OF_COLUMN: dict[str, Callable[[Sequence[str]], Transform]] = {
+    "identity": Identity,
+    "year": Year, "years": Year,
+    "month": Month, "months": Month,
+    "day": Date, "days": Date, "date": Date,
+    "hour": DateHour, "hours": DateHour, "datehour": DateHour, "date_hour": DateHour,
+}  # fmt: skip
+_WITH_WIDTH: dict[str, Callable[[Sequence[str], int], Transform]] = {"bucket": Bucket, "truncate": Truncate}
+_FORMS = "a column, years(c), months(c), days(c), hours(c), bucket(n, c) or truncate(w, c)"
+
+
+def transforms_of(given: object, argument: str = "partition_by") -> tuple[Transform, ...]:
+    """Return transforms, of which names of columns are identity transforms.
+
+    Args:
+        given: Names of columns as in a schema, Transform values, and columns of PySpark such as `F.days("ts")`,
+            `F.partitioning.bucket(16, "id")` or `F.col("region")`.
+        argument: Name of the argument, for messages.
+
+    Raises InvalidArgumentType for other values, and InvalidArgument for a column of PySpark that is no transform,
+    naming it.
+    """
+    if isinstance(given, str | Transform) or not isinstance(given, Sequence):
+        raise InvalidArgumentType.of(argument, "a list of names of columns and transforms", given)
+    found: list[Transform] = []
+    for each in given:
+        if is_column(each):
+            found.append(_of_pyspark(each))
+            continue
+        if not isinstance(each, str | Transform):
+            raise InvalidArgumentType.of(f"An entry of {argument}", "the name of a column, or a transform", each)
+        if isinstance(each, str) and not each:
+            raise InvalidArgument(f"An entry of {argument} is an empty name: name a column, or give a transform.")
+        if isinstance(each, str):
+            unicode_text(f"An entry of {argument}", each)
+        found.append(Identity((each,)) if isinstance(each, str) else each)
+    return tuple(found)
+
+
+def _of_pyspark(column: object) -> Transform:
+    found = _transform(engine("A partition transform of PySpark").column_to_node(column))
+    if found is None:
+        # Its text is Column<'upper(name)'>.
+        shown = str(column).removeprefix("Column<").removesuffix(">").strip("'")
+        raise InvalidArgument(f"{shown} is not a partition transform: write {_FORMS}.")
+    return found
+
+
+def parse_transform(text: str) -> Transform:
+    """Return the transform of SQL text such as `days(ts)`, `bucket(16, id)` or `region`.
+
+    Raises InvalidArgument for an expression that is no partition transform, naming it.
+    """
+    try:
+        found = _transform(parse_sql(text))
+    except PredicateError:
+        found = None
+    if found is None:
+        raise InvalidArgument(f"{text} is not a partition transform: write {_FORMS}.")
+    return found
+
+
+def _transform(node: Node) -> Transform | None:
+    match node:
+        case Column(parts):
+            return Identity(parts)
+        case Cast(Column(parts), type_, False) if type_ == DATE:
+            return Date(parts)
+        case Call(name, (Column(parts),)) if name in _OF_COLUMN:
+            return _OF_COLUMN[name](parts)
+        case Call(name, (Literal(int() as width), Column(parts))) | Call(
+            name, (Column(parts), Literal(int() as width))
+        ) if name in _WITH_WIDTH:
+            return _WITH_WIDTH[name](parts, width)
+    return None

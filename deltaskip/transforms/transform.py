@@ -1,0 +1,241 @@
+"""The transforms as values, with the names of the SPIP, and the functions that return them.
+
+# SPIP Spark API for Table Metadata, Transform API; Spark 4.1, Expressions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.schema.column_names import ColumnPath, column_path
+from deltaskip.schema.resolve import display_name
+
+__all__ = [
+    "Bucket",
+    "Date",
+    "DateHour",
+    "Expression",
+    "Identity",
+    "Month",
+    "Transform",
+    "Truncate",
+    "Year",
+    "bucket",
+    "date",
+    "datehour",
+    "identity",
+    "month",
+    "truncate",
+    "year",
+]
+
+_GREATEST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A function of one column. The text of a transform is its SQL, such as `days(ts)`.
+
+    Attributes:
+        column: Name of the column, such as "ts" or "event.ts"; a name that contains a dot is put in backticks, or
+            given as a tuple of its parts.
+    """
+
+    column: str | Sequence[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "column", column_path("column", self.column))
+
+    @property
+    def path(self) -> ColumnPath:
+        """Parts of the column's name."""
+        return tuple(self.column)
+
+    @property
+    def source(self) -> str:
+        """The column's name as SQL text."""
+        return display_name(self.path)
+
+    @property
+    def kind(self) -> str:
+        """Name of the transform in the property `deltaskip.partitioning`, such as `day` or `bucket[16]`."""
+        return _KINDS[type(self)]
+
+    def __str__(self) -> str:
+        return f"{_SQL_NAMES[type(self)]}({self.source})"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity(Transform):
+    """The values of the column as they are."""
+
+    def __str__(self) -> str:
+        return self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Year(Transform):
+    """The year of a date or timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Month(Transform):
+    """The month of a date or timestamp, with its year."""
+
+
+@dataclass(frozen=True, slots=True)
+class Date(Transform):
+    """The date of a date or timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class DateHour(Transform):
+    """The date and hour of a timestamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket(Transform):
+    """A number from 0 to `buckets - 1`, computed from Spark's hash of the value.
+
+    Attributes:
+        column: Name of the column.
+        buckets: How many buckets there are.
+    """
+
+    buckets: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "column", column_path("column", self.column))
+        _positive("buckets", self.buckets)
+
+    @property
+    def kind(self) -> str:
+        """Name of the transform with the number of buckets."""
+        return f"bucket[{self.buckets}]"
+
+    def __str__(self) -> str:
+        return f"bucket({self.buckets}, {self.source})"
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate(Transform):
+    """The first characters of a string, or a whole number rounded down to a multiple.
+
+    Attributes:
+        column: Name of the column.
+        width: Number of characters (code points), or the divisor of the multiples.
+    """
+
+    width: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "column", column_path("column", self.column))
+        _positive("width", self.width)
+
+    @property
+    def kind(self) -> str:
+        """Name of the transform with its width."""
+        return f"truncate[{self.width}]"
+
+    def __str__(self) -> str:
+        return f"truncate({self.width}, {self.source})"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression(Transform):
+    """Another expression, of a generated partition column that something else has created.
+
+    Attributes:
+        column: Name of the generated column.
+        sql: SQL text of its expression.
+    """
+
+    sql: str
+
+    @property
+    def kind(self) -> str:
+        """The name for all expressions."""
+        return "expression"
+
+    def __str__(self) -> str:
+        return self.sql
+
+
+_KINDS: dict[type[Transform], str] = {
+    Identity: "identity", Year: "year", Month: "month", Date: "day", DateHour: "hour",
+}
+_SQL_NAMES: dict[type[Transform], str] = {Year: "years", Month: "months", Date: "days", DateHour: "hours"}
+
+
+def identity(column: str | Sequence[str]) -> Identity:
+    """Partition by the values of a column as they are.
+
+    Args:
+        column: Name of the column.
+    """
+    return Identity(column)
+
+
+def bucket(column: str | Sequence[str], buckets: int) -> Bucket:
+    """Partition by a hash of the column's values. The order of the arguments is the SPIP's; SQL has bucket(16, id).
+
+    Args:
+        column: Name of the column.
+        buckets: How many buckets there are, at least 1.
+    """
+    return Bucket(column, buckets)
+
+
+def year(column: str | Sequence[str]) -> Year:
+    """Partition by the year.
+
+    Args:
+        column: Name of a column of type DATE, TIMESTAMP or TIMESTAMP_NTZ.
+    """
+    return Year(column)
+
+
+def month(column: str | Sequence[str]) -> Month:
+    """Partition by the month, each of its own year.
+
+    Args:
+        column: Name of a column of type DATE, TIMESTAMP or TIMESTAMP_NTZ.
+    """
+    return Month(column)
+
+
+def date(column: str | Sequence[str]) -> Date:
+    """Partition by the date.
+
+    Args:
+        column: Name of a column of type DATE, TIMESTAMP or TIMESTAMP_NTZ.
+    """
+    return Date(column)
+
+
+def datehour(column: str | Sequence[str]) -> DateHour:
+    """Partition by the date and hour.
+
+    Args:
+        column: Name of a column of type TIMESTAMP or TIMESTAMP_NTZ.
+    """
+    return DateHour(column)
+
+
+def truncate(column: str | Sequence[str], width: int) -> Truncate:
+    """Partition by the first characters of strings, or by whole numbers rounded down to multiples.
+
+    Args:
+        column: Name of a column of type STRING, BYTE, SHORT, INT or BIGINT.
+        width: Number of characters (code points), or the divisor of the multiples; at least 1.
+    """
+    return Truncate(column, width)
+
+
+def _positive(argument: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidArgumentType.of(argument, "an int", value)
+    if not 1 <= value <= _GREATEST:
+        raise InvalidArgument(f"{argument} must be from 1 to {_GREATEST:,}, not {value}.")
