@@ -200,20 +200,21 @@ def storage_settings(storage_options: object) -> Mapping[str, str] | None:
     return options
 
 
-def milliseconds(timestamp: object, table: str) -> int:
+def milliseconds(timestamp: object, table: str, argument: str = "timestamp") -> int:
     """Return milliseconds since the epoch. A timestamp without a time zone is in UTC.
 
     Args:
         timestamp: A datetime, or ISO 8601 text.
         table: Location of the table, for the error.
+        argument: Name of the argument, for the error.
     """
     if isinstance(timestamp, str):
         try:
             timestamp = datetime.fromisoformat(timestamp.strip())
         except ValueError as error:
             raise InvalidArgument(
-                "timestamp must be ISO 8601 text such as 2026-01-31, 2026-01-31T12:00:00 or "
+                f"{argument} must be ISO 8601 text such as 2026-01-31, 2026-01-31T12:00:00 or "
                 f"2026-01-31T12:00:00+01:00, not {timestamp!r} (table {table})."
             ) from error
-    moment = instance("timestamp", timestamp, datetime, "a datetime or a str")
+    moment = instance(argument, timestamp, datetime, "a datetime or a str")
     return ((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)

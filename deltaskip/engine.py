@@ -10,12 +10,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
 
@@ -92,7 +92,7 @@ class PlannedScan(Protocol):
     def files(self) -> pa.Table:
         """The files that may hold matching rows."""
 
-    def replanned(self, time_zone: str, collation_version: str) -> PlannedScan:
+    def replanned(self, time_zone: str, collation_version: str) -> Self:
         """The scan in the session's time zone and for its version of the collations; itself if they are the same."""
 
 
@@ -103,8 +103,40 @@ class Engine(Protocol):
     def version(self) -> str:
         """Version of the engine's client library, such as "4.1.4"."""
 
-    def scan_to_dataframe(self, session: Any, scan: PlannedScan) -> Any:
-        """A DataFrame of exactly the rows that match the scan, with the table's schema."""
+    def scan_to_dataframe(
+        self, session: Any, scan: PlannedScan, metadata: bool = False, listing: bool = True
+    ) -> Any:
+        """A DataFrame of exactly the rows that match the scan, with the table's schema.
+
+        metadata: add the column `_metadata` (file_path, row_index, row_id, row_commit_version). listing: whether the
+        engine lists the files, instead of taking their sizes and times from the log.
+        """
+
+    def planned_files(self, session: Any, scan: Any, columns: Sequence[str]) -> Any:
+        """A DataFrame of the rows of `scan.files(columns=columns)`, which executors find; nothing is collected."""
+
+    def planned_rows(self, session: Any, scan: Any) -> Any:
+        """A DataFrame of the rows that match a scan, whose files executors find and read; nothing is collected."""
+
+    def query(
+        self, session: Any, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]
+    ) -> Any:
+        """A DataFrame of a query, in which `{name}` stands for all rows of the files that a scan keeps.
+
+        conditions: By name, the predicate of the rows that the name stands for, as SQL text, where it is not all rows.
+        """
+
+    def arrow_to_dataframe(self, session: Any, rows: pa.Table) -> Any:
+        """A DataFrame of the rows of an Arrow table."""
+
+    def changes_to_dataframe(self, session: Any, scan: Any) -> Any:
+        """A DataFrame of the changes that match a ChangeScan (deltaskip.change_feed)."""
+
+    def stream_to_dataframe(self, session: Any, options: Mapping[str, str]) -> Any:
+        """A streaming DataFrame of the rows that a table has and gets. options: Those of the format deltaskip."""
+
+    def session_id(self, session: Any) -> str:
+        """An id of a session, which all objects for it have in common."""
 
     def session_function(self, name: str) -> bool:
         """Whether the active session of this process has a function of this name."""
@@ -142,6 +174,18 @@ class Engine(Protocol):
     def row_execution(self, session: Any, snapshot: Snapshot) -> Any:
         """Return the RowExecution (deltaskip.dml) of a session, or of a DataFrame's session, for a snapshot."""
 
+    def rewriting(self, session: Any, snapshot: Snapshot) -> Any:
+        """Return the Rewriting (deltaskip.maintenance.optimize) of a session for a snapshot."""
+
+    def writing_session(self, session: Any) -> AbstractContextManager[None]:
+        """Return a context in which several threads may write data files through the session."""
+
+    def merge_source(self, session: Any, data: Any, alias: str | None) -> Any:
+        """Return the MergeSource (deltaskip.dml.merge) of a session for rows: a DataFrame of it, or a table of Arrow.
+
+        alias: The name of the source in expressions; None for that of the DataFrame.
+        """
+
     def recompute_statistics(
         self,
         session: Any,
@@ -155,6 +199,18 @@ class Engine(Protocol):
         """Compute statistics of `files`, rows of FILE_SCHEMA; one table of RESULT_SCHEMA for each `job_files` files.
 
         merge: keep the logged statistics of columns that are not part of the request.
+        """
+
+    def session_catalog(self, session: Any, name: str, storage_options: Any = None) -> Any:
+        """Return the TransactionalTableCatalog (deltaskip.catalogs) of a session; None for the active one.
+
+        name: Name of the catalog in messages and SQL.
+        """
+
+    def install_catalog(self, session: Any, name: str, catalog: Any) -> Callable[[], None]:
+        """Put a TableCatalog (deltaskip.catalogs) among those of a session, and return what takes it away again.
+
+        name: Name of the catalog in Spark's SQL.
         """
 
     def local_session(self, scratch: Path) -> AbstractContextManager[Any]:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
+    "AmbiguousMerge",
+    "CatalogError",
     "ChecksumWarning",
     "CollationUnavailable",
     "CollationWarning",
@@ -22,6 +24,9 @@ __all__ = [
     "InvalidCollation",
     "InvalidCommit",
     "MaintenanceWarning",
+    "NamespaceAlreadyExists",
+    "NamespaceNotEmpty",
+    "NamespaceNotFound",
     "NotProvable",
     "PredicateError",
     "PredicateWarning",
@@ -30,7 +35,7 @@ __all__ = [
     "SparkUnavailable",
     "StatisticsWarning",
     "StorageError",
-    "TableExists",
+    "TableAlreadyExists",
     "TableNotFound",
     "UnsupportedFeature",
     "VersionNotFound",
@@ -61,11 +66,35 @@ class InvalidArgumentType(DeltaSkipError, TypeError):
 
 
 class TableNotFound(DeltaSkipError, FileNotFoundError):
-    """The path does not contain a Delta log."""
+    """The path does not contain a Delta log, or the catalog has no table of this name."""
 
 
-class TableExists(DeltaSkipError, FileExistsError):
-    """There is a Delta table at the location already."""
+class TableAlreadyExists(DeltaSkipError, FileExistsError):
+    """There is a table at the location, or of this name in the catalog, already."""
+
+
+class NamespaceNotFound(DeltaSkipError, LookupError):
+    """The catalog has no namespace of this name."""
+
+
+class NamespaceAlreadyExists(DeltaSkipError, ValueError):
+    """The catalog has a namespace of this name already."""
+
+
+class NamespaceNotEmpty(DeltaSkipError, ValueError):
+    """The namespace cannot be dropped, because it contains tables or namespaces."""
+
+
+class CatalogError(DeltaSkipError, OSError):
+    """The database or server of a catalog cannot be reached, or does not answer as expected.
+
+    Attributes:
+        unchanged: Whether it is certain that the catalog has changed nothing. False if an answer was lost.
+    """
+
+    def __init__(self, message: str, unchanged: bool = False) -> None:
+        super().__init__(message)
+        self.unchanged = unchanged
 
 
 class VersionNotFound(DeltaSkipError, LookupError):
@@ -114,6 +143,10 @@ class RowViolation(DeltaSkipError, ValueError):
         self.row = row
         self.column = column
         self.value = value
+
+
+class AmbiguousMerge(DeltaSkipError, ValueError):
+    """Several rows of a merge's source match one row of the table."""
 
 
 class PredicateError(DeltaSkipError, ValueError):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
 __all__ = ["html_rows", "html_table"]
 
 
 def html_table(rows: Iterable[tuple[str, str]]) -> str:
     """Return a two-column HTML table of labels and values, both escaped."""
+    from html import escape
+
     cells = "".join(
         f'<tr><th style="text-align:left">{escape(label)}</th><td style="text-align:left">{escape(value)}</td></tr>'
         for label, value in rows
@@ -23,4 +24,6 @@ def html_rows(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _html_row(cells: Iterable[str], tag: str) -> str:
+    from html import escape
+
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
 
 __all__ = ["engine_info"]
 
@@ -12,6 +10,10 @@ __all__ = ["engine_info"]
 @cache
 def engine_info() -> str:
     """The name and version of this package as commits record it: `deltaskip/0.2.0`."""
+    # Only writers need it, and it is slow to import.
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed_version
+
     try:
         return f"deltaskip/{installed_version('deltaskip')}"
     except PackageNotFoundError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,7 +45,7 @@ from deltaskip.alter.columns import (
 from deltaskip.alter.constraints import add_constraint, drop_constraint, sync_identity
 from deltaskip.alter.existing_rows import check_existing_rows
 from deltaskip.alter.features import add_feature, drop_feature, needs_protection, protocol_after
-from deltaskip.alter.history import truncate_history
+from deltaskip.alter.history import truncate_history, vector_tombstones
 from deltaskip.alter.operation import operation_of
 from deltaskip.alter.properties import check_retention, remove_property, set_comment, set_property
 from deltaskip.alter.state import TableState, with_property
@@ -54,15 +53,14 @@ from deltaskip.alter.types import drop_default, set_default, update_type
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
 from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
-from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
+from deltaskip.reading.stored_rows import stored_file_rows
 from deltaskip.schema.properties import TableProperties
-from deltaskip.stats.footer import read_footer
-from deltaskip.storage import storage_for
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
+from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 __all__ = ["alter", "alter_to"]
 
@@ -199,6 +197,8 @@ def _put(transaction: Transaction, before: TableState, after: TableState) -> Non
     if metadata != before.metadata:
         transaction.set_metadata(metadata, keep_collations=False)
     _put_domains(transaction, before, after)
+    if after.dropped.get("deletionVectors") is False:
+        transaction.remove_vector_files(*vector_tombstones(transaction.snapshot))
     if "rowTracking" in after.dropped:
         _renumber(transaction, numbered=True)
     elif after.properties.row_tracking and not before.properties.well_formed().row_tracking:
@@ -233,13 +233,9 @@ def _renumber(transaction: Transaction, numbered: bool) -> None:
 
 def _counted(snapshot: Snapshot, file: AddFile) -> AddFile:
     """The file with its row count, read from the footer if the statistics lack it."""
-    try:
-        stats: Any = parse_json(file.stats) if file.stats else {}
-    except ValueError:
-        stats = {}
-    if isinstance(stats, dict) and isinstance(stats.get("numRecords"), int):
+    stats = parsed_stats(file.stats)
+    if num_records(stats) is not None:
         return file
-    location = hadoop_path(snapshot.table_root, file.path)
-    footer = read_footer(storage_for(location, near=snapshot.storage), location, file.size)
-    counted = {**(stats if isinstance(stats, dict) else {}), "numRecords": footer.num_rows}
+    rows = stored_file_rows(snapshot.storage, hadoop_path(snapshot.table_root, file.path))
+    counted = {**(stats or {}), "numRecords": rows}
     return replace(file, stats=json.dumps(counted, ensure_ascii=False, separators=(",", ":")))

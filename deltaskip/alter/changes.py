@@ -11,8 +11,8 @@ from typing import Any
 
 from deltaskip.arguments import flag, text, unicode_text
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.schema.column_names import column_path
 from deltaskip.schema.resolve import display_name
-from deltaskip.stats.columns import parse_names
 
 __all__ = [
     "FIRST",
@@ -21,7 +21,6 @@ __all__ = [
     "AddFeature",
     "After",
     "ClusterBy",
-    "ColumnPath",
     "DeleteColumn",
     "DropConstraint",
     "DropDefault",
@@ -40,11 +39,7 @@ __all__ = [
     "UpdateColumn",
     "UpdateColumnComment",
     "UpdateColumnNullability",
-    "column_path",
 ]
-
-ColumnPath = tuple[str, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class First:
@@ -84,9 +79,12 @@ class TableChange:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class AddColumn(TableChange):
     """Add a nullable column, or a field to a struct. Existing rows have NULL there.
+
+    AddColumn("address.city", "STRING", "where") can also be written as AddColumn(parent=["address"], name="city",
+    type="STRING", comment="where"), or with these four in this order.
 
     Attributes:
         column: Name of the new column, such as "price" or "address.city"; dots go through structs, and through
@@ -99,17 +97,52 @@ class AddColumn(TableChange):
         position: FIRST, After("name"), or None for the end.
     """
 
+    # SPIP, Table Changes: AddColumn(List<String> parent, String name, DataType type, String cmnt)
+
     column: str | Sequence[str]
     type: Any
     comment: str | None = None
     nullable: bool = True
     position: First | After | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "column", column_path("column", self.column))
-        _check_comment(self.comment)
-        _check_position(self.position)
-        flag("nullable", self.nullable)
+    def __init__(
+        self,
+        column: str | Sequence[str] | None = None,
+        type: Any = None,
+        comment: Any = None,
+        nullable: Any = True,
+        position: First | After | None = None,
+        *,
+        parent: str | Sequence[str] | None = None,
+        name: str | None = None,
+    ) -> None:
+        is_parent_first = (nullable is None or isinstance(nullable, str)) and isinstance(type, str)
+        if is_parent_first and name is None and parent is None:
+            # parent, name, type and comment: `nullable` is a bool otherwise.
+            parent, name, type, comment, nullable = column, type, comment, nullable, True
+            column = None
+        path = _new_path(column, parent, name)
+        if type is None:
+            raise InvalidArgumentType.of("type", "a type such as 'BIGINT'", type)
+        _check_comment(comment)
+        _check_position(position)
+        values = (path, type, comment, flag("nullable", nullable), position)
+        for attribute, value in zip(("column", "type", "comment", "nullable", "position"), values, strict=True):
+            object.__setattr__(self, attribute, value)
+
+
+def _new_path(column: object, parent: object, name: object) -> tuple[str, ...]:
+    """The path of a new column, which is given as a whole or as a parent and a name."""
+    if name is None:
+        if parent is not None:
+            raise InvalidArgument("A column that has a parent needs a name.")
+        return column_path("column", column)
+    if column is not None:
+        raise InvalidArgument("Specify either the column, or its parent and name, not both.")
+    if not unicode_text("name", name):
+        raise InvalidArgument("The name of a column must not be empty.")
+    above = () if parent is None or parent == "" or parent == () or parent == [] else column_path("parent", parent)
+    return (*above, str(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,21 +444,6 @@ class DropFeature(TableChange):
     def __post_init__(self) -> None:
         text("feature", self.feature)
         flag("truncate_history", self.truncate_history)
-
-
-def column_path(argument: str, column: object) -> ColumnPath:
-    """Return the parts of a column's name: a text with dots between them, or a sequence of parts.
-
-    Raises InvalidArgument for a text that is no name, and InvalidArgumentType for other values.
-    """
-    if isinstance(column, str):
-        names = parse_names(unicode_text(argument, column), argument, InvalidArgument)
-        if len(names) != 1:
-            raise InvalidArgument(f"{argument} must be the name of one column, not {column!r}.")
-        return names[0]
-    if isinstance(column, Sequence) and column and all(isinstance(part, str) for part in column):
-        return tuple(unicode_text(argument, part) for part in column)
-    raise InvalidArgumentType.of(argument, "the name of a column, or a tuple of its parts", column)
 
 
 def _check_comment(comment: str | None) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 from deltaskip.alter.changes import (
     AddColumn,
     After,
-    ColumnPath,
     DeleteColumn,
     First,
     MoveColumn,
@@ -20,15 +19,21 @@ from deltaskip.alter.changes import (
     ReplaceColumns,
     UpdateColumnComment,
     UpdateColumnNullability,
-    column_path,
 )
-from deltaskip.alter.dependents import refuse_dependents, remove_from_statistics, rename_in_statistics
+from deltaskip.alter.dependents import (
+    refuse_dependents,
+    remove_from_sort_order,
+    remove_from_statistics,
+    rename_in_sort_order,
+    rename_in_statistics,
+)
 from deltaskip.alter.paths import Place, is_below, place_of, replace_type, struct_at, with_field, with_struct
 from deltaskip.alter.state import TableState, done, with_schema
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.schema import simple_string, type_to_json
 from deltaskip.schema.collations import renamed
+from deltaskip.schema.column_names import ColumnPath, column_path
 from deltaskip.schema.given import field_of, schema_of
 from deltaskip.schema.lengths import stored_field, with_lengths
 from deltaskip.schema.mapping import physical_name
@@ -111,6 +116,7 @@ def delete_column(state: TableState, change: DeleteColumn) -> TableState:
     _refuse_clustered(state, place)
     refuse_dependents(state, place.path, "dropped")
     state = remove_from_statistics(state, place.path)
+    state = remove_from_sort_order(state, place.path)
     state = with_schema(state, with_field(state.schema, place.path, lambda _field: None))
     return done(state, "DROP COLUMNS", {"column": logged_name(place.path)})
 
@@ -130,6 +136,7 @@ def rename_column(state: TableState, change: RenameColumn) -> TableState:
     _refuse_taken(others, new, new_path, state.table, "the name of a column of")
     refuse_dependents(state, place.path, "renamed")
     state = rename_in_statistics(state, place.path, new)
+    state = rename_in_sort_order(state, place.path, new)
     state = with_schema(state, with_field(state.schema, place.path, lambda field: renamed(field, new)))
     if len(place.path) == 1 and old in state.metadata.partition_columns:
         partitions = tuple(new if name == old else name for name in state.metadata.partition_columns)

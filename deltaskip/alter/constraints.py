@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from deltaskip.alter.changes import AddConstraint, DropConstraint, SyncIdentity, column_path
+from deltaskip.alter.changes import AddConstraint, DropConstraint, SyncIdentity
 from deltaskip.alter.columns import column_json
 from deltaskip.alter.existing_rows import extreme_value
 from deltaskip.alter.paths import place_of
@@ -17,6 +17,7 @@ from deltaskip.expr import bind_expression, columns_in, is_valid_sql, parse_sql
 from deltaskip.expr.coerce import type_of
 from deltaskip.rows.identity import identity_of, with_mark
 from deltaskip.schema import simple_string
+from deltaskip.schema.column_names import column_path
 from deltaskip.schema.properties import CONSTRAINT_PREFIX
 from deltaskip.schema.resolve import display_name, resolve
 from deltaskip.schema.types import BOOLEAN, VOID

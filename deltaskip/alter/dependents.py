@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from deltaskip.alter.changes import ColumnPath
+from dataclasses import replace
+from itertools import takewhile
+
 from deltaskip.alter.paths import is_below
 from deltaskip.alter.state import TableState, with_property
 from deltaskip.errors import SchemaError
 from deltaskip.expr import columns_in, is_valid_sql
+from deltaskip.rows.sort_order import SORT_ORDER_KEY, sort_order_text, table_sort_order
+from deltaskip.schema.column_names import ColumnPath, parse_names
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import GENERATION_KEY, INVARIANTS_KEY
-from deltaskip.stats.columns import STATS_COLUMNS, parse_names
+from deltaskip.stats.columns import STATS_COLUMNS
 from deltaskip.txn.validation.schema import expressions
 
-__all__ = ["refuse_dependents", "remove_from_statistics", "rename_in_statistics"]
+__all__ = [
+    "refuse_dependents",
+    "remove_from_sort_order",
+    "remove_from_statistics",
+    "rename_in_sort_order",
+    "rename_in_statistics",
+]
 
 
 def refuse_dependents(state: TableState, path: ColumnPath, what: str) -> None:
@@ -53,6 +63,30 @@ def remove_from_statistics(state: TableState, path: ColumnPath) -> TableState:
         return state
     after = [name for name in names if not is_below(name, path)]
     return with_property(state, STATS_COLUMNS, ",".join(map(display_name, after)))
+
+
+def rename_in_sort_order(state: TableState, path: ColumnPath, new_name: str) -> TableState:
+    """Return the state with the new name of a column in the sort order of the table."""
+    order = table_sort_order(state.configuration, state.table)
+    if not any(is_below(each.path, path) for each in order):
+        return state
+    last = len(path) - 1
+    after = [
+        replace(each, column=(*each.path[:last], new_name, *each.path[last + 1 :]))
+        if is_below(each.path, path)
+        else each
+        for each in order
+    ]
+    return with_property(state, SORT_ORDER_KEY, sort_order_text(after))
+
+
+def remove_from_sort_order(state: TableState, path: ColumnPath) -> TableState:
+    """Return the state with the sort order of the table as far as it does not need a column."""
+    order = table_sort_order(state.configuration, state.table)
+    if not any(is_below(each.path, path) for each in order):
+        return state
+    after = list(takewhile(lambda each: not is_below(each.path, path), order))
+    return with_property(state, SORT_ORDER_KEY, sort_order_text(after))
 
 
 def _statistics_columns(state: TableState) -> list[ColumnPath] | None:

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.alter.state import TableState
-from deltaskip.dml.stored_rows import StoredRows
 from deltaskip.engine import engine, session_ansi
 from deltaskip.errors import NotProvable, PredicateError, UnsupportedFeature
 from deltaskip.expr import columns_in
 from deltaskip.log import Snapshot
+from deltaskip.reading.stored_rows import StoredRows
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, violation
@@ -99,7 +99,7 @@ def _check_with_spark(snapshot: Snapshot, rule: Rule, table: str, why: Unsupport
         ) from why
     spark_engine = engine(f"Checking the constraint {rule.name} on rows of {table}")
     with tempfile.TemporaryDirectory() as scratch, spark_engine.local_session(Path(scratch)) as session:
-        frame = spark_engine.scan_to_dataframe(session, Scan(snapshot, None))
+        frame = spark_engine.scan_to_dataframe(session, Scan(snapshot, None, hidden=True))
         found = frame.where(f"NOT (({rule.sql}) <=> TRUE)").limit(1).collect()
     if found:
         raise violation(rule, found[0].asDict(recursive=True), table)

@@ -61,6 +61,10 @@ DROPPABLE = frozenset(
 def requested_feature(state: TableState, name: str) -> TableState:
     """Return the state with a feature that was asked for by name, in any letter case."""
     feature = _spelled(name, state.table)
+    if FEATURES[feature].by_name and feature not in features_of(state.protocol):
+        raise UnsupportedFeature(
+            f"{state.table} cannot get the feature {feature} later: create a table in the catalog that is to manage it."
+        )
     if FEATURES[feature].writes == "no":
         raise UnsupportedFeature(f"deltaskip cannot write tables with the feature {feature}, so {state.table} cannot "
                                  f"get it: add it with a client that can.")
@@ -199,8 +203,8 @@ def _remaining(state: TableState, feature: str) -> Iterator[str]:
         yield f"{what} uses it: {_CURES.get(feature, 'remove that first')}"
     match feature:
         case "deletionVectors":
-            yield from _files(state, "deletion_vector", "has a deletion vector: rewrite such files with REORG TABLE … "
-                              "APPLY (PURGE) first")
+            yield from _files(state, "deletion_vector", "has a deletion vector that another writer has added: "
+                              "try again")
         case "clustering" if state.clustering:
             yield "the table is clustered: end that with ClusterBy() first"
         case "domainMetadata":

@@ -5,27 +5,32 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pyarrow.compute as pc
 
-from deltaskip.actions import Metadata
+from deltaskip.actions import Metadata, RemoveFile
+from deltaskip.actions.partition_folders import encode_path
 from deltaskip.errors import CorruptLog, InvalidArgument, SchemaError, UnsupportedFeature
+from deltaskip.features.deletion_vectors import vector_keys
 from deltaskip.features.writing import uses_of
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.cleanup import clean_up_log
 from deltaskip.log.commit import members_of, read_commits
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
+from deltaskip.log.tombstones import tombstones
 from deltaskip.schema import parse_schema
 from deltaskip.schema.properties import TableProperties
 
-__all__ = ["truncate_history"]
+__all__ = ["truncate_history", "vector_tombstones"]
 
 _PROTECTION = "checkpointProtection"
 _VECTOR = b'"deletionVector":{'
+_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*:)?/")
 
 
 def truncate_history(snapshot: Snapshot, feature: str) -> None:
@@ -58,6 +63,23 @@ def truncate_history(snapshot: Snapshot, feature: str) -> None:
             f"The feature {feature} of {snapshot.root} cannot be dropped with its history, because version {first} is "
             f"still in the log: write a checkpoint of a newer version, and repeat."
         )
+
+
+def vector_tombstones(snapshot: Snapshot) -> list[RemoveFile]:
+    """Return tombstones of the files with deletion vectors that retained versions need.
+
+    Clients that do not know deletion vectors would delete these files: only tombstones of data files name them.
+    # delta-spark: DeletionVectorsTableFeature, tombstones of dropped deletion vectors
+    """
+    now = time.time_ns() // 1_000_000
+    since = now - snapshot.table_properties.deleted_file_retention_ms
+    keys = {
+        key
+        for removes in tombstones(snapshot, since)
+        for key in vector_keys(snapshot.table_root, pc.struct_field(removes, "deletionVector")).to_pylist()
+        if not _ABSOLUTE.match(key)
+    }
+    return [RemoveFile(encode_path(key), data_change=False, deletion_timestamp=now) for key in sorted(keys)]
 
 
 def _last_version_with(snapshot: Snapshot, feature: str) -> int | None:

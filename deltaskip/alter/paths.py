@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deltaskip.alter.changes import ColumnPath
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.schema.column_names import ColumnPath
 from deltaskip.schema.lengths import stored_field, with_lengths
 from deltaskip.schema.resolve import display_name, fold_name, resolve
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructField, StructType

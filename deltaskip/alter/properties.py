@@ -11,23 +11,27 @@ from deltaskip.alter.changes import RemoveProperty, SetComment, SetProperty
 from deltaskip.alter.features import requested_feature
 from deltaskip.alter.state import TableState, done, with_property, with_schema
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
-from deltaskip.features.enabling import FEATURE_PREFIX, with_versions
+from deltaskip.features.enabling import (
+    FEATURE_PREFIX,
+    VERSION_PROPERTIES,
+    feature_of_property,
+    spelled_property,
+    with_version_property,
+)
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
+from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import map_new_columns
-from deltaskip.schema.numerals import integer_of
 from deltaskip.schema.properties import (
     CONSTRAINT_PREFIX,
     TableProperties,
-    delta_property,
     is_delta_property,
     parse_property,
 )
-from deltaskip.stats.columns import STATS_COLUMNS, parse_names
+from deltaskip.stats.columns import STATS_COLUMNS
 
 __all__ = ["check_retention", "remove_property", "set_comment", "set_property"]
 
 _PREFIX = "delta."
-_READER_VERSION, _WRITER_VERSION = "delta.minReaderVersion", "delta.minWriterVersion"
 _COMMENT = "comment"
 # Spark gives them another place than the properties.
 _RESERVED = ("external", "location", "provider")
@@ -39,12 +43,11 @@ _MAINTAINED = (
     *MATERIALIZED_COLUMNS,
 )
 _UNIFORM = "delta.universalFormat.enabledFormats"
-_SUPPORTED = ("supported", "enabled")
 
 
 def set_property(state: TableState, change: SetProperty) -> TableState:
     """Return the state with a property, and with the features and columns that it needs."""
-    name, value = _spelled(change.property), change.value
+    name, value = spelled_property(change.property), change.value
     after = _set(state, name, value)
     if after == state:
         return state
@@ -54,7 +57,7 @@ def set_property(state: TableState, change: SetProperty) -> TableState:
 
 def remove_property(state: TableState, change: RemoveProperty) -> TableState:
     """Return the state without a property."""
-    name = _spelled(change.property)
+    name = spelled_property(change.property)
     if name.startswith(FEATURE_PREFIX):
         feature = name.removeprefix(FEATURE_PREFIX)
         raise InvalidArgument(
@@ -98,12 +101,12 @@ def check_retention(before: TableState, after: TableState) -> None:
 
 
 def _set(state: TableState, name: str, value: str) -> TableState:
-    if name.startswith(FEATURE_PREFIX):
-        if value.lower() not in _SUPPORTED:
-            raise InvalidArgument(f"The property {name} must be 'supported', not {value!r} (table {state.table}).")
-        return requested_feature(state, name.removeprefix(FEATURE_PREFIX))
-    if name in (_READER_VERSION, _WRITER_VERSION):
-        return _with_version(state, name, value)
+    feature = feature_of_property(name, value, f" (table {state.table})")
+    if feature is not None:
+        return requested_feature(state, feature)
+    if name in VERSION_PROPERTIES:
+        where = f" (table {state.table})"
+        return replace(state, protocol=with_version_property(state.protocol, name, value, where))
     if name == _COMMENT:
         return replace(state, metadata=replace(state.metadata, description=value))
     _refuse_special(state, name, "set on")
@@ -156,14 +159,6 @@ def _highest_id(state: TableState) -> int:
     return state.properties.well_formed().max_column_id or 0
 
 
-def _with_version(state: TableState, name: str, value: str) -> TableState:
-    if not (value.isascii() and value.isdigit()):
-        raise InvalidArgument(f"The property {name} must be a version, not {value!r} (table {state.table}).")
-    reader = integer_of(value) if name == _READER_VERSION else 1
-    writer = integer_of(value) if name == _WRITER_VERSION else 1
-    return replace(state, protocol=with_versions(state.protocol, reader, writer))
-
-
 def _check_value(state: TableState, name: str, value: str) -> None:
     if not is_delta_property(name):
         if name.lower().startswith(_PREFIX):
@@ -186,20 +181,9 @@ def _refuse_special(state: TableState, name: str, what: str) -> None:
         cure = "use AddConstraint and DropConstraint, which check existing rows"
     elif name in _MAINTAINED:
         cure = "writers of the table maintain it"
-    elif name in (_READER_VERSION, _WRITER_VERSION):
+    elif name in VERSION_PROPERTIES:
         cure = "it is part of the protocol"
     elif name.lower() in _RESERVED:
         cure = "it is not a property of a Delta table"
     if cure is not None:
         raise InvalidArgument(f"The property {name} cannot be {what} {state.table}: {cure}.")
-
-
-def _spelled(name: str) -> str:
-    """The name as Delta spells it; letter case counts only in properties of others."""
-    lowered = name.lower()
-    if lowered.startswith(FEATURE_PREFIX):
-        return FEATURE_PREFIX + name[len(FEATURE_PREFIX) :]
-    if lowered.startswith(CONSTRAINT_PREFIX):
-        return CONSTRAINT_PREFIX + name[len(CONSTRAINT_PREFIX) :]
-    special = {each.lower(): each for each in (_READER_VERSION, _WRITER_VERSION)}
-    return special.get(lowered) or delta_property(name) or name

@@ -15,7 +15,6 @@ from deltaskip.alter.changes import (
     AddConstraint,
     After,
     ClusterBy,
-    ColumnPath,
     DeleteColumn,
     DropConstraint,
     DropDefault,
@@ -34,11 +33,12 @@ from deltaskip.alter.changes import (
     UpdateColumnNullability,
 )
 from deltaskip.errors import SchemaError
+from deltaskip.schema.column_names import ColumnPath
 from deltaskip.schema.ddl import DdlParser, parse_columns
 from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.schema.sql_text import sql_error
 
-__all__ = ["parse_alter"]
+__all__ = ["AlterParser", "parse_alter"]
 
 _T = TypeVar("_T")
 _ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC")
@@ -49,7 +49,7 @@ def parse_alter(text: str) -> tuple[TableChange, ...]:
 
     Raises SchemaError for other text.
     """
-    statement = _Statement(text)
+    statement = AlterParser(text)
     if statement.at_end:
         raise SchemaError("The statement is empty: write what follows ALTER TABLE and the table's name.")
     changes = statement.changes()
@@ -60,8 +60,8 @@ def parse_alter(text: str) -> tuple[TableChange, ...]:
     return tuple(changes)
 
 
-class _Statement(DdlParser):
-    """A recursive descent over the tokens of one statement."""
+class AlterParser(DdlParser):
+    """A recursive descent over the tokens of what follows ALTER TABLE and the table's name."""
 
     def changes(self) -> list[TableChange]:
         """The changes of the statement."""
@@ -83,7 +83,8 @@ class _Statement(DdlParser):
             return [RemoveProperty(name, if_exists=True) for name in self.parenthesized_list(self.property_name)]
         if self.take_words("CLUSTER", "BY"):
             return [ClusterBy() if self.take_words("NONE") else ClusterBy(*self.parenthesized_list(self.path))]
-        named = len(self.tokens) > 2 and self.tokens[1].is_word("TABLE") and not self.tokens[2].is_word(*_ACTIONS)
+        after = self.tokens[self.at + 1 : self.at + 3]
+        named = len(after) > 1 and after[0].is_word("TABLE") and not after[1].is_word(*_ACTIONS)
         if not named and (self.take_words("ALTER") or self.take_words("CHANGE")):
             self.take_words("COLUMN")
             return self.altered_columns()

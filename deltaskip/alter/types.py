@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from deltaskip.alter.changes import ColumnPath, DropDefault, SetDefault, UpdateColumn, column_path
+from deltaskip.alter.changes import DropDefault, SetDefault, UpdateColumn
 from deltaskip.alter.columns import column_json, set_metadata_key
 from deltaskip.alter.dependents import refuse_dependents
 from deltaskip.alter.paths import Place, place_of, replace_type, with_field
@@ -17,6 +17,7 @@ from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
 from deltaskip.rows.defaults import default_problem
 from deltaskip.schema import simple_string, type_to_json
+from deltaskip.schema.column_names import ColumnPath, column_path
 from deltaskip.schema.given import field_of
 from deltaskip.schema.lengths import stored_field, with_lengths
 from deltaskip.schema.properties import TableProperties

@@ -12,7 +12,13 @@ from contextlib import contextmanager, suppress
 import click
 
 # Commands register themselves with the program.
-from deltaskip.cli import read_commands, write_commands  # noqa: F401
+from deltaskip.cli import (  # noqa: F401
+    catalog_commands,
+    change_commands,
+    maintenance_commands,
+    read_commands,
+    write_commands,
+)
 from deltaskip.cli.program import one_line, program, show_warning
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
 

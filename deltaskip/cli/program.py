@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Command = Callable[..., None]
 
+_APP_VERSION = "APP:VERSION"
+
 
 @click.group(
     name="deltaskip",
@@ -25,13 +27,19 @@ Command = Callable[..., None]
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="deltaskip", message="deltaskip %(version)s")
+@click.option(
+    "--catalog", metavar="URL",
+    help="A catalog such as warehouse:/data/warehouse, or the name of one that is configured. TABLE is then a name in "
+    "it, such as sales.orders.",
+)
 @click.pass_context
-def program(context: click.Context) -> None:
+def program(context: click.Context, catalog: str | None) -> None:
     """Find the files of a Delta table that can contain rows matching a predicate.
 
-    TABLE is a path or URI of a folder with a _delta_log. `create`, `append`, `alter`,
-    `checkpoint` and `stats --recompute` write to it.
+    TABLE is a path or URI of a folder with a _delta_log, or a name in the catalog. `create`, `append`, `delete`,
+    `update`, `alter`, `optimize`, `vacuum`, `restore`, `clone`, `checkpoint` and `stats --recompute` write to it.
     """
+    context.obj = catalog
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -50,15 +58,11 @@ class Source:
         """Open the table."""
         if self.version is not None and self.timestamp is not None:
             raise click.UsageError("Specify either --version or --timestamp, not both.")
-        from deltaskip.cli.spark import session_for_location
-        from deltaskip.table.table import DeltaTable
+        from deltaskip.cli.tables import open_table
 
         if self.table is None:
             raise click.UsageError("Missing argument 'TABLE'.")
-        session_for_location(self.table)
-        return DeltaTable(
-            self.table, self.version, self.timestamp, self.storage_options or None, float_bounds=self.float_bounds
-        )
+        return open_table(self.table, self.storage_options, self.version, self.timestamp, self.float_bounds)
 
     @property
     def is_latest(self) -> bool:
@@ -93,7 +97,7 @@ def _with_source(command: Command) -> Command:
         click.option(
             "--timestamp", metavar="TIME", help="Read the latest version at this time, such as 2026-01-31T12:00:00Z."
         ),
-        _storage_option,
+        storage_option,
         json_option,
         debug_option,
     ]
@@ -105,7 +109,7 @@ def _with_source(command: Command) -> Command:
 
 def written_table(command: Command) -> Command:
     """Add the argument and option of a command that writes to a table, which gets them as they are."""
-    return click.argument("table")(_storage_option(command))
+    return click.argument("table")(storage_option(command))
 
 
 float_bounds_option = click.option(
@@ -125,6 +129,20 @@ def pairs(_context: click.Context, _parameter: click.Parameter, values: tuple[st
     return pairs
 
 
+def txn_option(description: str) -> Callable[[Command], Command]:
+    """Return the option with an application and its version. description: what is not done if the table has it."""
+    return click.option("--txn", metavar=_APP_VERSION, callback=_txn, help=description)
+
+
+def _txn(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, int] | None:
+    if value is None:
+        return None
+    app, colon, version = value.rpartition(":")
+    if not app or not colon or not version.isascii() or not version.isdigit():
+        raise click.BadParameter(f"{value!r} is not of the form {_APP_VERSION}")
+    return app, int(version)
+
+
 def deprecated(new: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     """Return the callback of a renamed option: warn if the option is used."""
 
@@ -137,7 +155,7 @@ def deprecated(new: str) -> Callable[[click.Context, click.Parameter, Any], Any]
     return warn
 
 
-_storage_option = click.option(
+storage_option = click.option(
     "-o", "--option", "storage_options", multiple=True, metavar="KEY=VALUE", callback=pairs,
     help="Storage option, such as aws_region=eu-west-1. Can be repeated.",
 )

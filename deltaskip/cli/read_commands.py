@@ -172,6 +172,40 @@ def _history(source: Source, as_json: bool, limit: int | None) -> None:
     show(commits.history(source.open(), limit), as_json, commits.print_history)
 
 
+@program.command("changes")
+@opens_table
+@takes_predicate
+@float_bounds_option
+@click.option("--start", metavar="N|TIME", help="First version, or the first at or after a time. [default: 0]")
+@click.option("--end", metavar="N|TIME", help="Last version, or the last at or before a time. [default: --version]")
+@click.option(
+    "--allow-out-of-range", is_flag=True, help="No error if --start is after the latest version, or --end a later time."
+)
+@click.option("--files", "list_files", is_flag=True, help="Print a line for each file instead of each version.")
+def _changes(
+    source: Source,
+    as_json: bool,
+    chosen: dict[str, Any],
+    start: str | None,
+    end: str | None,
+    allow_out_of_range: bool,
+    list_files: bool,
+) -> None:
+    """List the changes of a range of versions.
+
+    Shows for each version the files with rows that it inserted, deleted or updated (change data feed).
+    """
+    from deltaskip.cli import changes
+
+    strict = chosen.pop("strict")
+    bounds = changes.bound(start), changes.bound(end)
+    scan = source.open().changes(*bounds, **chosen, allow_out_of_range=allow_out_of_range, strict=strict)
+    if as_json:
+        changes.write_json(scan)
+    else:
+        changes.print_changes(scan, list_files)
+
+
 @program.command("collations")
 @may_open_table
 def _collations(source: Source, as_json: bool) -> None:

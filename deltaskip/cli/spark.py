@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,6 +26,8 @@ def session(act: str) -> Iterator[Any]:
     Raises:
         SparkUnavailable: PySpark is not installed, or Spark does not start.
     """
+    import tempfile
+
     local_session = engine(act).local_session
     with ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="deltaskip-"))

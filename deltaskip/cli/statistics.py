@@ -13,6 +13,7 @@ import click
 from deltaskip.cli.display import average, counted, human_bytes, print_line, print_table
 from deltaskip.cli.predicates import predicate
 from deltaskip.cli.spark import session
+from deltaskip.progress import other_display
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable
@@ -106,7 +107,7 @@ def _progress(total: int, shown: bool) -> Iterator[Any]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("files, {task.fields[rate]}"), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+    with other_display(), Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
         task, start = bar.add_task("", total=total, rate=""), perf_counter()
 
         def advance(done: Recomputed) -> None:

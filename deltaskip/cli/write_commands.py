@@ -13,10 +13,9 @@ from deltaskip.cli.program import (
     pairs,
     program,
     show,
+    txn_option,
     written_table,
 )
-
-_APP_VERSION = "APP:VERSION"
 
 
 @program.command("create")
@@ -53,15 +52,6 @@ def _create(
     show(made, as_json, writing.print_created)
 
 
-def _txn(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, int] | None:
-    if value is None:
-        return None
-    app, colon, version = value.rpartition(":")
-    if not app or not colon or not version.isascii() or not version.isdigit():
-        raise click.BadParameter(f"{value!r} is not of the form {_APP_VERSION}")
-    return app, int(version)
-
-
 @program.command("append")
 @written_table
 @click.argument("files", nargs=-1, required=True)
@@ -74,10 +64,7 @@ def _txn(_context: click.Context, _parameter: click.Parameter, value: str | None
     "--schema-mode", type=click.Choice(["keep", "merge"]), default="keep", show_default=True,
     help="merge adds columns that the table lacks; keep refuses them.",
 )
-@click.option(
-    "--txn", metavar=_APP_VERSION, callback=_txn,
-    help="Append nothing if the table contains this version of the application or a later one.",
-)
+@txn_option("Append nothing if the table contains this version of the application or a later one.")
 @click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="Time zone of times without one.")
 @click.option("--dry-run", is_flag=True, help="Read and check all rows, and write nothing.")
 @json_option

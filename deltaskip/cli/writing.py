@@ -7,11 +7,15 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
+from deltaskip.alter.changes import ClusterBy
+from deltaskip.catalogs import TransactionalTableCatalog
 from deltaskip.cli.display import counted, human_bytes, print_facts, print_line, print_table
 from deltaskip.cli.input_files import InputFiles
 from deltaskip.cli.input_files import input_files as files_of
 from deltaskip.cli.spark import session_for_location
-from deltaskip.errors import DeltaSkipError, InvalidArgument
+from deltaskip.cli.tables import given_catalog, open_catalog, open_table
+from deltaskip.errors import DeltaSkipError, InvalidArgument, TableAlreadyExists
+from deltaskip.progress import other_display
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.data import GivenRows
 from deltaskip.rows.plan import plan_rows
@@ -31,18 +35,40 @@ _ORIGINS = {
 
 def opened(table: str, storage_options: Mapping[str, str]) -> DeltaTable:
     """Open a table at its latest version."""
-    session_for_location(table)
-    return DeltaTable(table, storage_options=storage_options or None)
+    return open_table(table, storage_options)
 
 
 def create(
     table: str, storage_options: Mapping[str, str], columns: str, mode: Any, described: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Create a table; return what it is for JSON."""
-    session_for_location(table)
-    made = DeltaTable.create(table, columns, mode=mode, storage_options=storage_options or None, **described)
+    if given_catalog() is not None:
+        made = _created_by_name(table, storage_options, columns, mode, described)
+    else:
+        session_for_location(table)
+        made = DeltaTable.create(table, columns, mode=mode, storage_options=storage_options or None, **described)
     return {"location": made.uri, "version": made.version, **_state(made.schema, made.protocol, made.properties),
             "partition_columns": list(made.partition_columns)}  # fmt: skip
+
+
+def _created_by_name(
+    table: str, storage_options: Mapping[str, str], columns: str, mode: Any, described: Mapping[str, Any]
+) -> DeltaTable:
+    """Create a table of the catalog that `--catalog` gives."""
+    catalog = open_catalog(storage_options)
+    clustered = [ClusterBy(*described["cluster_by"])] if described["cluster_by"] else []
+    comment = {} if described["comment"] is None else {"comment": described["comment"]}
+    parts, properties = [*described["partition_by"], *clustered], {**described["properties"], **comment}
+    if mode == "replace":
+        if not isinstance(catalog, TransactionalTableCatalog):
+            raise InvalidArgument(f"The catalog {catalog.name} cannot replace tables: drop {table} first.")
+        return catalog.stage_create_or_replace(table, columns, parts, None, properties).commit_staged_changes()
+    try:
+        return catalog.create_table(table, columns, parts, properties)
+    except TableAlreadyExists:
+        if mode == "error":
+            raise
+        return catalog.load_table(table)
 
 
 def print_created(made: Mapping[str, Any]) -> None:
@@ -238,7 +264,7 @@ def _progress(source: InputFiles, shown: bool) -> Iterator[None]:
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("files, {task.fields[rows]:,} rows"), TimeElapsedColumn())
     seen: dict[str, int] = {}
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+    with other_display(), Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
         task = bar.add_task("", total=len(source.paths), rows=0)
 
         def advance(path: str, rows: int) -> None:

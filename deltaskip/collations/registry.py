@@ -10,11 +10,8 @@ import threading
 from dataclasses import dataclass
 
 from deltaskip.collations.collation import Collation
-from deltaskip.collations.icu import icu_collation
 from deltaskip.collations.identifier import CollationId
-from deltaskip.collations.libraries import icu_libraries, icu_library
 from deltaskip.collations.names import parse_name
-from deltaskip.collations.spark_order import spark_order, spark_order_versions
 from deltaskip.collations.versions import SPARK_VERSION, source_of
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
 
@@ -49,6 +46,9 @@ def available_collations() -> tuple[AvailableCollations, ...]:
     Returns:
         One entry for each provider and version. Every entry with provider "icu" covers all locales of that ICU version.
     """
+    from deltaskip.collations.libraries import icu_libraries
+    from deltaskip.collations.spark_order import spark_order_versions
+
     icu = [AvailableCollations("icu", version, library.source) for version, library in icu_libraries().items()]
     own = [AvailableCollations("spark", version, "built in") for version in reversed(spark_order_versions())]
     return (*icu, *own)
@@ -116,8 +116,14 @@ def is_known(identifier: str) -> bool:
 
 
 def _made(wanted: CollationId, provider: str, version: str) -> Collation:
+    # ICU and its libraries are imported for the first collation; most tables have none.
     if provider == "spark":
+        from deltaskip.collations.spark_order import spark_order
+
         return spark_order(wanted)
+    from deltaskip.collations.icu import icu_collation
+    from deltaskip.collations.libraries import icu_libraries, icu_library
+
     library = icu_library(version)
     if library is None:
         here = ", ".join(icu_libraries()) or "none"
@@ -128,6 +134,8 @@ def _made(wanted: CollationId, provider: str, version: str) -> Collation:
 
 
 def _default_version(provider: str) -> str:
+    from deltaskip.collations.libraries import icu_libraries, icu_library
+
     if provider == "spark" or icu_library(SPARK_VERSION) is not None:
         return SPARK_VERSION
     newest = next(iter(icu_libraries()), None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from deltaskip.collations.spark_data import spark_jar
-
 __all__ = ["SPARK_VERSION", "installed_spark_version", "source_of"]
 
 SPARK_VERSION = "77.1"
@@ -20,6 +18,8 @@ _OTHERWISE = "set DELTASKIP_ICU_PATH to the folder of its libicui18n, or call de
 
 def installed_spark_version() -> str:
     """The collation version of the Spark in SPARK_HOME or of the installed PySpark; Spark 4.1's if there is neither."""
+    from deltaskip.collations.spark_data import spark_jar
+
     jar = spark_jar()
     return SPARK_VERSION if jar is None else jar.version
 

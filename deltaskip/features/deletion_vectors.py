@@ -15,14 +15,15 @@ from urllib.parse import quote
 from uuid import UUID, uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from deltaskip.actions import DELETION_VECTOR_FIELDS, DeletionVectorDescriptor, hadoop_path
+from deltaskip.actions import DELETION_VECTOR_FIELDS, DeletionVectorDescriptor, hadoop_path, table_key
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing, DeltaSkipError
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.storage import Storage, join
+from deltaskip.storage import Storage, is_local, join, storage_for
 
 __all__ = [
     "RangeStorage",
@@ -30,6 +31,7 @@ __all__ = [
     "absolute_path",
     "read_deletion_vector",
     "read_deletion_vectors",
+    "vector_keys",
     "write_deletion_vectors",
 ]
 
@@ -75,6 +77,26 @@ def absolute_path(table_root: str, descriptor: DeletionVectorDescriptor) -> str 
                 raise ValueError(f"its storage type is {unknown!r}, not u, p or i")
     except ValueError as error:
         raise _corrupt(table_root, descriptor.unique_id, str(error)) from error
+
+
+def vector_keys(table_root: str, vectors: pa.Array) -> pa.Array:
+    """Return the keys of the files that contain deletion vectors; vectors: structs of FILE_SCHEMA or of the log."""
+    if vectors.null_count == len(vectors):
+        return pa.nulls(0, pa.string())
+    fields = dict(zip((each.name for each in vectors.type), vectors.flatten(), strict=True))
+    kinds = fields.get("storage_type", fields.get("storageType"))
+    texts = fields.get("path_or_inline_dv", fields.get("pathOrInlineDv"))
+    # A file contains the vectors of many data files.
+    named = pc.binary_join_element_wise(kinds, texts, "").filter(pc.not_equal(kinds, "i"))
+    unique = pc.unique(named).drop_null().to_pylist()
+    root, keys = hadoop_path(table_root, "x")[:-1], []
+    for text in unique:
+        location = absolute_path(table_root, DeletionVectorDescriptor(text[0], text[1:], 0, 0))
+        if location is not None and text[0] == "u":
+            keys.append(location.removeprefix(root))
+        elif location is not None:
+            keys.append(table_key(table_root, text[1:]))
+    return arrow_array(keys, pa.string())
 
 
 def read_deletion_vector(
@@ -223,6 +245,7 @@ def _rows_of_file(
     storage: RangeStorage, table_root: str, location: str, wanted: Sequence[tuple[int, DeletionVectorDescriptor]]
 ) -> Iterator[tuple[int, pa.Int64Array]]:
     """The rows of each numbered descriptor, all of one file."""
+    storage = _storage_of(location, storage)
     for request in _requests(table_root, location, wanted):
         try:
             data = storage.read_range(location, request.start, request.stop - request.start)
@@ -238,6 +261,14 @@ def _rows_of_file(
                 yield i, _stored_rows(memoryview(data), request.start, descriptor)
             except (ValueError, OverflowError) as error:
                 raise _corrupt(table_root, f"at byte {descriptor.offset or 0} of {location}", str(error)) from error
+
+
+def _storage_of(location: str, storage: RangeStorage) -> RangeStorage:
+    """The storage of a vector's file, which is another one than the table's in a clone of a table elsewhere."""
+    if not isinstance(storage, Storage):
+        return storage
+    same = location.startswith(f"{storage.base}/") if storage.base else is_local(location)
+    return storage if same else storage_for(location, near=storage)
 
 
 def _requests(

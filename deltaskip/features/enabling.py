@@ -5,32 +5,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from deltaskip.actions import Protocol
 from deltaskip.errors import InvalidArgument
 from deltaskip.features.registry import FEATURES, has_feature
 from deltaskip.features.writing import uses_of
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.numerals import integer_of
+from deltaskip.schema.properties import CONSTRAINT_PREFIX, TableProperties, delta_property
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 from deltaskip.schema.types import StructType
 
 __all__ = [
     "FEATURE_PREFIX",
     "NEW_TABLE",
+    "VERSION_PROPERTIES",
+    "feature_of_property",
     "features_of",
     "lowest_protocol",
     "protocol_for",
+    "spelled_property",
     "with_features",
+    "with_version_property",
     "with_versions",
+    "without_feature_properties",
 ]
 
 FEATURE_PREFIX = "delta.feature."
 """A property with this prefix and the value `supported` adds a table feature, and is not a property of the table."""
 
+READER_VERSION, WRITER_VERSION = VERSION_PROPERTIES = ("delta.minReaderVersion", "delta.minWriterVersion")
+"""Properties that raise the versions of the protocol, and are not properties of the table."""
+
+_SUPPORTED = ("supported", "enabled")
+
 NEW_TABLE = Protocol(1, 2)
 """The protocol of a table that uses no feature, as delta-spark creates it: append-only tables and invariants."""
+
+
+def feature_of_property(name: str, value: str, where: str = "") -> str | None:
+    """Return the feature that setting a property adds; None for a property of the table itself.
+
+    Raises InvalidArgument for another value than `supported` or `enabled`. where: the end of the message.
+    """
+    if not name.startswith(FEATURE_PREFIX):
+        return None
+    if value.lower() not in _SUPPORTED:
+        raise InvalidArgument(f"The property {name} must be 'supported', not {value!r}{where}.")
+    return name.removeprefix(FEATURE_PREFIX)
+
+
+def without_feature_properties(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return the properties of the table itself, and the features that the others add. Raises InvalidArgument."""
+    configuration: dict[str, str] = {}
+    features: list[str] = []
+    protocol = NEW_TABLE
+    for given, value in properties.items():
+        name = spelled_property(given)
+        feature = feature_of_property(name, value)
+        if feature is not None:
+            features.append(feature)
+        elif name in VERSION_PROPERTIES:
+            protocol = with_version_property(protocol, name, value)
+        else:
+            configuration[name] = value
+    return configuration, features + sorted(features_of(protocol) - features_of(NEW_TABLE))
+
+
+def spelled_property(name: str) -> str:
+    """Return the name of a property as Delta spells it; letter case counts only in properties of others."""
+    lowered = name.lower()
+    for prefix in (FEATURE_PREFIX, CONSTRAINT_PREFIX):
+        if lowered.startswith(prefix):
+            return prefix + name[len(prefix) :]
+    special = {each.lower(): each for each in VERSION_PROPERTIES}
+    return special.get(lowered) or delta_property(name) or name
+
+
+def with_version_property(protocol: Protocol, name: str, value: str, where: str = "") -> Protocol:
+    """Return the protocol with the features that one of VERSION_PROPERTIES implies.
+
+    Raises InvalidArgument for what is no version of the protocol. where: the end of the message.
+    """
+    if not (value.isascii() and value.isdigit()):
+        raise InvalidArgument(f"The property {name} must be a version, not {value!r}{where}.")
+    reader = integer_of(value) if name == READER_VERSION else 1
+    writer = integer_of(value) if name == WRITER_VERSION else 1
+    return with_versions(protocol, reader, writer)
 
 
 def protocol_for(protocol: Protocol, properties: TableProperties, schema: StructType) -> Protocol:

@@ -54,6 +54,7 @@ class TableFeature:
         checks: What must be checked, beyond what the log shows, before files are added: their "rows", or also what the
             "files" contain. Rows that deltaskip writes are; files that other programs wrote are refused if they are
             added as actions.
+        by_name: Whether tables with it are opened by name through the catalog that manages them, and not by path.
     """
 
     name: str
@@ -65,6 +66,7 @@ class TableFeature:
     note: str = ""
     requires: tuple[str, ...] = ()
     checks: Literal["log", "rows", "files"] = "log"
+    by_name: bool = False
 
 
 class TableProtocol(Protocol):
@@ -107,6 +109,7 @@ def _refused(name: str, note: str) -> TableFeature:
 
 
 _CATALOG_MANAGED = "its newest commits may be recorded only in the catalog"
+_CATALOG_DRAFT = "a draft of catalogManaged, whose commits only the catalog may know"
 
 _ICEBERG_TYPES = "through Spark, no arrays and maps, whose field ids its writer cannot set: append Arrow data instead"
 _DOMAINS = ("domainMetadata",)
@@ -144,9 +147,12 @@ _ROWS = (
     _writer("materializePartitionColumns", checks="files"),
     _writer("collations", requires=_DOMAINS),
     _writer("collations-preview", requires=_DOMAINS),
-    _refused("catalogManaged", _CATALOG_MANAGED),
-    _refused("catalogOwned", _CATALOG_MANAGED),
-    _refused("catalogOwned-preview", _CATALOG_MANAGED),
+    TableFeature(
+        "catalogManaged", "reader-writer", "yes", "yes", by_name=True,
+        note="by name, through the catalog of the table; not by path",
+    ),
+    _refused("catalogOwned", _CATALOG_DRAFT),
+    _refused("catalogOwned-preview", _CATALOG_DRAFT),
     _refused("geospatial", "geometry and geography columns cannot be read"),
 )
 
@@ -173,8 +179,10 @@ def feature_names(name: str) -> tuple[str, ...]:
     return (name, preview) if preview in FEATURES else (name,)
 
 
-def check_readable(protocol: TableProtocol, properties: Mapping[str, str], table: str, version: int) -> None:
-    """Check that a table that is opened by its path can be read.
+def check_readable(
+    protocol: TableProtocol, properties: Mapping[str, str], table: str, version: int, managed: bool = False
+) -> None:
+    """Check that a table can be read.
 
     # PROTOCOL, Table Features: "to read a table, readers must implement and respect all features listed in
     # readerFeatures". Writer features and writer versions do not affect reading.
@@ -184,6 +192,7 @@ def check_readable(protocol: TableProtocol, properties: Mapping[str, str], table
         properties: The table properties.
         table: Location of the table, for messages.
         version: Version of the table, for messages.
+        managed: Whether the table was opened through the catalog that manages it, and not by its path.
 
     Raises:
         UnsupportedFeature: Reading needs a feature or version that is not supported; lists every such feature.
@@ -193,10 +202,13 @@ def check_readable(protocol: TableProtocol, properties: Mapping[str, str], table
     _check_reader_version(protocol, where)
     listed = protocol.reader_features or ()
     catalog = sorted({*listed, *(protocol.writer_features or ())}.intersection(_CATALOG_FEATURES))
+    if managed:
+        catalog = [name for name in catalog if not FEATURES[name].by_name]
     if catalog:
         raise UnsupportedFeature(
             f"{where} is managed by a catalog (table feature {', '.join(catalog)}) and cannot be opened by its path, "
-            f"because {_CATALOG_MANAGED}{_others(listed, catalog)}; read it by name with a client of that catalog."
+            f"because {_CATALOG_MANAGED}{_others(listed, catalog)}; open it by name through that catalog, such as "
+            f"deltaskip.catalog('unity:URL').load_table('catalog.schema.table')."
         )
     missing = _unreadable(listed)
     if missing:

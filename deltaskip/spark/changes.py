@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from deltaskip.dml.arrow_execution import ArrowExecution
+from deltaskip.dml.assignments import Assignments
+from deltaskip.dml.changed_rows import ChangedRows
 from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, RowsOfFiles, copying_plan
+from deltaskip.dml.files import FilesToChange
+from deltaskip.dml.little_data import is_little_to_copy
+from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr.collation import compared_collations
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot
 from deltaskip.rows.parquet_files import DataFileLayout
+from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
+from deltaskip.spark.bitmaps import collected_positions
 from deltaskip.spark.client import union
 from deltaskip.spark.collation_versions import session_collation_version
 from deltaskip.spark.collations import check_compared
 from deltaskip.spark.failures import condition_errors_named, predicate_errors_named
+from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.projection import with_declared_lengths
 from deltaskip.spark.read import source_of
-from deltaskip.spark.scans import PositionalRows, rows_at
+from deltaskip.spark.scans import PositionalRows, Source, live_rows, rows_at, rows_by_path
+from deltaskip.spark.types import spark_schema
 from deltaskip.spark.write import write_dataframe
 
 __all__ = ["SparkExecution"]
@@ -39,10 +49,6 @@ _FILE = "__deltaskip_file"
 _POSITION = "__deltaskip_position"
 _BASE = "__deltaskip_base_row_id"
 _VERSION = "__deltaskip_commit_version"
-_BLOCK = "__deltaskip_block"
-_BITS = "__deltaskip_bits"
-# Rows that one value of bitmap_construct_agg covers, a bit for each.
-_BLOCK_ROWS = 32768
 
 
 class SparkExecution(RowExecution):
@@ -70,7 +76,13 @@ class SparkExecution(RowExecution):
         return scan.replanned(self.time_zone, version)
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
-        """See RowExecution.matching. Tasks return a bit for each row of blocks in which some row matches."""
+        """See RowExecution.matching. Tasks return a bit for each row of blocks in which some row matches.
+
+        Where there is little to read, no job is started.
+        """
+        here = self.matching_here(scan, files)
+        if here is not None:
+            return here
         snapshot = self._snapshot
         schema, mode = snapshot.schema, snapshot.mapping_mode
         values = {_FILE: _numbers(files)}
@@ -79,26 +91,131 @@ class SparkExecution(RowExecution):
         with predicate_errors_named(snapshot.table_root):
             frame = with_declared_lengths(frame, schema, beside).where(str(scan.where))
             frame = frame.select(*beside)
-        block = F.expr(f"{_POSITION} DIV {_BLOCK_ROWS}").alias(_BLOCK)
-        bits = F.bitmap_construct_agg(F.col(_POSITION) % _BLOCK_ROWS).alias(_BITS)
-        found: list[list[tuple[int, Any]]] = [[] for _ in range(len(files))]
-        with condition_errors_named(self._spark, snapshot.root, str(scan.where)):
-            for row in frame.groupBy(F.col(_FILE), block).agg(bits).collect():
-                found[row[0]].append((row[1], row[2]))
-        return RowPositions(_positions(blocks) for blocks in found)
+        described = described_jobs(self._spark, f"find rows of {snapshot.root}")
+        with condition_errors_named(self._spark, snapshot.root, str(scan.where)), described:
+            [found] = collected_positions(frame, _FILE, _POSITION, None, len(files)).values()
+        return found
+
+    def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
+        """The rows that match, found by this process if there is little to read; None if a job must find them."""
+        # Predicates are bound as in ANSI mode.
+        if str(self._spark.conf.get("spark.sql.ansi.enabled")).lower() != "true":
+            return None
+        return matching_here(scan, files, self.time_zone)
 
     def write(
         self, parts: Sequence[RowsOfFiles], schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> WrittenRows:
-        """See RowExecution.write."""
-        frame = union([self._part(part, schema, row_ids, layout) for part in parts])
+        """See RowExecution.write. Few rows are copied without a job."""
+        if self.copies_here(parts, schema):
+            with suppress(UnsupportedFeature):
+                return ArrowExecution(self._snapshot, self.time_zone).write(parts, schema, row_ids, layout)
+        frame = union([self.part(part, schema, row_ids, layout) for part in parts])
         extra = [field.name for field in layout.extra]
         plan = copying_plan(self._snapshot.root, schema, layout.partition_columns, extra)
         return write_dataframe(frame, plan, layout)
 
-    def _part(
+    def copies_here(self, parts: Sequence[RowsOfFiles], schema: StructType) -> bool:
+        """Whether this process copies rows sooner than a job does."""
+        local = str(self._spark.conf.get("spark.master", "")).startswith("local")
+        return is_little_to_copy(self._snapshot, parts, schema, local)
+
+    def write_planned(
+        self, files: pa.Table, schema: StructType, plan: RowPlan, row_ids: RowIdColumns | None, layout: DataFileLayout
+    ) -> WrittenRows:
+        """See RowExecution.write_planned."""
+        return write_dataframe(self.part(RowsOfFiles(files), schema, row_ids, layout), plan, layout)
+
+    def updates(
+        self,
+        scan: Scan,
+        change: FilesToChange,
+        assignments: Assignments,
+        row_ids: RowIdColumns | None,
+        feed: bool,
+    ) -> ChangedRows:
+        """See RowExecution.updates."""
+        # That module needs this one.
+        from deltaskip.spark.updates import updated_rows
+
+        return updated_rows(self, scan, change, assignments, row_ids, feed)
+
+    @property
+    def session(self) -> SparkSession:
+        """The session."""
+        return self._spark
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The table."""
+        return self._snapshot
+
+    def no_rows(self) -> DataFrame:
+        """A DataFrame with the table's columns and no rows."""
+        return self._spark.createDataFrame([], spark_schema(self._snapshot.schema))
+
+    def live_rows(self, files: pa.Table) -> DataFrame:
+        """The rows of files that are not deleted, in the table's columns."""
+        snapshot = self._snapshot
+
+        def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
+            return read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+
+        source = self._source(files, snapshot.schema, snapshot.mapping_mode)
+        return live_rows(source, one_chunk(files["deletion_vector"]), deleted)
+
+    def located_rows(
+        self,
+        files: pa.Table,
+        row_ids: RowIdColumns | None,
+        names: tuple[str, str, str],
+        first: int = 0,
+    ) -> DataFrame:
+        """The same with file, position and row id of each row.
+
+        Args:
+            files: `DataFiles.listed` of the files.
+            row_ids: The columns of materialized row ids; None to return no row ids.
+            names: Names of the columns with the number of the file, the position and the row id.
+            first: The number of the first file.
+        """
+        file, position, row_id = names
+        snapshot = self._snapshot
+        values = {file: arrow_array(np.arange(first, first + len(files), dtype=np.int64))}
+        where = self._deleted(files)
+        if row_ids is None:
+            return self._rows(files, snapshot.schema, snapshot.mapping_mode, where, False, position, values)
+        values[_BASE] = one_chunk(files["base_row_id"])
+        stored = [row_ids.row_id]
+        frame = self._rows(files, snapshot.schema, snapshot.mapping_mode, where, False, position, values, stored)
+        found = F.coalesce(F.col(quoted_name(row_ids.row_id)), F.col(_BASE) + F.col(position)).alias(row_id)
+        columns = [F.col(quoted_name(field.name)) for field in snapshot.schema.fields]
+        return frame.select(*columns, F.col(position), F.col(file), found)
+
+    def rows_by_path(
+        self, files: pa.Table, row_ids: RowIdColumns | None, path: str, position: str
+    ) -> tuple[DataFrame, Source]:
+        """The rows of files that are not deleted, with the path of their file and their position in it.
+
+        Files without deleted rows are joined with nothing; `with_values_of_files` tells the rows that are left their
+        file, for which the scans' settings are returned too.
+
+        Args:
+            files: `DataFiles.listed` of the files.
+            row_ids: The columns of materialized row ids, of which the first is returned; None to return none.
+            path: Name of the column with the path.
+            position: Name of the column with the position.
+        """
+        stored = [] if row_ids is None else [row_ids.row_id]
+        snapshot = self._snapshot
+        source = self._source(files, snapshot.schema, snapshot.mapping_mode, stored)
+        wanted = PositionalRows(self._deleted(files), False, position, path, stored=stored)
+        return rows_by_path(source, wanted), source
+
+    def part(
         self, part: RowsOfFiles, schema: StructType, row_ids: RowIdColumns | None, layout: DataFileLayout
     ) -> DataFrame:
+        """Rows of files in the columns of a schema, with the row ids or the kind of change that the layout adds."""
         positions = self._deleted(part.files) if part.positions is None else part.positions
         columns = [F.col(quoted_name(field.name)) for field in schema.fields]
         mode = layout.mapping_mode
@@ -126,19 +243,25 @@ class SparkExecution(RowExecution):
         values: Mapping[str, pa.Array] | None = None,
         stored: Sequence[str] = (),
     ) -> DataFrame:
-        snapshot = self._snapshot
+        source = self._source(files, schema, mode, stored)
+        return rows_at(source, PositionalRows(positions, only, position, values=values or {}, stored=stored))
+
+    def _source(
+        self, files: pa.Table, schema: StructType, mode: MappingMode, stored: Sequence[str] = ()
+    ) -> Source:
+        snapshot, wanted = self._snapshot, frozenset(schema.names)
         source = source_of(
             self._spark,
             table_root=snapshot.table_root,
             schema=schema,
             mapping_mode=mode,
-            partition_columns=snapshot.partition_columns,
+            partition_columns=[name for name in snapshot.partition_columns if name in wanted],
             files=files,
             storage_options=getattr(snapshot.storage, "options", None),
         )
         for name in stored:
             source.data.add(name, spark_types.LongType())
-        return rows_at(source, PositionalRows(positions, only, position, values or {}, stored))
+        return source
 
     def _deleted(self, files: pa.Table) -> list[pa.Int64Array] | None:
         """The deleted rows of each file; None if there are none."""
@@ -153,12 +276,3 @@ class SparkExecution(RowExecution):
 
 def _numbers(files: pa.Table) -> pa.Array:
     return arrow_array(np.arange(len(files), dtype=np.int64))
-
-
-def _positions(blocks: Sequence[tuple[int, Any]]) -> pa.Int64Array:
-    """The positions of the bits that are set in the blocks of one file."""
-    found: list[npt.NDArray[Any]] = []
-    for number, bits in sorted(blocks, key=lambda block: block[0]):
-        inside = np.flatnonzero(np.unpackbits(np.frombuffer(bytes(bits), np.uint8), bitorder="little"))
-        found.append(inside.astype(np.int64) + number * _BLOCK_ROWS)
-    return arrow_array(np.concatenate(found) if found else np.zeros(0, np.int64))

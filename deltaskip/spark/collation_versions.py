@@ -23,7 +23,7 @@ __all__ = ["UNKNOWN", "active_collation_version", "session_collation_version", "
 
 UNKNOWN = "unknown"
 _CONNECT = "pyspark.sql.connect.session"
-_FRAMES_TO_THE_CALLER = 6
+_FRAMES_TO_THE_CALLER = 7
 
 _lock = threading.Lock()
 _of_sessions: dict[str, str] = {}

@@ -27,7 +27,7 @@ __all__ = ["check_compared", "is_binary", "spark_collation", "unknown_collations
 
 _KNOWS_COLLATIONS = "collation" in inspect.signature(spark_types.StringType.__init__).parameters
 _PROVIDERS = ("icu", "spark")
-_FRAMES_TO_THE_CALLER = 5
+_FRAMES_TO_THE_CALLER = 6
 
 
 def spark_collation(identifier: str) -> str | None:

@@ -43,12 +43,14 @@ __all__ = [
 
 _COMPARISONS = {"==": "=", "=": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 # Functions whose value does not depend on their arguments alone.
-_RESTLESS = frozenset(
+_OF_SESSION = frozenset(
+    ("current_user", "user", "session_user", "current_timezone", "current_database", "current_catalog")
+)
+_RESTLESS = _OF_SESSION | frozenset(
     (
         *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id"),
         *("spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length"),
         "current_time",
-        *("current_user", "user", "session_user", "current_timezone", "current_database", "current_catalog"),
     )
 )
 
@@ -57,6 +59,8 @@ def function(name: str, args: tuple[Node, ...]) -> Node:
     """The node of an operator or function by Spark's name of it; Opaque if its value depends on more than `args`."""
     name = name.lower()
     match name, args:
+        case _, () if name in _OF_SESSION:
+            return n.Opaque(f"{name}()")
         case _ if name in _RESTLESS:
             return opaque(name, args)
         case _, (left, right) if name in _COMPARISONS:
@@ -165,9 +169,9 @@ def parsed(text: str) -> Node:
 
 
 def opaque(what: str, args: tuple[Node, ...]) -> Node:
-    """An Opaque node with the columns of `args`."""
+    """A node without SQL text, with the columns of `args`."""
     columns = dict.fromkeys(parts for arg in args for parts in n.columns_of(arg))
-    return n.Opaque(what, tuple(columns))
+    return n.Wordless(what, tuple(columns))
 
 
 def sequence(items: Any) -> Iterator[Any]:

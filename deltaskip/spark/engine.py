@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from deltaskip.engine import Engine, PlannedScan
+from deltaskip.errors import InvalidArgument
 from deltaskip.expr import Node
 from deltaskip.log import Snapshot
 from deltaskip.spark.collation_versions import UNKNOWN, active_collation_version, session_collation_version
@@ -20,14 +21,19 @@ from deltaskip.spark.from_column import column_to_node
 from deltaskip.spark.local import active_session, local_session, session_ansi, session_function
 from deltaskip.spark.plans import files_read
 from deltaskip.spark.read import scan_to_dataframe
-from deltaskip.spark.sessions import checked
+from deltaskip.spark.sessions import checked, session_id
 from deltaskip.stats.file_facts import StatisticsRequest
 
 if TYPE_CHECKING:
+    from deltaskip.catalogs.table_catalog import TableCatalog, TransactionalTableCatalog
+    from deltaskip.change_feed.scan import ChangeScan
     from deltaskip.dml.execution import RowExecution
+    from deltaskip.dml.merge.execution import MergeSource
+    from deltaskip.maintenance.optimize.rewriting import Rewriting
     from deltaskip.rows.parquet_files import DataFileLayout
     from deltaskip.rows.plan import RowPlan
     from deltaskip.rows.written import WrittenRows
+    from deltaskip.skipping.scan import Scan
 
 __all__ = ["ENGINE", "SparkEngine"]
 
@@ -40,11 +46,61 @@ class SparkEngine(Engine):
         """Version of PySpark."""
         return str(pyspark.__version__)
 
-    def scan_to_dataframe(self, session: SparkSession, scan: PlannedScan) -> DataFrame:
+    def scan_to_dataframe(
+        self, session: SparkSession, scan: PlannedScan, metadata: bool = False, listing: bool = True
+    ) -> DataFrame:
         """See deltaskip.spark.read.scan_to_dataframe."""
         spark = checked(session)
         with spark_errors_named(spark, _name(scan.snapshot), "read"):
-            return scan_to_dataframe(spark, scan)
+            return scan_to_dataframe(spark, scan, metadata, listing=listing)
+
+    def planned_files(self, session: SparkSession, scan: Scan, columns: Sequence[str]) -> DataFrame:
+        """See deltaskip.spark.planning.files.planned_files."""
+        from deltaskip.spark.planning.files import planned_files
+
+        spark = checked(session)
+        with spark_errors_named(spark, _name(scan.snapshot), "plan a scan of"):
+            return planned_files(spark, scan, columns)
+
+    def planned_rows(self, session: SparkSession, scan: Scan) -> DataFrame:
+        """See deltaskip.spark.planning.rows.planned_rows."""
+        from deltaskip.spark.planning.rows import planned_rows
+
+        spark = checked(session)
+        with spark_errors_named(spark, _name(scan.snapshot), "read"):
+            return planned_rows(spark, scan)
+
+    def query(
+        self, session: SparkSession, text: str, scans: Mapping[str, PlannedScan], conditions: Mapping[str, str]
+    ) -> DataFrame:
+        """See deltaskip.spark.queries.query."""
+        from deltaskip.spark.queries import query
+
+        return query(checked(session), text, scans, conditions)
+
+    def arrow_to_dataframe(self, session: SparkSession, rows: pa.Table) -> DataFrame:
+        """See deltaskip.spark.queries.arrow_to_dataframe."""
+        from deltaskip.spark.queries import arrow_to_dataframe
+
+        return arrow_to_dataframe(checked(session), rows)
+
+    def changes_to_dataframe(self, session: SparkSession, scan: ChangeScan) -> DataFrame:
+        """See deltaskip.spark.change_feed.changes_to_dataframe."""
+        from deltaskip.spark.change_feed import changes_to_dataframe
+
+        spark = checked(session)
+        with spark_errors_named(spark, _name(scan.snapshot), "read the changes of"):
+            return changes_to_dataframe(spark, scan)
+
+    def stream_to_dataframe(self, session: SparkSession, options: Mapping[str, str]) -> DataFrame:
+        """See deltaskip.spark.streams.stream_to_dataframe."""
+        from deltaskip.spark.streams import stream_to_dataframe
+
+        return stream_to_dataframe(checked(session), options)
+
+    def session_id(self, session: SparkSession) -> str:
+        """See deltaskip.spark.sessions.session_id."""
+        return session_id(checked(session))
 
     def collation_version(self, session: SparkSession) -> str | None:
         """See deltaskip.spark.collation_versions.session_collation_version."""
@@ -95,6 +151,26 @@ class SparkEngine(Engine):
 
         return SparkExecution(checked(getattr(session, "sparkSession", session)), snapshot)
 
+    def rewriting(self, session: SparkSession, snapshot: Snapshot) -> Rewriting:
+        """See deltaskip.spark.rewriting.SparkRewriting."""
+        from deltaskip.spark.rewriting import SparkRewriting
+
+        return SparkRewriting(checked(session), snapshot)
+
+    def writing_session(self, session: SparkSession) -> AbstractContextManager[None]:
+        """See deltaskip.spark.rewriting.writing_session."""
+        from deltaskip.spark.rewriting import writing_session
+
+        return writing_session(checked(session))
+
+    def merge_source(self, session: SparkSession | DataFrame, data: Any, alias: str | None) -> MergeSource:
+        """See deltaskip.spark.merge.SparkMergeSource. session: a session, or a DataFrame of it."""
+        from deltaskip.spark.client import broadcast_rows
+        from deltaskip.spark.merge import SparkMergeSource
+
+        spark = checked(getattr(session, "sparkSession", session))
+        return SparkMergeSource(spark, broadcast_rows(spark, data) if isinstance(data, pa.Table) else data, alias)
+
     def recompute_statistics(
         self,
         session: SparkSession,
@@ -112,6 +188,23 @@ class SparkEngine(Engine):
         spark = checked(session)
         with spark_errors_named(spark, _name(snapshot), "recompute statistics of"):
             yield from recompute_statistics(spark, snapshot, files, request, merge=merge, job_files=job_files)
+
+    def session_catalog(
+        self, session: SparkSession | None, name: str, storage_options: Mapping[str, str] | None = None
+    ) -> TransactionalTableCatalog:
+        """See deltaskip.spark.catalog.SparkCatalog."""
+        from deltaskip.spark.catalog import SparkCatalog
+
+        spark = active_session() if session is None else checked(session)
+        if spark is None:
+            raise InvalidArgument("There is no active Spark session to open the catalog of: start one, or pass spark=.")
+        return SparkCatalog(spark, name, storage_options)
+
+    def install_catalog(self, session: SparkSession, name: str, catalog: TableCatalog) -> Callable[[], None]:
+        """See deltaskip.spark.installed_catalog.install.install_catalog."""
+        from deltaskip.spark.installed_catalog.install import install_catalog
+
+        return install_catalog(session, name, catalog)
 
     def local_session(self, scratch: Path) -> AbstractContextManager[SparkSession]:
         """See deltaskip.spark.local.local_session."""

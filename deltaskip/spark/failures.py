@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import (
+    CatalogError,
     DeltaSkipError,
     InvalidArgument,
     PredicateError,
@@ -18,7 +19,14 @@ from deltaskip.errors import (
     UnsupportedFeature,
 )
 
-__all__ = ["condition_errors_named", "predicate_errors_named", "row_errors_named", "spark_errors_named"]
+__all__ = [
+    "catalog_errors_named",
+    "condition_errors_named",
+    "first_reason",
+    "predicate_errors_named",
+    "row_errors_named",
+    "spark_errors_named",
+]
 
 _LIBRARIES = ("pyspark", "py4j", "grpc")
 _NO_FILE_SYSTEM = re.compile(
@@ -83,8 +91,23 @@ def spark_errors_named(spark: SparkSession, table: str, act: str) -> Iterator[No
 
 
 @contextmanager
-def predicate_errors_named(table: str) -> Iterator[None]:
-    """Within the block, convert Spark's refusal of a predicate to PredicateError."""
+def catalog_errors_named(catalog: str) -> Iterator[None]:
+    """Within the block, convert what the catalog of a session refuses to CatalogError, InvalidArgument for a name."""
+    try:
+        yield
+    except DeltaSkipError:
+        raise
+    except Exception as error:
+        if not _is_spark_s(error):
+            raise
+        if "not a valid name for tables" in str(error) or "INVALID_SCHEMA_OR_RELATION_NAME" in str(error):
+            raise InvalidArgument(f"The session's catalog {catalog} refuses the name: {first_reason(error)}") from None
+        raise CatalogError(f"The catalog {catalog} of the Spark session failed: {first_reason(error)}") from None
+
+
+@contextmanager
+def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[None]:
+    """Within the block, convert Spark's refusal of a predicate to PredicateError. what: what it may refuse."""
     try:
         yield
     except DeltaSkipError:
@@ -92,7 +115,7 @@ def predicate_errors_named(table: str) -> Iterator[None]:
     except Exception as error:
         if not _is_spark_s(error) or type(error).__name__ not in ("AnalysisException", "ParseException"):
             raise
-        raise PredicateError(f"Spark refuses the predicate for {table}: {_reason(error)}") from None
+        raise PredicateError(f"Spark refuses {what} for {table}: {first_reason(error)}") from None
 
 
 @contextmanager
@@ -104,7 +127,7 @@ def row_errors_named(spark: SparkSession, table: str) -> Iterator[None]:
         except Exception as error:
             if not _is_of_a_row(error):
                 raise
-            raise InvalidArgument(f"Spark cannot compute the rows for {table}: {_reason(error)}") from error
+            raise InvalidArgument(f"Spark cannot compute the rows for {table}: {first_reason(error)}") from error
 
 
 @contextmanager
@@ -116,7 +139,7 @@ def condition_errors_named(spark: SparkSession, table: str, where: str) -> Itera
         except Exception as error:
             if not _is_of_a_row(error):
                 raise
-            raise PredicateError(f"The predicate {where} fails for a row of {table}: {_reason(error)}") from error
+            raise PredicateError(f"The predicate {where} fails for a row of {table}: {first_reason(error)}") from error
 
 
 def _is_of_a_row(error: Exception) -> bool:
@@ -146,12 +169,12 @@ def _named(spark: SparkSession, table: str, act: str, error: Exception) -> Delta
         )
     if isinstance(error, ConnectionError) or _GONE.search(text) or type(error).__name__ == "Py4JNetworkError":
         return SparkUnavailable(
-            f"Spark cannot {act} {table}: its session was stopped or does not respond ({_reason(error)}); create a new "
-            "session."
+            f"Spark cannot {act} {table}: its session was stopped or does not respond ({first_reason(error)}); create "
+            "a new session."
         )
     if type(error).__name__ in ("AnalysisException", "ParseException", "UnsupportedOperationException"):
-        return UnsupportedFeature(f"Spark {_version(spark)} cannot {act} {table}: {_reason(error)}")
-    return StorageError(f"Spark cannot {act} {table}: {_reason(error)}")
+        return UnsupportedFeature(f"Spark {_version(spark)} cannot {act} {table}: {first_reason(error)}")
+    return StorageError(f"Spark cannot {act} {table}: {first_reason(error)}")
 
 
 def _without_file_system(spark: SparkSession, table: str, act: str, scheme: str) -> str:
@@ -181,7 +204,7 @@ def _version(spark: Any) -> str:
         return ""
 
 
-def _reason(error: Exception) -> str:
+def first_reason(error: Exception) -> str:
     """The first line of Spark's message and of its cause, or a Python worker's error, as the end of a sentence."""
     java = getattr(error, "java_exception", None)
     text = str(getattr(error, "desc", None) or (java.toString() if java is not None else error))

@@ -1,8 +1,13 @@
-"""Conversion of a classic Column of Spark 3.5, which is a tree of Catalyst's expressions, to predicate nodes."""
+"""Conversion of Catalyst's expressions to predicate nodes.
+
+A classic Column of Spark 3.5 is a tree of them that is not resolved. What Spark pushes down to a scan is resolved.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
+from itertools import repeat
 from typing import Any
 
 from deltaskip.expr import Node, to_node
@@ -38,12 +43,18 @@ def expression_to_node(tree: Any) -> Node:
     match kind:
         case "UnresolvedAttribute":
             return n.Column(tuple(sequence(tree.nameParts())))
+        case "AttributeReference":
+            return n.Column((str(tree.name()),))
+        case "GetStructField":
+            return _field(tree)
         case "Literal":
             return _literal(tree)
         case "Alias":
             return expression_to_node(tree.child())
         case "Cast":
             mode = tree.evalMode().toString().rstrip("$")
+            if _is_collating(tree):
+                return opaque("a cast", (expression_to_node(tree.child()),))
             # Any other mode is that of the session.
             return cast(expression_to_node(tree.child()), tree.dataType().json(), "try" if mode == "TRY" else None)
         case "UnresolvedExtractValue":
@@ -56,6 +67,9 @@ def expression_to_node(tree: Any) -> Node:
         case "In":
             values = map(expression_to_node, sequence(tree.list()))
             return n.In(expression_to_node(tree.value()), tuple(values))
+        case "InSet":
+            values = map(_value, _elements(tree.hset()), repeat(tree.child().dataType()))
+            return n.In(expression_to_node(tree.child()), tuple(values))
         case "Like" | "ILike":
             escape = n.Literal(str(tree.escapeChar()), STRING)
             operands = expression_to_node(tree.left()), expression_to_node(tree.right())
@@ -73,7 +87,13 @@ def expression_to_node(tree: Any) -> Node:
 
 def _literal(tree: Any) -> Node:
     """Literals have Catalyst's own values: days, microseconds, UTF8String, Decimal."""
-    value, data_type = tree.value(), parse_type(tree.dataType().json())
+    return _value(tree.value(), tree.dataType())
+
+
+def _value(value: Any, java_type: Any) -> Node:
+    """The literal of a value of Catalyst. Strings with a collation are compared under that of their column."""
+    text = str(java_type.json())
+    data_type = STRING if text.startswith('"string') else parse_type(text)
     if value is None:
         return constant(None, data_type)
     if data_type == STRING:
@@ -81,6 +101,29 @@ def _literal(tree: Any) -> Node:
     if isinstance(data_type, DecimalType):
         return to_node(Decimal(value.toString()))
     return opaque("a literal", ()) if hasattr(value, "getClass") else constant(value, data_type)
+
+
+def _field(tree: Any) -> Node:
+    """A field of a struct; Opaque if the struct is not itself a column or a field."""
+    child = expression_to_node(tree.child())
+    if not isinstance(child, n.Column):
+        return opaque("an extraction", (child,))
+    return n.Column((*child.parts, str(tree.childSchema().fields()[tree.ordinal()].name())))
+
+
+def _is_collating(tree: Any) -> bool:
+    """Whether a cast changes nothing but the collation of a string."""
+    child = tree.child()
+    return str(tree.dataType().json()).startswith('"string') and (
+        child.resolved() and str(child.dataType().json()).startswith('"string')
+    )
+
+
+def _elements(found: Any) -> Iterator[Any]:
+    """The elements of a set of Scala."""
+    iterator = found.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
 
 
 def _children(tree: Any) -> tuple[Node, ...]:

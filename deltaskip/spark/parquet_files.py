@@ -14,12 +14,13 @@ from pyspark.sql import DataFrame
 
 from deltaskip.actions.partition_folders import HIVE_NULL, hive_unescaped
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.locations import spark_path
 from deltaskip.spark.settings import session_settings
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.tree import files_below
 
-__all__ = ["WRITTEN_SCHEMA", "new_folder", "write_parquet"]
+__all__ = ["WRITE_SETTINGS", "WRITTEN_SCHEMA", "new_folder", "write_parquet"]
 
 WRITTEN_SCHEMA = pa.schema(
     [
@@ -32,13 +33,14 @@ WRITTEN_SCHEMA = pa.schema(
 """One row per file: path below the table's root, bytes, milliseconds since the epoch, one text per partition column."""
 
 # Footers have statistics of microseconds, which those of INT96 are not; and dates before 1582 stay what they are.
-_SETTINGS = {
+WRITE_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.fieldId.write.enabled": "true",
 }
+"""Settings of the session for a job that writes files."""
 # The files count only once a commit lists them, so they need not be renamed again when the job ends, nor be marked.
 _OPTIONS = {
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
@@ -87,7 +89,8 @@ def write_parquet(
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     try:
-        with session_settings(frame.sparkSession, {**_SETTINGS, **(settings or {})}):
+        spark = frame.sparkSession
+        with described_jobs(spark, f"write to {root}"), session_settings(spark, {**WRITE_SETTINGS, **(settings or {})}):
             writer.parquet(spark_path(uri_of(location)))
         files = files_below(storage, location, lambda each: "=" in each.name)
     except BaseException:

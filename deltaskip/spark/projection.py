@@ -31,7 +31,12 @@ def logical_columns(struct: StructType, mode: MappingMode, partition_values: Map
 
     partition_values: the column to use for each partition column, by logical name.
     """
-    return [_logical_column(f, mode, partition_values).alias(f.name) for f in struct.fields]
+    return [
+        F.col(quoted_name(f.name))
+        if f.name not in partition_values and _is_stored_so(f, mode)
+        else _logical_column(f, mode, partition_values).alias(f.name)
+        for f in struct.fields
+    ]
 
 
 def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
@@ -71,6 +76,13 @@ def _logical_column(field: StructField, mode: MappingMode, partition_values: Map
     if mode == "id" or _holds(field.type, lambda f: physical_name(f, mode) != f.name):
         return stored.cast(logical_type(field))
     return stored
+
+
+def _is_stored_so(field: StructField, mode: MappingMode) -> bool:
+    """Whether files contain the column as it is in the table, under the same names."""
+    if mode != "none":
+        return False
+    return field.type != VOID and not _holds(field.type, lambda f: f.type == VOID)
 
 
 def _rebuilt(column: Column, data_type: DataType, mode: MappingMode) -> Column:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.engine import PlannedScan, is_column
-from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
+from deltaskip.errors import CorruptLog, InvalidArgument, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
 from deltaskip.features import deletion_vectors
@@ -23,34 +23,43 @@ from deltaskip.schema.types import StructType
 from deltaskip.spark.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.collations import check_compared, warn_of_unknown
 from deltaskip.spark.failures import predicate_errors_named
+from deltaskip.spark.file_index import check_unlisted, milliseconds
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import with_declared_lengths
 from deltaskip.spark.scans import DeletionVectorReader, Source, live_rows
 from deltaskip.spark.schemes import hadoop_uris
 from deltaskip.spark.to_column import to_column
-from deltaskip.spark.types import data_schema
+from deltaskip.spark.types import data_schema, logical_type
 
-__all__ = ["scan_to_dataframe", "source_of", "to_dataframe"]
+__all__ = ["matching", "planned_for", "scan_to_dataframe", "source_of", "to_dataframe"]
+
+Planned = TypeVar("Planned", bound=PlannedScan)
 
 FIELD_ID_READ = "spark.sql.parquet.fieldId.read.enabled"
 
 
-def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
+def scan_to_dataframe(
+    spark: SparkSession, scan: PlannedScan, metadata: bool = False, filtered: bool = True, listing: bool = True
+) -> DataFrame:
     """Return a DataFrame of the rows that match `scan`, with its columns and its limit.
+
+    filtered: if False, all rows of the files that the scan keeps. listing: as of Scan.to_spark.
 
     Spark interprets timestamps without a zone in the session's time zone, and compares strings by its own version of
     their collations. If these differ from the scan's, the files are pruned again with the session's. Raises as
     to_dataframe does.
     """
-    zone = spark.conf.get("spark.sql.session.timeZone")
+    scan = planned_for(spark, scan)
     snapshot = scan.snapshot
-    check_compared(snapshot, scan.predicate, spark.version)
-    warn_of_unknown(snapshot, spark.version)
-    collations = compared_collations(scan.predicate)
-    version = session_collation_version(spark) if collations else scan.collation_version
-    scan = scan.replanned(zone, version)
-    warn_if_unused(scan, collations, version)
+    if metadata:
+        if not listing:
+            raise InvalidArgument(
+                f"Rows of {snapshot.table_root} with metadata need listing=True: their files are joined by path."
+            )
+        from deltaskip.spark.row_metadata import with_metadata
+
+        return _limited(with_metadata(spark, scan), scan)
 
     def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
         return deletion_vectors.read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
@@ -63,11 +72,28 @@ def scan_to_dataframe(spark: SparkSession, scan: PlannedScan) -> DataFrame:
         partition_columns=snapshot.partition_columns,
         files=scan.files(),
         read_deletion_vectors=deleted,
-        where=scan.where,
+        where=scan.where if filtered else None,
         columns=scan.columns,
         storage_options=getattr(snapshot.storage, "options", None),
+        listing=listing,
     )
+    return _limited(frame, scan)
+
+
+def _limited(frame: DataFrame, scan: PlannedScan) -> DataFrame:
     return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def planned_for(spark: SparkSession, scan: Planned) -> Planned:
+    """Return the scan in the session's time zone and for its version of the collations that the predicate compares."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    check_compared(scan.snapshot, scan.predicate, spark.version)
+    warn_of_unknown(scan.snapshot, spark.version)
+    collations = compared_collations(scan.predicate)
+    version = session_collation_version(spark) if collations else scan.collation_version
+    scan = scan.replanned(zone, version)
+    warn_if_unused(scan, collations, version)
+    return scan
 
 
 def to_dataframe(
@@ -82,6 +108,7 @@ def to_dataframe(
     where: object = None,
     columns: Sequence[str] | None = None,
     storage_options: Mapping[str, str] | None = None,
+    listing: bool = True,
 ) -> DataFrame:
     """Return a DataFrame of the rows of `files` that are not deleted and match `where`, in the table's columns.
 
@@ -95,11 +122,13 @@ def to_dataframe(
         schema: The table's schema.
         mapping_mode: The table's column mapping mode.
         partition_columns: Names of the partition columns.
-        files: Rows of Scan.files(), with uri, partition_values and deletion_vector.
+        files: Rows of Scan.files(), with uri, partition_values and deletion_vector, and without listing size and
+            modification_time.
         read_deletion_vectors: Returns the deleted row numbers for each deletion vector.
         where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
         columns: Top-level columns in the order wanted; None for all, in the order of the schema.
         storage_options: Options of the table's object store, for the account of an Azure container.
+        listing: Whether Spark lists the files, instead of taking their sizes and times from `files`.
 
     Raises:
         DataFileMissing: A file is not in storage.
@@ -118,9 +147,19 @@ def to_dataframe(
         partition_columns=partition_columns,
         files=files,
         storage_options=storage_options,
+        listing=listing,
     )
     frame = live_rows(source, files["deletion_vector"].combine_chunks(), read_deletion_vectors)
-    frame = with_declared_lengths(frame, schema)
+    return matching(with_declared_lengths(frame, schema), table_root, schema, where, columns)
+
+
+def matching(
+    frame: DataFrame, table_root: str, schema: StructType, where: object, columns: Sequence[str] | None
+) -> DataFrame:
+    """The rows of `frame`, which has the columns of the schema, that match a predicate, in the columns that are wanted.
+
+    Arguments and errors are those of to_dataframe.
+    """
     if where is not None:
         with predicate_errors_named(table_root):
             frame = frame.where(_condition(where))
@@ -136,11 +175,22 @@ def source_of(
     partition_columns: Sequence[str],
     files: pa.Table,
     storage_options: Mapping[str, str] | None = None,
+    stored: Sequence[str] = (),
+    listing: bool = True,
 ) -> Source:
-    """Return what the scans of a read share. Arguments, errors and settings are those of to_dataframe."""
+    """Return what the scans of a read share. Arguments, errors and settings are those of to_dataframe.
+
+    stored: columns of the schema that files have under their own names, whatever the column mapping mode.
+    """
     _check_readable(spark, table_root, schema)
+    if not listing:
+        check_unlisted(spark, table_root)
     if mapping_mode == "id":
         spark.conf.set(FIELD_ID_READ, "true")
+    data = data_schema(schema, mapping_mode, (*partition_columns, *stored))
+    for field in schema.fields:
+        if field.name in stored:
+            data.add(field.name, logical_type(field))
     source = Source(
         spark,
         table_root,
@@ -148,7 +198,9 @@ def source_of(
         mapping_mode,
         partition_table(files, schema, partition_columns),
         [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), storage_options)],
-        data_schema(schema, mapping_mode, partition_columns),
+        data,
+        files["size"].to_pylist() if "size" in files.column_names else None,
+        None if listing else milliseconds(files["modification_time"]),
     )
     _check_paths(source)
     return source

@@ -40,7 +40,9 @@ _ROW_INDEX_BITS = 33
 _RULE = re.compile(re.escape(VIOLATION) + r'\{"rule":(\d+)\}')
 
 
-def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0) -> DataFrame:
+def rows_to_write(
+    frame: DataFrame, plan: RowPlan, identity_tasks: int = 0, first_rule: int = 0
+) -> DataFrame:
     """Return the rows as they will be stored: the table's columns in order, then the carried ones.
 
     Evaluating it raises an error for a row that violates a rule and for a value that does not fit its column.
@@ -50,6 +52,7 @@ def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0) -> D
         plan: The plan.
         identity_tasks: Greatest number of partitions of `frame`, among which values of identity columns are divided;
             needed if the plan has such columns to fill.
+        first_rule: Number of the plan's first rule among those of all plans of a job.
 
     Raises:
         InvalidArgument: `identity_tasks` is missing.
@@ -60,11 +63,15 @@ def rows_to_write(frame: DataFrame, plan: RowPlan, identity_tasks: int = 0) -> D
     stored = frame.select(*base, *_carried(plan))
     if any(column.origin == "generated" for column in plan.columns):
         stored = stored.select(*map(_final, plan.columns), *_carried(plan))
-    return stored.select(*_guarded(plan), *_carried(plan))
+    return stored.select(*_guarded(plan, first_rule), *_carried(plan))
 
 
-def violation_of(error: BaseException, plan: RowPlan) -> RowViolation | None:
-    """Return the error of the rule or value that made a Spark job fail; None if it failed for another reason."""
+def violation_of(error: BaseException, *plans: RowPlan) -> RowViolation | None:
+    """Return the error of the rule or value that made a Spark job fail; None if it failed for another reason.
+
+    plans: The plans of the job, whose rules are numbered one after the other.
+    """
+    plan = plans[0]
     text = str(error)
     start = text.find(VIOLATION)
     if start < 0:
@@ -72,7 +79,8 @@ def violation_of(error: BaseException, plan: RowPlan) -> RowViolation | None:
     ruled = _RULE.match(text, start)
     if ruled is not None:
         row = row_of_json(text[ruled.end() :], plan.written_schema)
-        return violation(plan.rules[int(ruled[1])], row, plan.table)
+        rules = [rule for each in plans for rule in each.rules]
+        return violation(rules[int(ruled[1])], row, plan.table)
     try:
         found, _ = json.JSONDecoder().raw_decode(text[start + len(VIOLATION) :])
     except (ValueError, RecursionError):
@@ -131,7 +139,7 @@ def _check_collations(plan: RowPlan) -> None:
             )
 
 
-def _guarded(plan: RowPlan) -> Sequence[Column]:
+def _guarded(plan: RowPlan, first_rule: int) -> Sequence[Column]:
     """The columns, of which one raises an error where a row violates a rule."""
     names = [column.field.name for column in plan.columns]
     columns = [F.col(quoted_name(name)) for name in names]
@@ -139,13 +147,13 @@ def _guarded(plan: RowPlan) -> Sequence[Column]:
         return columns
     partitions = frozenset(plan.partition_columns)
     guard = next((i for i, name in enumerate(names) if name not in partitions), 0)
-    columns[guard] = F.expr(_guard(plan, names[guard])).alias(names[guard])
+    columns[guard] = F.expr(_guard(plan, names[guard], first_rule)).alias(names[guard])
     return columns
 
 
-def _guard(plan: RowPlan, name: str) -> str:
+def _guard(plan: RowPlan, name: str, first_rule: int) -> str:
     satisfied = " AND ".join(f"({rule.sql})" for rule in plan.rules)
-    first = " ".join(f"WHEN NOT {condition(rule)} THEN {i}" for i, rule in enumerate(plan.rules))
+    first = " ".join(f"WHEN NOT {condition(rule)} THEN {i}" for i, rule in enumerate(plan.rules, first_rule))
     row = ", ".join(quoted_name(column.field.name) for column in plan.columns)
     options = ", ".join(f"'{name}', '{value}'" for name, value in _JSON_OPTIONS.items())
     as_json = f"substring(to_json(struct({row}), map({options})), 1, {_LONGEST_ROW})"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,20 +15,33 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.actions.paths import escape_globs
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import StructType
-from deltaskip.spark.client import broadcast_rows, metadata_column, union
+from deltaskip.schema.types import StructField, StructType
+from deltaskip.spark.client import broadcast_rows, metadata_column, parquet_scan, union
 from deltaskip.spark.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
+from deltaskip.spark.file_index import unlisted_scan
 from deltaskip.spark.listing import missing_files_named, tuned_listing
-from deltaskip.spark.literals import decoded
+from deltaskip.spark.literals import decoded_sql
 from deltaskip.spark.locations import metadata_path, needs_own_scan
 from deltaskip.spark.partitions import PartitionTable, constants
 from deltaskip.spark.projection import logical_columns
 from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
 from deltaskip.spark.types import logical_type, spark_schema
 
-__all__ = ["DeletionVectorReader", "PositionalRows", "Source", "live_rows", "rows_at"]
+__all__ = [
+    "DeletionVectorReader",
+    "EntryRows",
+    "PositionalRows",
+    "Source",
+    "constant_rows",
+    "live_rows",
+    "rows_at",
+    "rows_by_path",
+    "rows_of_entries",
+    "with_values_of_files",
+]
 
 # Row numbers that each deletion vector deletes, ascending; the structs are those of FILE_SCHEMA.
 DeletionVectorReader = Callable[[pa.StructArray], list[pa.Int64Array]]
@@ -38,19 +54,24 @@ _READER_OPTIONS = {
     "recursiveFileLookup": "false",
 }
 
+_METADATA = "_metadata"
 _PATH = "__deltaskip_path"
 _ROW = "__deltaskip_row"
 _KEY = "__deltaskip_key"
 _WORDS = "__deltaskip_words"
 _MARKED = "__deltaskip_marked"
 _NOTHING = "__deltaskip_nothing"
+_FILE = "__deltaskip_file_number"
+_ENTRY_FILE = "__deltaskip_entry_file"
+_ANY_WORDS = "__deltaskip_any_words"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """Settings that all scans of one read share.
 
-    paths: the spark_path of each file. data: the columns to read from the files, under physical names.
+    paths: the spark_path of each file. data: the columns to read from the files, under physical names. sizes: bytes of
+    each file. times: milliseconds since the epoch at which each file was written; None if Spark lists the files.
     """
 
     spark: SparkSession
@@ -60,6 +81,8 @@ class Source:
     partitions: PartitionTable
     paths: list[str]
     data: spark_types.StructType
+    sizes: list[int] | None = None
+    times: list[int] | None = None
 
 
 def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: DeletionVectorReader) -> DataFrame:
@@ -69,7 +92,9 @@ def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: De
     deleting = pc.is_valid(vectors).to_numpy(zero_copy_only=False)
     whole = [row for row in range(len(source.paths)) if not deleting[row]]
     cut = [row for row in range(len(source.paths)) if deleting[row]]
-    scans = shapes_of(source.paths, whole, source.partitions, source.mode)
+    # Folders tell partition values only if Spark lists them.
+    folders = source.paths if source.times is None else [""] * len(source.paths)
+    scans = shapes_of(folders, whole, source.partitions, source.mode, source.sizes)
     deleted = deleted_rows(read_deletion_vectors(vectors.filter(pc.is_valid(vectors)))) if cut else None
     with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
         frames = [_scan(source, shape) for shape in scans]
@@ -89,6 +114,7 @@ class PositionalRows:
         positions: For each file the positions of rows, ascending; None for every row.
         only: Whether to read the rows at these positions, instead of all others.
         position: Name of a column with the position of a row in its file; None for none.
+        path: Name of a column with the path of the file, as Spark writes it; None for none.
         values: Columns with one value for each file, by name.
         stored: Columns of the files by their names there, which `Source.data` contains.
     """
@@ -96,6 +122,7 @@ class PositionalRows:
     positions: Sequence[pa.Int64Array] | None = None
     only: bool = False
     position: str | None = None
+    path: str | None = None
     values: Mapping[str, pa.Array] = field(default_factory=dict)
     stored: Sequence[str] = ()
 
@@ -103,9 +130,22 @@ class PositionalRows:
 _LIVE = PositionalRows()
 
 
-def rows_at(source: Source, wanted: PositionalRows) -> DataFrame:
-    """The rows in the table's columns, then the position, the values of the file and the stored columns."""
-    rows = range(len(source.paths))
+def constant_rows(source: Source, rows: Sequence[int], code: int) -> DataFrame | None:
+    """Every row of these files, which have the partition values of the tuple `code`; None without files."""
+    if not rows:
+        return None
+    with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
+        frame = _scan(source, ConstantScan(tuple(rows), code))
+        _ = frame.schema
+    return frame
+
+
+def rows_at(source: Source, wanted: PositionalRows, files: Sequence[int] | None = None) -> DataFrame:
+    """The rows in the table's columns, then the position, the values of the file and the stored columns.
+
+    files: numbers of the files to read, in whose order `wanted` is; None for all.
+    """
+    rows = range(len(source.paths)) if files is None else files
     marked = None if wanted.positions is None else deleted_rows(wanted.positions)
     with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
         frame = _with_file_values(source, rows, marked, wanted)
@@ -113,16 +153,162 @@ def rows_at(source: Source, wanted: PositionalRows) -> DataFrame:
     return frame
 
 
-def _scan(source: Source, shape: Shape) -> DataFrame:
+def rows_by_path(source: Source, wanted: PositionalRows) -> DataFrame:
+    """The rows in the table's columns, then path, position and stored columns, but no values of the file.
+
+    Rows of files without marked rows are not joined with anything, so that `with_values_of_files` can be applied to the
+    few that something else chooses.
+
+    Args:
+        source: The files.
+        wanted: The rows: all others than those at its positions. `path` and `position` are given, and no `values`.
+    """
+    marked = wanted.positions
+    whole = [i for i in range(len(source.paths)) if marked is None or not len(marked[i])]
+    cut = [i for i in range(len(source.paths)) if marked is not None and len(marked[i])]
+    with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
+        shapes = shapes_of(source.paths, whole, source.partitions, source.mode, source.sizes)
+        frames = [_scan(source, shape, replace(wanted, positions=None)) for shape in shapes]
+        if marked is not None and cut:
+            rows = [marked[i] for i in cut]
+            frames.append(_with_file_values(source, cut, deleted_rows(rows), replace(wanted, positions=rows)))
+        frame = union(frames)
+        _ = frame.schema
+    return frame
+
+
+def with_values_of_files(frame: DataFrame, source: Source, path: str, values: Mapping[str, pa.Array]) -> DataFrame:
+    """Rows of `rows_by_path` with a value of their file in further columns.
+
+    Args:
+        frame: The rows.
+        source: The files.
+        path: The column of `frame` with the path of a row's file.
+        values: One value for each file, by the name of the new column.
+    """
+    keys = pa.array([metadata_path(each) for each in source.paths], pa.string())
+    side = broadcast_rows(source.spark, pa.table({_KEY: keys, **values}))
+    joined = frame.join(F.broadcast(side), _same_hash(path), "left")
+    found = [_of_file(path, name).alias(name) for name in values]
+    return joined.select(*(F.col(quoted_name(name)) for name in frame.columns), *found)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRows:
+    """Rows of files with further values; entries may be of one file, and of one row.
+
+    Attributes:
+        files: For each entry the number of its file.
+        positions: For each entry the positions of its rows in the file, ascending.
+        fields: Columns of the schema that each entry has a value of.
+        values: These values as carriers, by the name of the field.
+    """
+
+    files: npt.NDArray[Any]
+    positions: Sequence[pa.Int64Array]
+    fields: Sequence[StructField]
+    values: Mapping[str, pa.Array]
+
+
+def rows_of_entries(source: Source, entries: EntryRows) -> DataFrame:
+    """The rows of all entries in the table's columns, a row once for each entry that has it. Each file is read once.
+
+    The rows that no entry has are dropped before the entries multiply those that are left.
+    """
+    marked = deleted_rows(entries.positions)
+    values = {f"__deltaskip_entry_{i}": entries.values[f.name] for i, f in enumerate(entries.fields)}
+    numbers = arrow_array(entries.files, pa.int64())
+    if marked.words is None:
+        taken = np.repeat(np.arange(len(marked.counts)), marked.counts)
+        index = arrow_array(taken, pa.int64())
+        side = {_ENTRY_FILE: numbers.take(index), _MARKED: marked.numbers}
+        side |= {name: column.take(index) for name, column in values.items()}
+        some = None
+    else:
+        side = {_ENTRY_FILE: numbers, _WORDS: marked.words, **values}
+        some = _joint_words(marked.words, entries.files, len(source.paths))
+    with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
+        frame = _files(source, range(len(source.paths)), extra=_with_location)
+        keys = arrow_array([metadata_path(path) for path in source.paths], pa.string())
+        partitions = {f"__deltaskip_{i}": column for i, column in enumerate(source.partitions.values)}
+        of_file = {_KEY: keys, _FILE: arrow_array(np.arange(len(keys), dtype=np.int64)), **partitions}
+        of_file |= {} if some is None else {_ANY_WORDS: some}
+        by_path = F.broadcast(broadcast_rows(source.spark, pa.table(of_file)))
+        frame = frame.join(by_path, _same_hash(_PATH), "left")
+        holds = F.lit(True) if some is None else _is_bit(_ANY_WORDS, 1)
+        lost = _is_lost(_PATH)
+        frame = frame.where(F.when(lost, _lost(_PATH)).otherwise(holds))
+        # The number is NULL for no row, but Spark must not conclude that the join above may drop such rows.
+        same = F.when(lost, _lost(_PATH)).otherwise(F.col(_FILE)) == F.col(_ENTRY_FILE)
+        same &= F.col(_ROW) == F.col(_MARKED) if some is None else _is_bit(_WORDS, 1)
+        frame = frame.join(F.broadcast(broadcast_rows(source.spark, pa.table(side))), same)
+        named = [*zip(source.partitions.fields, partitions, strict=True), *zip(entries.fields, values, strict=True)]
+        columns = {
+            field.name: F.expr(decoded_sql(name, field.type, logical_type(field))) for field, name in named
+        }
+        frame = frame.select(*_logical(source, columns))
+        _ = frame.schema
+    return frame
+
+
+def _joint_words(words: pa.ListArray, files: npt.NDArray[Any], count: int) -> pa.ListArray:
+    """For each file the bits that are set in the words of any of its entries."""
+    found: list[npt.NDArray[Any]] = [np.zeros(0, np.int64)] * count
+    for file, entry in zip(files.tolist(), words, strict=True):
+        one, other = found[file], numpy_values(entry.values)
+        if len(one) < len(other):
+            one, other = other, one
+        joint = one.copy()
+        joint[: len(other)] |= other
+        found[file] = joint
+    offsets = np.cumsum([0, *map(len, found)]).astype(np.int32)
+    return pa.ListArray.from_arrays(arrow_array(offsets), arrow_array(np.concatenate(found)))
+
+
+def _is_bit(words: str, value: int) -> Column:
+    """Whether the row's bit has this value, 0 or 1."""
+    word = f"get({words}, CAST(shiftright({_ROW}, {WORD_SHIFT}) AS INT))"
+    return F.expr(f"coalesce(getbit({word}, CAST({_ROW} % {1 << WORD_SHIFT} AS INT)), 0) = {value}")
+
+
+def _same_hash(path: str) -> Column:
+    """The condition of a left join of rows with their files, for which `_is_lost` must be checked.
+
+    Spark finds a number in half the time that it needs for a text of this length.
+    """
+    return F.expr(f"xxhash64({path}) = xxhash64({_KEY})")
+
+
+def _is_lost(path: str) -> Column:
+    """Whether the join has found no file for a row, or another one, whose path has the same hash."""
+    return F.expr(f"NOT ({path} <=> {_KEY})")
+
+
+def _lost(path: str) -> Column:
+    return F.expr(_lost_sql(path))
+
+
+def _lost_sql(path: str) -> str:
+    return f"raise_error(concat('deltaskip has no log entry for the data file ', {path}))"
+
+
+def _of_file(path: str, value: str) -> Column:
+    """A value of the file that the join has found. value: its SQL text."""
+    return F.expr(f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {_lost_sql(path)} ELSE {value} END")
+
+
+def _scan(source: Source, shape: Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
+    """The rows of a shape. wanted: what to return of each row beside the table's columns."""
+    extra = None if wanted is _LIVE else _with_location
     match shape:
         case ConstantScan(rows, code):
-            frame = _files(source, rows)
-            return frame.select(*_logical(source, constants(source.partitions, code)))
+            frame = _files(source, rows, None, extra)
+            return frame.select(*_logical(source, constants(source.partitions, code)), *_beside(wanted))
         case HiveScan(rows, base_path):
-            frame = _files(source, rows, base_path)
-            return frame.select(*_logical(source, _hive_columns(source)))
+            frame = _files(source, rows, base_path, extra)
+            return frame.select(*_logical(source, _hive_columns(source)), *_beside(wanted))
         case JoinedScan(rows):
-            return _with_file_values(source, rows, None)
+            return _with_file_values(source, rows, None, wanted)
 
 
 def _with_file_values(
@@ -139,25 +325,27 @@ def _with_file_values(
     values = {f"__deltaskip_{i}": v.take(pa.array(rows)) for i, v in enumerate(source.partitions.values)}
     words = {_WORDS: marked.words} if marked is not None and marked.words is not None else {}
     side = broadcast_rows(source.spark, pa.table({_KEY: keys, **values, **words, **wanted.values}))
-    joined = frame.join(F.broadcast(side), F.col(_PATH) == F.col(_KEY), "left")
-    lost = F.raise_error(F.concat(F.lit("deltaskip has no log entry for the data file "), F.col(_PATH)))
+    joined = frame.join(F.broadcast(side), _same_hash(_PATH), "left")
     if words:
-        word = F.get(F.col(_WORDS), F.shiftright(F.col(_ROW), WORD_SHIFT).cast("int"))
-        bit = F.coalesce(F.getbit(word, (F.col(_ROW) % (1 << WORD_SHIFT)).cast("int")), F.lit(0))
-        joined = joined.where(F.when(F.col(_KEY).isNull(), lost).otherwise(bit == int(wanted.only)))
+        chosen = _is_bit(_WORDS, int(wanted.only))
+        joined = joined.where(F.when(_is_lost(_PATH), _lost(_PATH)).otherwise(chosen))
     elif marked is not None:
         numbers = _marked_numbers(source, keys, marked)
         same = (F.col(_PATH) == F.col(_KEY + "2")) & (F.col(_ROW) == F.col(_MARKED))
-        joined = joined.where(F.when(F.col(_KEY).isNull(), lost).otherwise(True))
+        joined = joined.where(F.when(_is_lost(_PATH), _lost(_PATH)).otherwise(True))
         joined = joined.join(F.broadcast(numbers), same, "left_semi" if wanted.only else "left_anti")
     columns = {
-        field.name: F.when(F.col(_KEY).isNull(), lost).otherwise(decoded(F.col(name), field.type, logical_type(field)))
+        field.name: _of_file(_PATH, decoded_sql(name, field.type, logical_type(field)))
         for field, name in zip(source.partitions.fields, values, strict=True)
     }
-    beside = [] if wanted.position is None else [F.col(_ROW).alias(wanted.position)]
-    beside += [F.when(F.col(_KEY).isNull(), lost).otherwise(F.col(name)).alias(name) for name in wanted.values]
-    beside += [F.col(quoted_name(name)) for name in wanted.stored]
-    return joined.select(*_logical(source, columns), *beside)
+    values_of_file = [_of_file(_PATH, name).alias(name) for name in wanted.values]
+    return joined.select(*_logical(source, columns), *_beside(wanted, values_of_file))
+
+
+def _beside(wanted: PositionalRows, values: Sequence[Column] = ()) -> list[Column]:
+    """What is wanted of each row beside the table's columns. values: those of its file."""
+    found = [F.col(n).alias(a) for n, a in ((_PATH, wanted.path), (_ROW, wanted.position)) if a is not None]
+    return [*found, *values, *(F.col(quoted_name(name)) for name in wanted.stored)]
 
 
 def _marked_numbers(source: Source, keys: pa.Array, marked: DeletedRows) -> DataFrame:
@@ -188,9 +376,16 @@ def _files(
     if base_path is not None:
         reader = reader.option("basePath", base_path)
     paths = [source.paths[row] for row in rows]
+    if source.times is not None and source.sizes is not None:
+        sizes, times = ([each[row] for row in rows] for each in (source.sizes, source.times))
+        schema = spark_types.StructType(fields)
+        frame = unlisted_scan(source.spark, schema, source.table_root, paths, sizes, times, _READER_OPTIONS)
+        return frame if extra is None else extra(frame)
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
     together = [escape_globs(path) for path in paths if path not in alone]
-    frames = [reader.parquet(*together)] if together else []
+    if extra is _with_location and _METADATA not in (field.name.lower() for field in fields):
+        extra = _with_plain_location
+    frames = [parquet_scan(reader, together)] if together else []
     frames += [reader.option("__globPaths__", "false").parquet(path) for path in alone]
     return union(frames if extra is None else map(extra, frames))
 
@@ -199,6 +394,11 @@ def _with_location(frame: DataFrame) -> DataFrame:
     """The scan `frame` with the file path of each row and its row number in the file."""
     metadata = metadata_column(frame)
     return frame.select("*", metadata["file_path"].alias(_PATH), metadata["row_index"].alias(_ROW))
+
+
+def _with_plain_location(frame: DataFrame) -> DataFrame:
+    """The same for files without a column that has the name of the metadata."""
+    return frame.selectExpr("*", f"{_METADATA}.file_path AS {_PATH}", f"{_METADATA}.row_index AS {_ROW}")
 
 
 def _logical(source: Source, partition_values: dict[str, Column]) -> list[Column]:

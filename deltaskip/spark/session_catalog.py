@@ -6,20 +6,41 @@ catalog keeps them nevertheless: classic sessions are asked through the JVM, whe
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from deltaskip.errors import SchemaError, TableExists, UnsupportedFeature
+from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
 from deltaskip.schema.sql_text import quoted_name, sql_tokens
 
-__all__ = ["NamedTable", "default_location", "name_parts", "named_table", "register_table"]
+__all__ = [
+    "POINTER",
+    "SESSION_CATALOG",
+    "NamedTable",
+    "copied",
+    "default_location",
+    "is_classic",
+    "is_missing",
+    "is_taken",
+    "java_state",
+    "name_parts",
+    "named_table",
+    "register_table",
+    "sql_name",
+    "sql_text",
+    "table_identifier",
+]
 
 PROVIDER = "delta"
 
-_SESSION_CATALOG = "spark_catalog"
+POINTER = "deltaskip.location"
+"""Property of a view that stands for a Delta table in a Connect server without Delta: the URI of the table."""
+
+SESSION_CATALOG = "spark_catalog"
+_TAKEN = ("ALREADY_EXISTS", "already exists", "AlreadyExists")
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NoSuchTable", "NoSuchDatabase", "cannot be found")
 
 
@@ -31,11 +52,13 @@ class NamedTable:
         name: The name with catalog and database, such as spark_catalog.default.events.
         provider: The data source, such as delta; None for a view.
         location: The folder as a URI; None for a view.
+        kind: MANAGED, EXTERNAL or VIEW. A view with a provider stands for a table of it, at the location.
     """
 
     name: str
     provider: str | None
     location: str | None
+    kind: str = "EXTERNAL"
 
     @property
     def is_delta(self) -> bool:
@@ -45,9 +68,9 @@ class NamedTable:
 
 def name_parts(spark: SparkSession, name: str) -> tuple[str, ...]:
     """Return the parts of a name as Spark parses it. Raises PySpark's ParseException, SchemaError for Connect."""
-    if not _is_classic(spark):
+    if not is_classic(spark):
         return _split(name)
-    parsed = _state(spark).sqlParser().parseMultipartIdentifier(name)
+    parsed = java_state(spark).sqlParser().parseMultipartIdentifier(name)
     return tuple(parsed.apply(i) for i in range(parsed.size()))
 
 
@@ -57,20 +80,25 @@ def named_table(spark: SparkSession, name: str) -> NamedTable | None:
     Raises UnsupportedFeature for a name of another catalog, and if a Connect server does not show where the table is.
     """
     parts = _in_session_catalog(name_parts(spark, name))
-    if not _is_classic(spark):
+    if not is_classic(spark):
         return _described(spark, parts)
-    state = _state(spark)
+    state = java_state(spark)
     try:
-        found = state.catalog().getTableMetadata(_identifier(state, parts))
+        found = state.catalog().getTableMetadata(table_identifier(state, parts))
     except AnalysisException as error:
-        if any(each in str(error) for each in _NOT_FOUND):
+        if is_missing(error):
             return None
         raise
     provider, location = found.provider(), found.storage().locationUri()
+    name, kind = _full_name(found.identifier()), str(found.tableType().name())
+    if kind == "VIEW":
+        pointer = found.properties().get(POINTER)
+        return _view(name, pointer.get() if pointer.isDefined() else None)
     return NamedTable(
-        _full_name(found.identifier()),
+        name,
         provider.get() if provider.isDefined() else None,
         found.location().toString() if location.isDefined() else None,
+        kind,
     )
 
 
@@ -80,13 +108,13 @@ def default_location(spark: SparkSession, name: str) -> str:
     Raises UnsupportedFeature for Spark Connect.
     """
     parts = _in_session_catalog(name_parts(spark, name))
-    if not _is_classic(spark):
+    if not is_classic(spark):
         raise UnsupportedFeature(
             f"Where the table {name} would be is not known to a client of Spark Connect: name its folder with "
             f"location()."
         )
-    state = _state(spark)
-    return str(state.catalog().defaultTablePath(_identifier(state, parts)).toString())
+    state = java_state(spark)
+    return str(state.catalog().defaultTablePath(table_identifier(state, parts)).toString())
 
 
 def register_table(spark: SparkSession, name: str, location: str, managed: bool) -> None:
@@ -102,21 +130,21 @@ def register_table(spark: SparkSession, name: str, location: str, managed: bool)
         managed: Whether DROP TABLE deletes the folder.
 
     Raises:
-        TableExists: The catalog has another table of this name.
+        TableAlreadyExists: The catalog has another table of this name.
         UnsupportedFeature: A Connect server cannot register the table.
     """
     parts = _in_session_catalog(name_parts(spark, name))
-    if not _is_classic(spark):
+    if not is_classic(spark):
         _create_by_sql(spark, parts, location)
         return
-    jvm, state = spark._jvm, _state(spark)
+    jvm, state = spark._jvm, java_state(spark)
     tables: Any = jvm.org.apache.spark.sql.catalyst.catalog
     storage = _companion(tables, "CatalogStorageFormat").empty()
-    stored = _copied(storage, 0, jvm.scala.Option.apply(jvm.java.net.URI(location)))
+    stored = copied(storage, 0, jvm.scala.Option.apply(jvm.java.net.URI(location)))
     kinds = _companion(tables, "CatalogTableType")
     made = _companion(tables, "CatalogTable")
     given = [
-        _identifier(state, parts),
+        table_identifier(state, parts),
         kinds.MANAGED() if managed else kinds.EXTERNAL(),
         stored,
         jvm.org.apache.spark.sql.types.StructType(),
@@ -127,13 +155,34 @@ def register_table(spark: SparkSession, name: str, location: str, managed: bool)
     try:
         state.catalog().createTable(table, False, False)
     except AnalysisException as error:
-        if "ALREADY_EXISTS" not in str(error) and "already exists" not in str(error):
+        if not is_taken(error):
             raise
-        raise TableExists(f"The table {name} already exists in the catalog of the session.") from error
+        raise TableAlreadyExists(f"The table {name} already exists in the catalog of the session.") from error
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether Spark has refused a statement because a table, view or database does not exist."""
+    return any(each in str(error) for each in _NOT_FOUND)
+
+
+def is_taken(error: Exception) -> bool:
+    """Whether Spark has refused a statement because a table, view or database exists already."""
+    return any(each in str(error) for each in _TAKEN)
+
+
+def sql_name(*parts: str) -> str:
+    """Return the name of a table or database in the session's catalog as SQL."""
+    return ".".join(map(quoted_name, (SESSION_CATALOG, *parts)))
+
+
+def sql_text(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def _in_session_catalog(parts: tuple[str, ...]) -> tuple[str, ...]:
-    if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
+    if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return parts[1:]
     if len(parts) > 2:
         raise UnsupportedFeature(
@@ -143,14 +192,19 @@ def _in_session_catalog(parts: tuple[str, ...]) -> tuple[str, ...]:
     return parts
 
 
-def _identifier(state: Any, parts: tuple[str, ...]) -> Any:
+def table_identifier(state: Any, parts: tuple[str, ...]) -> Any:
+    """Return the name of a table as an object of the JVM."""
     return state.sqlParser().parseTableIdentifier(".".join(map(quoted_name, parts)))
 
 
 def _full_name(identifier: Any) -> str:
     database = identifier.database()
     names = [database.get()] if database.isDefined() else []
-    return ".".join([_SESSION_CATALOG, *names, identifier.table()])
+    return ".".join([SESSION_CATALOG, *names, identifier.table()])
+
+
+def _view(name: str, pointer: str | None) -> NamedTable:
+    return NamedTable(name, None if pointer is None else PROVIDER, pointer, "VIEW")
 
 
 def _described(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None:
@@ -159,25 +213,45 @@ def _described(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None
     try:
         rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     except Exception as error:  # the classes of Connect's errors differ between releases
-        if any(each in str(error) for each in _NOT_FOUND):
+        if is_missing(error):
             return None
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
+        found = _listed(spark, parts)
+        if found is not None:
+            return found
         raise UnsupportedFeature(
             f"The Spark Connect server does not show where the table {name} is, because it has no Delta: use the "
             f"location of the table, with forPath."
         ) from error
     facts = {row[0]: row[1] for row in rows}
-    full = ".".join([_SESSION_CATALOG, *(facts[key] for key in ("Database", "Table") if key in facts)])
-    return NamedTable(full, facts.get("Provider"), facts.get("Location"))
+    full = ".".join([SESSION_CATALOG, *(facts[key] for key in ("Database", "Table") if key in facts)])
+    if facts.get("Type") == "VIEW":
+        properties = {row[0]: row[1] for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+        return _view(full, properties.get(POINTER))
+    return NamedTable(full, facts.get("Provider"), facts.get("Location"), facts.get("Type", "EXTERNAL"))
+
+
+def _listed(spark: SparkSession, parts: tuple[str, ...]) -> NamedTable | None:
+    """The table as a server lists it that has no data source for it; None if the list does not have it."""
+    if not all(re.fullmatch(r"\w+", part) for part in parts):
+        return None
+    place = f" IN {quoted_name(parts[0])}" if len(parts) > 1 else ""
+    for row in spark.sql(f"SHOW TABLE EXTENDED{place} LIKE '{parts[-1]}'").collect():
+        facts = dict(line.split(": ", 1) for line in row["information"].splitlines() if ": " in line)
+        if "Provider" in facts and "Location" in facts:
+            name = ".".join([SESSION_CATALOG, facts["Database"], facts["Table"]])
+            return NamedTable(name, facts["Provider"], facts["Location"], facts.get("Type", "EXTERNAL"))
+    return None
 
 
 def _create_by_sql(spark: SparkSession, parts: tuple[str, ...], location: str) -> None:
     name = ".".join(map(quoted_name, parts))
-    text = location.replace("\\", "\\\\").replace("'", "\\'")
     try:
-        spark.sql(f"CREATE TABLE {name} USING {PROVIDER} LOCATION '{text}'")
+        spark.sql(f"CREATE TABLE {name} USING {PROVIDER} LOCATION {sql_text(location)}")
     except Exception as error:  # the classes of Connect's errors differ between releases
+        if is_taken(error):
+            raise TableAlreadyExists(f"The table {name} already exists in the catalog of the session.") from error
         raise UnsupportedFeature(
             f"The table at {location} cannot be registered as {name}, because the Spark Connect server refuses it: "
             f"{str(error).strip().splitlines()[0]} Use its location with forPath."
@@ -192,11 +266,13 @@ def _split(name: str) -> tuple[str, ...]:
     return tuple(token.text for token in names)
 
 
-def _is_classic(spark: object) -> bool:
+def is_classic(spark: object) -> bool:
+    """Whether the session runs in a JVM that this process reaches, not behind Spark Connect."""
     return isinstance(spark, SparkSession) and getattr(spark, "_jsparkSession", None) is not None
 
 
-def _state(spark: SparkSession) -> Any:
+def java_state(spark: SparkSession) -> Any:
+    """Return the state of a classic session, with its catalog and parser."""
     return spark._jsparkSession.sessionState()
 
 
@@ -210,7 +286,7 @@ def _arity(value: Any, method: str) -> int:
     return max(len(each.getParameterTypes()) for each in methods if each.getName() == method)
 
 
-def _copied(value: Any, index: int, member: Any) -> Any:
+def copied(value: Any, index: int, member: Any) -> Any:
     """A copy of an object of a Scala case class with another member."""
     members = [getattr(value, f"copy$default${i}")() for i in range(1, _arity(value, "copy") + 1)]
     members[index] = member

@@ -13,7 +13,9 @@ from pyspark.sql import SparkSession
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument
 
-__all__ = ["checked", "running_interpreter"]
+__all__ = ["checked", "cores", "running_interpreter", "session_id"]
+
+_UNKNOWN_CORES = 16
 
 
 def checked(session: object) -> SparkSession:
@@ -27,6 +29,22 @@ def checked(session: object) -> SparkSession:
     if _is_stopped(session):
         raise InvalidArgument("spark is a session that was stopped; create a new one, and pass that.")
     return cast(SparkSession, session)
+
+
+def cores(spark: SparkSession) -> int:
+    """Default parallelism of a classic session; Connect does not report it."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "builtins"):
+            raise
+        return _UNKNOWN_CORES
+
+
+def session_id(spark: SparkSession) -> str:
+    """The id of a session, which all objects for it have in common."""
+    java = getattr(spark, "_jsparkSession", None)
+    return str(getattr(spark, "_session_id", None) if java is None else java.sessionUUID())
 
 
 @contextmanager

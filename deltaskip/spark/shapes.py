@@ -2,8 +2,8 @@
 
 All files without deletion vectors are read by as few scans as possible. Spark reads partition values from directory
 names only if these are exactly the values in the log. Otherwise the log's values become literals, with one scan for
-each tuple. If there are too many tuples (a plan of hundreds of scans neither shares splits nor compiles), the values
-come from a broadcast join on the file path.
+each tuple. If there are many tuples, the values come from a broadcast join on the file path: planning one more scan
+takes as long as joining the rows of some megabytes, and a plan of hundreds of scans neither shares splits nor compiles.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from deltaskip.spark.partitions import PartitionTable, hive_directory
 
 __all__ = ["ConstantScan", "HiveScan", "JoinedScan", "Shape", "shapes_of"]
 
+MIN_CONSTANT_SCANS = 8
 MAX_CONSTANT_SCANS = 64
 MAX_HIVE_SCANS = 8
+BYTES_OF_A_SCAN = 16 << 20
+"""Bytes of files whose rows are joined in the time in which one more scan is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,17 @@ class JoinedScan:
 Shape = ConstantScan | HiveScan | JoinedScan
 
 
-def shapes_of(paths: Sequence[str], rows: Sequence[int], table: PartitionTable, mode: MappingMode) -> list[Shape]:
-    """Scans that together read each of `rows` once. paths: the spark_path of every file of `table`."""
+def shapes_of(
+    paths: Sequence[str],
+    rows: Sequence[int],
+    table: PartitionTable,
+    mode: MappingMode,
+    sizes: Sequence[int] | None = None,
+) -> list[Shape]:
+    """Scans that together read each of `rows` once.
+
+    paths: the spark_path of every file of `table`. sizes: bytes of every file; None if they are not known.
+    """
     if not rows:
         return []
     codes = {int(table.codes[row]) for row in rows}
@@ -58,14 +70,27 @@ def shapes_of(paths: Sequence[str], rows: Sequence[int], table: PartitionTable, 
     by_code = defaultdict(list)
     for row in rest:
         by_code[int(table.codes[row])].append(row)
-    if len(by_code) > MAX_CONSTANT_SCANS:
-        return [*scans, JoinedScan(tuple(rest))]
-    return [*scans, *(ConstantScan(tuple(members), code) for code, members in by_code.items())]
+    if len(by_code) <= _constant_scans_worth(rest, sizes):
+        return [*scans, *(ConstantScan(tuple(members), code) for code, members in by_code.items())]
+    large = [scan for scan in scans if sizes is None or _bytes(scan.rows, sizes) >= BYTES_OF_A_SCAN]
+    alone = {row for scan in large for row in scan.rows}
+    return [*large, JoinedScan(tuple(row for row in rows if row not in alone))]
+
+
+def _constant_scans_worth(rows: Sequence[int], sizes: Sequence[int] | None) -> int:
+    """How many scans with literals of these files take less time than one scan and a join."""
+    if sizes is None:
+        return MAX_CONSTANT_SCANS
+    return min(max(_bytes(rows, sizes) // BYTES_OF_A_SCAN, MIN_CONSTANT_SCANS), MAX_CONSTANT_SCANS)
+
+
+def _bytes(rows: Sequence[int], sizes: Sequence[int]) -> int:
+    return sum(sizes[row] for row in rows)
 
 
 def _hive_scans(
     paths: Sequence[str], rows: Sequence[int], table: PartitionTable, mode: MappingMode
-) -> tuple[list[Shape], list[int]]:
+) -> tuple[list[HiveScan], list[int]]:
     """Scans of the roots with the most files, and the rows that are in none of them."""
     directories = {code: hive_directory(table, code, mode) for code in {int(table.codes[row]) for row in rows}}
     roots: dict[int, str] = {}

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
-from deltaskip.actions.partition_folders import encode_path
+from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
+from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.parquet_files import CHANGE_FOLDER, DataFileLayout
 from deltaskip.rows.plan import RowPlan
+from deltaskip.rows.store import written_type
 from deltaskip.rows.written import WrittenRows, delete_data_files
-from deltaskip.schema.mapping import NESTED_IDS_KEY, physical_name
+from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.calendar import zone_of
+from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
     BINARY,
@@ -30,12 +36,16 @@ from deltaskip.schema.types import (
     STRING,
     TIMESTAMP,
     VARIANT,
+    VOID,
     DataType,
     DecimalType,
     StructType,
+    UnknownType,
     nested_types,
 )
+from deltaskip.spark.client import union
 from deltaskip.spark.failures import row_errors_named
+from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.parquet_files import new_folder, write_parquet
 from deltaskip.spark.recompute.job import file_statistics
 from deltaskip.spark.recompute.tasks import DataFile
@@ -47,7 +57,7 @@ from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer
 from deltaskip.storage import join, uri_of
 
-__all__ = ["write_dataframe"]
+__all__ = ["RowsToWrite", "can_collect", "collected_rows", "write_dataframe", "write_dataframes"]
 
 # Round trips of footers overlap; more threads would wait for the GIL.
 _FOOTER_READERS = 16
@@ -64,8 +74,25 @@ _Row = TypeVar("_Row")
 _Result = TypeVar("_Result")
 
 
+RowsToWrite = tuple[DataFrame, RowPlan]
+"""Rows with the columns that a plan was made for."""
+
+
 def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> WrittenRows:
-    """Write the rows of a DataFrame, classic or Connect, in one Spark job. After an error no file is left.
+    """Write the rows of a DataFrame, classic or Connect, in one Spark job, see `write_dataframes`."""
+    return write_dataframes([(frame, plan)], layout)
+
+
+def write_dataframes(
+    rows: Sequence[RowsToWrite], layout: DataFileLayout, most_tasks: int | None = None
+) -> WrittenRows:
+    """Write the rows of DataFrames of one session together, in one Spark job. After an error no file is left.
+
+    Args:
+        rows: The rows, each by the plan that goes with them. The plans are for one table and have the same columns.
+            Rows that get values of identity columns are written alone.
+        layout: Where the files go, and what they contain.
+        most_tasks: The greatest number of tasks that write rows of a table without partitions; None for no limit.
 
     Raises:
         RowViolation: A row violates a rule of the table, or a value does not fit its column.
@@ -75,24 +102,23 @@ def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> 
         SparkUnavailable: The session was stopped.
     """
     folder = f"{CHANGE_FOLDER}/{new_folder()}" if layout.change_data else new_folder()
-    numbered = any(column.origin == "identity" for column in plan.columns)
+    [(frame, plan), *_] = rows
+    plans = [each for _, each in rows]
     with row_errors_named(frame.sparkSession, plan.table):
-        source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
-        rows = rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0)
+        stored = _stored(rows)
         texts = [f"part{i}" for i in range(len(layout.partition_columns))]
-        rows = rows.select(*_data_columns(plan, layout), *_partition_texts(layout, texts))
-        rows, settings = _balanced(rows, texts, layout)
+        stored = stored.select(*_data_columns(plan, layout), *_partition_texts(layout, texts))
+        stored, settings = _balanced(stored, texts, layout)
+        if layout.sort_by:
+            stored = _sorted(stored, texts, layout)
+        if most_tasks is not None and not texts and not layout.balanced:
+            stored = stored.coalesce(most_tasks)
         options = {"maxRecordsPerFile": str(_rows_per_file(frame, layout))}
         target = layout.storage, layout.root, folder
-        try:
+        with _violations_named(plans):
             found = write_parquet(
-                rows, *target, texts, codec=_codec(layout.codec), options=options, settings=settings
+                stored, *target, texts, codec=_codec(layout.codec), options=options, settings=settings
             )
-        except Exception as error:
-            violation = violation_of(error, plan)
-            if violation is not None:
-                raise violation from error
-            raise
     try:
         files = _with_facts(frame, found.to_pylist(), _numbered_columns(plan, layout), layout)
         for file in files:
@@ -106,9 +132,66 @@ def write_dataframe(frame: DataFrame, plan: RowPlan, layout: DataFileLayout) -> 
         raise
 
 
+def can_collect(spark: SparkSession, layout: DataFileLayout) -> bool:
+    """Return whether `collected_rows` supports a session and the types of a table."""
+    if spark.version.startswith("3."):
+        return False
+    found = [each for field in layout.schema.fields for each in nested_types(field.type)]
+    return not any(each in (VARIANT, VOID) or isinstance(each, UnknownType) for each in found)
+
+
+def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Table:
+    """Return the rows of DataFrames as they would be stored, with the columns that `write_data_files` takes.
+
+    Args:
+        rows: The rows, as `write_dataframes` takes them; none of them gets values of identity columns.
+        layout: What files contain.
+
+    Raises:
+        RowViolation: A row violates a rule of the table, or a value does not fit its column.
+        InvalidArgument: Spark cannot compute a row.
+        SparkUnavailable: The session was stopped.
+    """
+    [(frame, plan), *_] = rows
+    fields = [*layout.schema.fields, *layout.extra]
+    spark, plans = frame.sparkSession, [each for _, each in rows]
+    described = described_jobs(spark, f"compute rows of {plan.table}")
+    with row_errors_named(spark, plan.table), _violations_named(plans), described:
+        found = _stored(rows).select(*(quoted_name(field.name) for field in fields)).toArrow().combine_chunks()
+    target = ArrowTarget(plan.table, zone_of("UTC"))
+    columns = [
+        store_array(one_chunk(found[field.name]), written_type(field.type, (field.name,), plan.table), (), target)
+        for field in fields
+    ]
+    return pa.table(columns, names=[field.name for field in fields])
+
+
+@contextmanager
+def _violations_named(plans: Sequence[RowPlan]) -> Iterator[None]:
+    """Within the block, raise RowViolation for a row that makes a job fail by a rule of the plans."""
+    try:
+        yield
+    except Exception as error:
+        violation = violation_of(error, *plans)
+        if violation is None:
+            raise
+        raise violation from error
+
+
+def _stored(rows: Sequence[RowsToWrite]) -> DataFrame:
+    """The rows as they will be stored, each checked by the rules of its plan."""
+    frames, rules = [], 0
+    for frame, plan in rows:
+        numbered = any(column.origin == "identity" for column in plan.columns)
+        source = frame.coalesce(_IDENTITY_TASKS) if numbered else frame
+        frames.append(rows_to_write(source, plan, _IDENTITY_TASKS if numbered else 0, rules))
+        rules += len(plan.rules)
+    return union(frames)
+
+
 def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> tuple[DataFrame, dict[str, str]]:
     """The rows by partition, in tasks of about one file each, and the settings that this needs."""
-    if not texts and not layout.balanced:
+    if layout.arranged or (not texts and not layout.balanced):
         return rows, {}
     if texts and int(rows.sparkSession.version.partition(".")[0]) < 4:
         # This hint takes no columns from Python, so a large partition is written by one task.
@@ -116,8 +199,29 @@ def _balanced(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> 
     return rows.hint("rebalance", *texts), {_SHUFFLED_BYTES: str(_SHUFFLED_PER_WRITTEN * layout.target_bytes)}
 
 
+def _sorted(rows: DataFrame, texts: Sequence[str], layout: DataFileLayout) -> DataFrame:
+    """The rows of each task by partition, and in each by the sort order of the table.
+
+    Spark sorts the rows of a task by partition again, unless they are; to see that they are, it needs texts that are
+    never NULL.
+    """
+    if texts:
+        rows = rows.withColumns({name: F.coalesce(F.col(name), F.lit(HIVE_NULL)) for name in texts})
+    order = []
+    for each in layout.sort_by:
+        column = F.col(".".join(quoted_name(name) for name in each.physical))
+        if each.descending:
+            order.append(column.desc_nulls_first() if each.nulls_first else column.desc_nulls_last())
+        else:
+            order.append(column.asc_nulls_first() if each.nulls_first else column.asc_nulls_last())
+    return rows.sortWithinPartitions(*map(F.col, texts), *order)
+
+
 def _rows_per_file(frame: DataFrame, layout: DataFileLayout) -> int:
-    """The rows of a file of the target size, if no value is compressed; or fewer, if the session says so."""
+    """The rows of a file of the target size, if no value is compressed; or fewer, if the session says so. 0: no limit.
+    """
+    if layout.arranged:
+        return 0
     limit = max(1, layout.target_bytes // sum(map(_width, nested_types(layout.schema))))
     chosen = int(frame.sparkSession.conf.get("spark.sql.files.maxRecordsPerFile", "0") or 0)
     return min(limit, chosen) if chosen > 0 else limit
@@ -139,7 +243,9 @@ def _data_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:
     else:
         yield from _mapped_columns(plan, layout)
     for field in layout.extra:
-        yield F.col(quoted_name(field.name))
+        number = field_id(field)
+        column = F.col(quoted_name(field.name))
+        yield column if number is None else column.alias(field.name, metadata={"parquet.field.id": number})
 
 
 def _mapped_columns(plan: RowPlan, layout: DataFileLayout) -> Iterator[Column]:

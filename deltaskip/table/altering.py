@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from deltaskip import arguments
 from deltaskip.log import Snapshot, refresh
+from deltaskip.schema.properties import TableProperties
 
 if TYPE_CHECKING:
     from deltaskip.alter.changes import TableChange
@@ -23,7 +24,8 @@ class AlteringMethods:
         """Change columns, properties, constraints, clustering or features in one commit, and move to its version.
 
         The changes are made in order, each on the result of the one before; if one is refused, nothing is committed.
-        No data file is rewritten. If nothing would change, nothing is committed.
+        No data file is rewritten, except before the feature deletionVectors is dropped: see `drop_feature`. If nothing
+        would change, nothing is committed.
 
         Args:
             changes: AddColumn, DeleteColumn, RenameColumn, MoveColumn, ReplaceColumns, UpdateColumn (the type),
@@ -45,8 +47,12 @@ class AlteringMethods:
             StorageError: Storage failed.
         """
         from deltaskip.alter.alter import alter
+        from deltaskip.alter.changes import DropFeature
 
-        result = alter(self.snapshot, changes, arguments.text_or_none("user_metadata", user_metadata))
+        metadata = arguments.text_or_none("user_metadata", user_metadata)
+        if any(isinstance(each, DropFeature) and each.feature.lower() == "deletionvectors" for each in changes):
+            self._purge_deletion_vectors(metadata)
+        result = alter(self.snapshot, changes, metadata)
         self.snapshot = refresh(self.snapshot)
         return result
 
@@ -90,9 +96,10 @@ class AlteringMethods:
     def drop_feature(self, name: str, truncate_history: bool = False) -> WriteResult:
         """Drop a table feature from the protocol, so that clients without it can work with the table.
 
-        Properties that switch the feature on are removed with it. What else uses it must be gone before. Earlier
-        versions of the table still need the feature: checkpoints around the commit and the feature checkpointProtection
-        keep clients without it from misreading them.
+        Properties that switch the feature on are removed with it. What else uses it must be gone before, except for
+        deletion vectors: they are disabled first, and files that have some are rewritten without their deleted rows,
+        each step in a commit of its own. Earlier versions of the table still need the feature: checkpoints around the
+        commit and the feature checkpointProtection keep clients without it from misreading them.
 
         Args:
             name: Name of the feature in the protocol, in any letter case.
@@ -112,3 +119,18 @@ class AlteringMethods:
 
         truncated = arguments.flag("truncate_history", truncate_history)
         return self.alter(DropFeature(arguments.text("name", name), truncated))
+
+    def _purge_deletion_vectors(self, user_metadata: str | None) -> None:
+        """Disable deletion vectors, and rewrite the files that have some. # delta-spark, REORG TABLE … APPLY (PURGE)"""
+        from deltaskip.alter.alter import alter
+        from deltaskip.alter.changes import RemoveProperty
+        from deltaskip.maintenance.optimize.optimize import optimize, optimize_plan
+        from deltaskip.maintenance.optimize.strategy import OptimizeRequest
+
+        purge = OptimizeRequest(purge=True)
+        self.snapshot = refresh(self.snapshot)
+        _, _, plan = optimize_plan(self.snapshot, purge)
+        if plan.bins:
+            # Otherwise other writers could mark rows again meanwhile.
+            alter(self.snapshot, [RemoveProperty(TableProperties.deletion_vectors.name, True)], user_metadata)
+            optimize(self.snapshot, purge, user_metadata=user_metadata)

@@ -44,7 +44,7 @@ def convert_to_delta(
         SchemaError: Columns of two files cannot be merged, or have a type or name that a table cannot have.
         InvalidArgument: The folders are not those of the partition columns, or a value is not of its column's type.
         RowViolation: A row violates the length of a CHAR or VARCHAR.
-        TableExists: Another writer creates a table in the folder at the same time.
+        TableAlreadyExists: Another writer creates a table in the folder at the same time.
         InvalidCommit: A rule of the protocol forbids the table.
         StorageError: A file cannot be read.
         InvalidArgumentType: An argument has a wrong type.

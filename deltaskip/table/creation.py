@@ -10,32 +10,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deltaskip.actions import DomainMetadata
+from deltaskip.actions import DomainMetadata, Metadata
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.features.clustering import MOST_CLUSTERING_COLUMNS, clustering_domain
-from deltaskip.features.enabling import FEATURE_PREFIX, NEW_TABLE, protocol_for, with_features
+from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
 from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log.new_table import before_creation
 from deltaskip.rows.defaults import default_problem
 from deltaskip.schema import schema_to_json
+from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import MappingMode, map_new_columns, with_nested_ids
-from deltaskip.schema.properties import TableProperties
+from deltaskip.schema.properties import PARTITIONING_KEY, TableProperties
 from deltaskip.schema.resolve import display_name, fold_name, resolve
 from deltaskip.schema.types import DEFAULT_KEY, StructType
-from deltaskip.stats.columns import indexed_columns, parse_names
+from deltaskip.stats.columns import indexed_columns
 from deltaskip.storage import Storage
+from deltaskip.transforms import Identity, Transform
+from deltaskip.transforms.declared import declaration
+from deltaskip.transforms.generated import partitioned
+from deltaskip.transforms.given import transforms_of
 from deltaskip.txn.transaction import Transaction
 
 __all__ = ["Described", "creation", "describe"]
-
-_SUPPORTED = ("supported", "enabled")
 
 
 def creation(
     storage: Storage,
     root: str,
     schema: StructType,
-    partition_by: Sequence[str] = (),
+    partition_by: Sequence[str | Transform] = (),
     cluster_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
@@ -51,7 +54,7 @@ def creation(
         storage: Storage of the table.
         root: Location of the table.
         schema: Columns of the table.
-        partition_by: Names of the partition columns, in any letter case.
+        partition_by: Names of the partition columns, in any letter case, and transforms.
         cluster_by: Names of the clustering columns, with dots before nested fields.
         properties: Properties of the table.
         comment: Description of the table.
@@ -70,17 +73,8 @@ def creation(
     action, parameters = operation or ("CREATE TABLE", described.parameters(cluster_by, comment))
     transaction = Transaction(snapshot, action, parameters, look_up_files=False)
     transaction.set_protocol(protocol)
-    transaction.set_metadata(
-        replace(
-            snapshot.metadata,
-            schema_string=schema_to_json(described.schema),
-            partition_columns=described.partition_columns,
-            configuration=described.configuration,
-            description=comment,
-            name=name,
-            created_time=time.time_ns() // 1_000_000,
-        )
-    )
+    metadata = described.metadata(snapshot.metadata, described.schema, comment, name)
+    transaction.set_metadata(replace(metadata, created_time=time.time_ns() // 1_000_000))
     if described.clustering is not None:
         transaction.set_system_domain(described.clustering)
     return transaction
@@ -104,6 +98,17 @@ class Described:
     features: tuple[str, ...]
     clustering: DomainMetadata | None
 
+    def metadata(self, before: Metadata, schema: StructType, comment: str | None, name: str | None) -> Metadata:
+        """Return the metadata of the table: `before` with these columns, and everything else that is described."""
+        return replace(
+            before,
+            schema_string=schema_to_json(schema),
+            partition_columns=self.partition_columns,
+            configuration=self.configuration,
+            description=comment,
+            name=name,
+        )
+
     def parameters(self, cluster_by: Sequence[str], comment: str | None) -> dict[str, Any]:
         """Return the parameters of the operation in the table's history."""
         return {
@@ -118,7 +123,7 @@ class Described:
 def describe(
     root: str,
     schema: StructType,
-    partition_by: Sequence[str] = (),
+    partition_by: Sequence[str | Transform] = (),
     cluster_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     kept: Mapping[str, str] | None = None,
@@ -128,7 +133,7 @@ def describe(
     Args:
         root: Location of the table.
         schema: Columns of the table.
-        partition_by: Names of the partition columns, in any letter case.
+        partition_by: Names of the partition columns, in any letter case, and transforms.
         cluster_by: Names of the clustering columns, with dots before nested fields.
         properties: Properties of the table.
         kept: Properties that the table has already and keeps, unless `properties` sets them.
@@ -145,14 +150,17 @@ def describe(
             why = default_problem(field, text, root)
             if why is not None:
                 raise SchemaError(f"{text} cannot be the default of {field.name} of {root}: {why}.")
-    given, features = _split(properties or {})
-    configuration = {**(kept or {}), **given}
+    given, features = without_feature_properties(properties or {})
+    transforms = transforms_of(partition_by)
+    _columns(schema, [each.path[0] for each in transforms if isinstance(each, Identity)], "partition", root)
+    made = partitioned(schema, transforms, root)
+    schema, listed = made.schema, declaration(transforms, made)
+    configuration = {**(kept or {}), **({} if listed is None else {PARTITIONING_KEY: listed}), **given}
     if TableProperties(configuration, root).iceberg_compat:
         # PROTOCOL, Iceberg Compatibility: columns are mapped, and rows of V3 have ids.
         configuration.setdefault(TableProperties.mapping_mode.name, "name")
     if TableProperties(configuration, root).iceberg_compat_v3:
         configuration.setdefault(TableProperties.row_tracking.name, "true")
-    partitions = _columns(schema, partition_by, "partition", root)
     typed = TableProperties(configuration, root)
     mode = typed.mapping_mode
     if mode != "none":
@@ -164,23 +172,10 @@ def describe(
         configuration = with_materialized_columns(configuration)
     domain = _clustering(schema, cluster_by, mode, root) if cluster_by else None
     if domain is not None:
-        if partitions:
+        if made.partition_columns:
             raise InvalidArgument(f"The table {root} cannot be both partitioned and clustered: choose one.")
         features.append("clustering")
-    return Described(schema, partitions, configuration, tuple(features), domain)
-
-
-def _split(properties: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The properties of the table, and the features that the others ask for."""
-    configuration, features = {}, []
-    for name, value in properties.items():
-        if not name.startswith(FEATURE_PREFIX):
-            configuration[name] = value
-        elif value.lower() in _SUPPORTED:
-            features.append(name.removeprefix(FEATURE_PREFIX))
-        else:
-            raise InvalidArgument(f"The property {name} must be 'supported', not {value!r}.")
-    return configuration, features
+    return Described(schema, made.partition_columns, configuration, tuple(features), domain)
 
 
 def _columns(schema: StructType, names: Sequence[str], kind: str, root: str) -> tuple[str, ...]:

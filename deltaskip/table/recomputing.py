@@ -37,7 +37,7 @@ class RecomputingMethods:
         resume: bool | None = None,
         kernel_spelling: bool = False,
         batch_files: int = 50_000,
-        progress: Callable[[Recomputed], None] = lambda _done: None,
+        progress: Callable[[Recomputed], None] | None = None,
         again: bool | None = None,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Recomputed:
@@ -63,7 +63,7 @@ class RecomputingMethods:
             kernel_spelling: Write collated bounds a second time under the upper-case identifier that Delta Kernel
                 looks up.
             batch_files: Files for one commit.
-            progress: Called with the result so far after each commit.
+            progress: Called with the result so far after each commit, in place of a progress bar.
             again: Deprecated; use `resume=not again`.
             params: Values of the parameters of `where`, as in `scan`.
 

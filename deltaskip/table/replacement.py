@@ -5,25 +5,24 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from deltaskip.actions import FILE_SCHEMA, DomainMetadata, add_files, remove_of
-from deltaskip.features.clustering import CLUSTERING_DOMAIN
+from deltaskip.dml.files import files_to_change
+from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain
 from deltaskip.features.enabling import protocol_for, with_features
 from deltaskip.log import Snapshot
 from deltaskip.rows.identity import keep_marks
-from deltaskip.schema import schema_to_json
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType
+from deltaskip.skipping.scan import Scan
 from deltaskip.table.creation import describe
+from deltaskip.transforms import Transform
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["replace_table"]
+__all__ = ["replace_table", "replacement"]
 
 _OPERATION = "CREATE OR REPLACE TABLE"
 # What older versions of the table, and its row ids and times, depend on.
@@ -42,7 +41,7 @@ _KEPT = (
 def replace_table(
     snapshot: Snapshot,
     schema: StructType,
-    partition_by: Sequence[str] = (),
+    partition_by: Sequence[str | Transform] = (),
     cluster_by: Sequence[str] = (),
     properties: Mapping[str, str] | None = None,
     comment: str | None = None,
@@ -56,7 +55,7 @@ def replace_table(
     Args:
         snapshot: A version of the table.
         schema: The new columns.
-        partition_by: Names of the partition columns, in any letter case.
+        partition_by: Names of the partition columns, in any letter case, and transforms.
         cluster_by: Names of the clustering columns, with dots before nested fields.
         properties: The properties of the table.
         comment: Description of the table.
@@ -71,43 +70,77 @@ def replace_table(
     """
 
     def begin(latest: Snapshot) -> Transaction:
-        before = latest.properties
-        kept = {each.name: before[each.name] for each in _KEPT if each.name in before}
-        described = describe(latest.root, schema, partition_by, cluster_by, properties, kept)
-        parameters = described.parameters(cluster_by, comment)
-        transaction = Transaction(latest, _OPERATION, parameters, look_up_files=False)
-        transaction.read("true")
-        columns = keep_marks(latest.schema, described.schema)
-        typed = TableProperties(described.configuration, latest.root)
-        protocol = with_features(protocol_for(latest.protocol, typed, columns), described.features)
-        if protocol is not latest.protocol:
-            transaction.set_protocol(protocol)
-        transaction.set_metadata(
-            replace(
-                latest.metadata,
-                schema_string=schema_to_json(columns),
-                partition_columns=described.partition_columns,
-                configuration=described.configuration,
-                description=comment,
-                name=name,
-            ),
-            keep_collations=False,
-        )
-        domain = described.clustering or _without_clustering(latest)
-        if domain is not None:
-            transaction.set_system_domain(domain)
-        return transaction
+        return _described(latest, schema, partition_by, cluster_by, properties, comment, name)
 
     def act(transaction: Transaction) -> Mapping[str, int]:
-        now = time.time_ns() // 1_000_000
-        transaction.remove(*(remove_of(add, now) for add in add_files(transaction.snapshot.adds(FILE_SCHEMA.names))))
+        _remove_rows(transaction)
         return {}
 
     return commit_operation(snapshot, begin, act)
 
 
-def _without_clustering(snapshot: Snapshot) -> DomainMetadata | None:
-    """The domain of a table that is clustered no more; None if it was not."""
-    if CLUSTERING_DOMAIN not in snapshot.domains:
-        return None
-    return DomainMetadata(CLUSTERING_DOMAIN, json.dumps({"clusteringColumns": []}, separators=(",", ":")))
+def replacement(
+    latest: Snapshot,
+    schema: StructType,
+    partition_by: Sequence[str | Transform] = (),
+    cluster_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    name: str | None = None,
+) -> Transaction:
+    """Return a transaction whose commit replaces a table; rows can be added to it first. See `replace_table`.
+
+    Args:
+        latest: The version of the table that is replaced. The commit conflicts with others that change its rows.
+        schema: The new columns.
+        partition_by: Names of the partition columns, in any letter case, and transforms.
+        cluster_by: Names of the clustering columns, with dots before nested fields.
+        properties: The properties of the table.
+        comment: Description of the table.
+        name: Name of the table in its metadata.
+
+    Raises:
+        SchemaError: The schema has no columns, or a partition or clustering column is not one of them.
+        InvalidArgument: A feature does not exist, or a table is both partitioned and clustered.
+        UnsupportedFeature: The table is append-only, or needs a writer feature that deltaskip does not support.
+    """
+    transaction = _described(latest, schema, partition_by, cluster_by, properties, comment, name)
+    _remove_rows(transaction)
+    return transaction
+
+
+def _described(
+    latest: Snapshot,
+    schema: StructType,
+    partition_by: Sequence[str | Transform],
+    cluster_by: Sequence[str],
+    properties: Mapping[str, str] | None,
+    comment: str | None,
+    name: str | None,
+) -> Transaction:
+    """A transaction that sets the new columns and properties."""
+    before = latest.properties
+    kept = {each.name: before[each.name] for each in _KEPT if each.name in before}
+    described = describe(latest.root, schema, partition_by, cluster_by, properties, kept)
+    parameters = described.parameters(cluster_by, comment)
+    transaction = Transaction(latest, _OPERATION, parameters, look_up_files=False)
+    columns = keep_marks(latest.schema, described.schema)
+    typed = TableProperties(described.configuration, latest.root)
+    protocol = with_features(protocol_for(latest.protocol, typed, columns), described.features)
+    if protocol is not latest.protocol:
+        transaction.set_protocol(protocol)
+    metadata = described.metadata(latest.metadata, columns, comment, name)
+    transaction.set_metadata(metadata, keep_collations=False)
+    domain = described.clustering
+    if domain is None and CLUSTERING_DOMAIN in latest.domains:
+        domain = clustering_domain(())
+    if domain is not None:
+        transaction.set_system_domain(domain)
+    return transaction
+
+
+def _remove_rows(transaction: Transaction) -> None:
+    scan = Scan(transaction.snapshot, "true")
+    transaction.read_scan(scan)
+    every = files_to_change(scan).whole
+    transaction.remove_whole(every.removed(transaction.snapshot.table_root, time.time_ns() // 1_000_000))

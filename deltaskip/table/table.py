@@ -10,34 +10,50 @@ from typing import TYPE_CHECKING, Literal
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.deprecations import warn_renamed
-from deltaskip.errors import DeltaSkipError, InvalidArgument, StorageError, TableExists, TableNotFound
+from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot, refresh
-from deltaskip.log.history import History, version_at_timestamp
+from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
+from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
 from deltaskip.schema.types import StructType
-from deltaskip.skipping.coverage import table_coverage
-from deltaskip.skipping.scan import Scan
-from deltaskip.stats.coverage import TableCoverage
 from deltaskip.storage import open_storage
 from deltaskip.table.altering import AlteringMethods
-from deltaskip.table.collations import CollatedColumn, collated_columns
-from deltaskip.table.detail import TableDetail, table_detail
+from deltaskip.table.changing import ChangingMethods
+from deltaskip.table.maintaining import MaintainingMethods
+from deltaskip.table.optimizing import OptimizingMethods
+from deltaskip.table.reading import ReadingMethods
 from deltaskip.table.recomputing import RecomputingMethods
 from deltaskip.table.writing import WritingMethods
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from deltaskip.log.checkpoint.written import WrittenCheckpoint
+    from deltaskip.log.history import History
+    from deltaskip.rows.sort_order import SortOrder
+    from deltaskip.stats.coverage import TableCoverage
+    from deltaskip.table.collations import CollatedColumn
+    from deltaskip.table.detail import TableDetail
     from deltaskip.table.transaction import TableTransaction
+    from deltaskip.transforms import Transform
 
 __all__ = ["DeltaTable"]
 
 _SHOWN_COLUMNS = 20
 
 
-class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
+class DeltaTable(
+    AlteringMethods,
+    ChangingMethods,
+    MaintainingMethods,
+    OptimizingMethods,
+    ReadingMethods,
+    RecomputingMethods,
+    WritingMethods,
+):
     """A Delta table at one version.
 
     Args:
@@ -74,12 +90,9 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
         storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
         version = arguments.non_negative("version", version, f"(table {root})")
         bounds = arguments.one_of("float_bounds", float_bounds, FLOAT_BOUNDS)
-        if timestamp is not None:
-            milliseconds = arguments.milliseconds(timestamp, root)
-            if version is not None:
-                raise InvalidArgument(f"Specify either version or timestamp, not both (table {root}).")
-            version = version_at_timestamp(storage, root, milliseconds)
-        self.snapshot: Snapshot = load_snapshot(storage, root, version)
+        milliseconds = None if timestamp is None else arguments.milliseconds(timestamp, root)
+        chosen = chosen_version(storage, root, version, milliseconds)
+        self.snapshot: Snapshot = load_snapshot(storage, root, chosen)
         self.snapshot.float_bounds = bounds
 
     @classmethod
@@ -87,7 +100,7 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
         cls,
         table: str | os.PathLike[str],
         schema: object,
-        partition_by: Sequence[str] = (),
+        partition_by: Sequence[str | Transform] = (),
         cluster_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         comment: str | None = None,
@@ -104,17 +117,19 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
             table: A local path or a URI, as for DeltaTable.
             schema: Column definitions as SQL text, such as "id BIGINT GENERATED ALWAYS AS IDENTITY, ts TIMESTAMP NOT
                 NULL, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))", or a schema of PySpark, Arrow or deltaskip.
-            partition_by: Names of the partition columns.
+            partition_by: Names of the partition columns, and transforms such as `transforms.date("ts")` or
+                `transforms.bucket("id", 16)`, for which the table gets generated columns. Every writer of Delta fills
+                these, and predicates on `ts` and `id` skip partitions.
             cluster_by: Names of at most four clustering columns, with dots before nested fields.
             properties: Table properties by name. `delta.feature.NAME` with the value "supported" adds a table feature.
             comment: Description of the table.
             name: Name of the table in its metadata.
-            mode: What happens if there is a table already: "error" raises TableExists, "ignore" returns it as it is,
-                "replace" replaces it.
+            mode: What happens if there is a table already: "error" raises TableAlreadyExists, "ignore" returns it as it
+                is, "replace" replaces it.
             storage_options: Options of object stores, as for DeltaTable.
 
         Raises:
-            TableExists: There is a table, and the mode is "error".
+            TableAlreadyExists: There is a table, and the mode is "error".
             SchemaError: The schema cannot be parsed, or a column is not allowed.
             InvalidCommit: A rule of the protocol forbids the table.
             InvalidArgument: An argument has a wrong value.
@@ -122,13 +137,14 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
         """
         from deltaskip.schema.given import schema_of
         from deltaskip.table.creation import creation
+        from deltaskip.transforms.given import transforms_of
 
         arguments.choice("mode", mode, "error", "ignore", "replace")
         options = arguments.storage_settings(storage_options)
         storage, root = open_storage(arguments.path("table", table), options)
         described = (
             schema_of(schema),
-            arguments.texts("partition_by", partition_by),
+            transforms_of(partition_by),
             arguments.texts("cluster_by", cluster_by),
             {} if properties is None else arguments.texts_by_name("properties", properties),
             None if comment is None else arguments.unicode_text("comment", comment),
@@ -137,7 +153,7 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
         transaction = creation(storage, root, *described)
         try:
             transaction.commit()
-        except TableExists:
+        except TableAlreadyExists:
             if mode == "error":
                 raise
         created = cls(table, storage_options=storage_options)
@@ -201,6 +217,38 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
         return tuple(self.snapshot.partition_columns)
 
     @property
+    def sort_order(self) -> tuple[SortOrder, ...]:
+        """Order of the rows in each data file that `append` and `overwrite` write; () if the table has none.
+
+        A staged table sets it, in the property `deltaskip.sortOrder`.
+        """
+        from deltaskip.rows.sort_order import table_sort_order
+
+        return table_sort_order(self.metadata.configuration, self.uri)
+
+    @property
+    def partitioning(self) -> tuple[Transform, ...]:
+        """Transforms by which the table is partitioned, one for each partition column.
+
+        Generated columns that another writer has created are recognized, too. One with another expression is a
+        `transforms.Expression`.
+        """
+        from deltaskip.transforms.generated import transform_of
+
+        fields = {field.name: field for field in self.schema.fields}
+        return tuple(transform_of(self.schema, fields[name]) for name in self.partition_columns)
+
+    @property
+    def hidden_columns(self) -> tuple[str, ...]:
+        """Partition columns that a transform has added. They are in `schema`, and rows are read without them.
+
+        Every writer fills them. `scan(hidden=True)` reads them, as does `scan(columns=…)` that names them.
+        """
+        from deltaskip.transforms.declared import hidden_columns
+
+        return hidden_columns(self.schema, self.partition_columns, self.properties)
+
+    @property
     def properties(self) -> Mapping[str, str]:
         """Table properties (`metaData.configuration`)."""
         return self.snapshot.properties
@@ -237,13 +285,15 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
         params: Mapping[str, object] | Sequence[object] | None = None,
         strict: bool = False,
         ansi: bool | None = None,
-    ) -> Scan:
+        hidden: bool = False,
+        engine: Literal["local", "spark"] = "local",
+    ) -> TableScan:
         """Return a scan: the files that can contain rows matching a predicate, and through Spark those rows.
 
         Args:
             where: Predicate as Spark SQL text, an expression of `deltaskip.col`, or a PySpark Column. The default
                 matches every row.
-            columns: Top-level columns that `Scan.to_spark` reads. The default is all columns.
+            columns: Top-level columns that `Scan.to_spark` reads. The default is all columns except the hidden ones.
             limit: Maximum number of rows to read; which rows is not defined.
             time_zone: Session time zone for timestamps without a zone in literals and partition values. None means
                 that the time zone of partition values is not known; files for which it matters are kept.
@@ -257,23 +307,59 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
             ansi: Whether Spark evaluates the predicate in ANSI mode, as Spark 4 does by default. If so, constants that
                 fail there, such as `id = 'abc'`, are refused; if not, they keep every file. The default is the mode of
                 the active Spark session, and ANSI mode without a session.
+            hidden: Whether to read partition columns that a transform has added (`hidden_columns`), if `columns` does
+                not name what to read. Predicates can use them in any case.
+            engine: Where files are found: "local" for this process, or "spark" for the executors of a session, for logs
+                that are too long for one process. The result is then a `DistributedScan`.
 
         Raises:
             PredicateError: The predicate does not parse or does not match the schema, a column does not exist, or Spark
                 fails to evaluate a constant of the predicate.
             NotProvable: `strict` is true, and no part of the predicate can skip a file.
-            InvalidArgument: `limit` is negative, `time_zone` is not a time zone, or `params` does not fit `where`.
+            InvalidArgument: `limit` is negative, `time_zone` is not a time zone, `params` does not fit `where`, or
+                `engine` is not one of its values.
             InvalidArgumentType: An argument has the wrong type.
             SparkUnavailable: `where` is a PySpark Column, and PySpark cannot be loaded.
         """
         chosen = (where, columns, limit, time_zone, collation_version)
-        return Scan(self.snapshot, *chosen, params=params, strict=strict, ansi=ansi)
+        if arguments.one_of("engine", engine, ("local", "spark")) == "spark":
+            # Only such a scan needs it.
+            from deltaskip.reading.distributed_scan import DistributedScan
+
+            return DistributedScan(self.snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+        return TableScan(self.snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+
+    def partitions(
+        self,
+        where: object = None,
+        *,
+        time_zone: str | None = "UTC",
+        params: Mapping[str, object] | Sequence[object] | None = None,
+    ) -> pa.Table:
+        """Return the partitions with the numbers of their files, rows and bytes, from the log alone.
+
+        The columns are `partition_values` (a struct of all partition columns, hidden ones included), `num_files`,
+        `num_rows` (null if a file has no row count; rows that a deletion vector deletes are not counted) and
+        `size_in_bytes`, in the order of the values. A table without partition columns has one partition.
+
+        Args:
+            where: Predicate, as for `scan`: only files that can contain matching rows count. The default is all files.
+            time_zone: Session time zone, as for `scan`.
+            params: Values of the parameters of SQL text, as for `scan`.
+
+        Raises:
+            CorruptLog: A partition value in the log cannot be read.
+            PredicateError: The predicate does not parse or does not match the schema, or a column does not exist.
+        """
+        return TableScan(self.snapshot, where, time_zone=time_zone, params=params).partitions()
 
     def detail(self) -> TableDetail:
         """Return facts about the table as Delta's DESCRIBE DETAIL does, with row counts and the state of the log.
 
         Lists the log, and reads sizes, row counts and deletion vectors of all active files.
         """
+        from deltaskip.table.detail import table_detail
+
         return table_detail(self.snapshot)
 
     def history(self, limit: int | None = None) -> History:
@@ -293,6 +379,8 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
         Args:
             overlap: If False, do not measure overlap and make no recommendations, which is faster.
         """
+        from deltaskip.skipping.coverage import table_coverage
+
         return table_coverage(self.snapshot, depth=arguments.flag("overlap", overlap))
 
     def inspect_stats(self) -> TableCoverage:
@@ -302,6 +390,8 @@ class DeltaTable(AlteringMethods, RecomputingMethods, WritingMethods):
 
     def collations(self) -> tuple[CollatedColumn, ...]:
         """Return the collated columns, and which collation versions this process can evaluate for each of them."""
+        from deltaskip.table.collations import collated_columns
+
         return collated_columns(self.snapshot)
 
     def transaction(

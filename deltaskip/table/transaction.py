@@ -9,12 +9,15 @@ from typing import Literal
 from deltaskip import arguments
 from deltaskip.alter.alter import alter_to
 from deltaskip.alter.changes import TableChange
+from deltaskip.dml.assignments import given_values
 from deltaskip.dml.delete import delete_in
 from deltaskip.dml.overwrite import overwrite_in, predicate_text
+from deltaskip.dml.update import update_in
 from deltaskip.rows.add_files import add_files_to
 from deltaskip.rows.append import append_to, write_metrics
 from deltaskip.rows.data import GivenRows
 from deltaskip.table.writing import overwrite_argument, time_zone_argument
+from deltaskip.transforms import Transform
 from deltaskip.txn.transaction import Transaction
 
 __all__ = ["TableTransaction"]
@@ -92,7 +95,7 @@ class TableTransaction(Transaction):
         schema_mode: Literal["keep", "merge", "replace"] = "keep",
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
-        partition_by: Sequence[str] | None = None,
+        partition_by: Sequence[str | Transform] | None = None,
         time_zone: str = "UTC",
     ) -> None:
         """Replace rows by new ones, as DeltaTable.overwrite does; before other rows are written in the transaction.
@@ -104,7 +107,7 @@ class TableTransaction(Transaction):
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them, "replace" takes the columns of
                 the new rows for the table's.
             params: Values of the parameters of `where`, as in `read`.
-            partition_by: Partition columns of a replaced schema; None to keep the table's.
+            partition_by: Partition columns of a replaced schema, and transforms; None to keep the table's.
             time_zone: Time zone of `where`, and of casts between instants and local times. For a DataFrame the
                 session's applies.
 
@@ -162,3 +165,35 @@ class TableTransaction(Transaction):
         """
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
         self.add_metrics(delete_in(self, predicate_text(where, params), spark, zone))
+
+    def update(
+        self,
+        set: Mapping[str, object],
+        where: object = None,
+        spark: object = None,
+        *,
+        params: Mapping[str, object] | Sequence[object] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        """Set columns of rows, as DeltaTable.update does; before other rows are written in the transaction.
+
+        Args:
+            set: New values by column, as for DeltaTable.update.
+            where: Predicate of the rows to update. The default updates all rows.
+            spark: A session that reads and writes the rows.
+            params: Values of the parameters of `where`, and by name of those of new values.
+            time_zone: Time zone of expressions; with a session its own applies.
+
+        Raises:
+            PredicateError: The predicate or a new value is not valid, or fails for a row.
+            SchemaError: A column does not exist or cannot be set, or its new value has a type that it cannot store.
+            RowViolation: An updated row violates a constraint, or a value does not fit its column.
+            UnsupportedFeature: An expression can only be evaluated by Spark.
+            StorageError: Storage failed.
+            InvalidArgument: `set` is empty, or Spark cannot compute a new value.
+            InvalidArgumentType: An argument has a wrong type.
+            InvalidCommit: The transaction has changed files or columns, or has ended.
+        """
+        zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        given, predicate = given_values(arguments.mapping("set", set), where, params)
+        self.add_metrics(update_in(self, given, predicate_text(predicate), spark, zone))

@@ -13,6 +13,7 @@ from deltaskip.schema.calendar import zone_of
 
 if TYPE_CHECKING:
     from deltaskip.dml.overwrite import Overwrite
+    from deltaskip.transforms import Transform
     from deltaskip.txn.result import WriteResult
 
 __all__ = ["WritingMethods", "overwrite_argument", "time_zone_argument"]
@@ -137,7 +138,7 @@ class WritingMethods:
         schema_mode: Literal["keep", "merge", "replace"] = "keep",
         *,
         params: Mapping[str, object] | Sequence[object] | None = None,
-        partition_by: Sequence[str] | None = None,
+        partition_by: Sequence[str | Transform] | None = None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
         time_zone: str = "UTC",
@@ -158,7 +159,8 @@ class WritingMethods:
                 the new rows for the table's: id, properties and history of the table stay, and so does the
                 partitioning unless `partition_by` is given.
             params: Values of the parameters of `where`, as in `scan`.
-            partition_by: Partition columns of a replaced schema; empty for none.
+            partition_by: Partition columns of a replaced schema, and transforms; empty for none. The default keeps
+                those of the table: hidden columns are made anew, the rows must have the others.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.
             user_metadata: Text that the table's history has with the commit.
@@ -186,56 +188,6 @@ class WritingMethods:
             self.snapshot,
             data,
             overwrite_argument(where, partitions, schema_mode, params, partition_by),
-            arguments.app_version("txn", txn),
-            time_zone_argument(time_zone, self.uri),
-            arguments.text_or_none("user_metadata", user_metadata),
-        )
-        self.snapshot = refresh(self.snapshot)
-        return result
-
-    def delete(
-        self,
-        where: object = None,
-        spark: object = None,
-        *,
-        params: Mapping[str, object] | Sequence[object] | None = None,
-        txn: tuple[str, int] | None = None,
-        user_metadata: str | None = None,
-        time_zone: str = "UTC",
-    ) -> WriteResult:
-        """Delete rows of the latest version of the table, and move to the version without them.
-
-        Rows go as in `overwrite`: whole files without being read, rows of other files by deletion vectors or by
-        rewriting these files.
-
-        Args:
-            where: Predicate of the rows to delete, as in `scan`; a row for which it is NULL stays. The default deletes
-                all rows.
-            spark: A session, classic or Connect, that reads and rewrites files of which some rows go. The default does
-                this in the process.
-            params: Values of the parameters of `where`, as in `scan`.
-            txn: Application id and version, as in `append`.
-            user_metadata: Text that the table's history has with the commit.
-            time_zone: Time zone of `where`; with a session its own applies.
-
-        Returns:
-            The committed version and Delta's metrics; the version is None if no row matches.
-
-        Raises:
-            PredicateError: The predicate is not valid, or fails for a row.
-            CommitConflict: Another writer changed what this depends on.
-            UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
-                the predicate.
-            StorageError: Storage failed.
-            InvalidArgumentType: An argument has a wrong type.
-        """
-        from deltaskip.dml.delete import delete
-        from deltaskip.dml.overwrite import predicate_text
-
-        result = delete(
-            self.snapshot,
-            predicate_text(where, params),
-            spark,
             arguments.app_version("txn", txn),
             time_zone_argument(time_zone, self.uri),
             arguments.text_or_none("user_metadata", user_metadata),
@@ -297,14 +249,19 @@ class WritingMethods:
 
 
 def overwrite_argument(
-    where: object, partitions: str, schema_mode: str, params: object, partition_by: Sequence[str] | None
+    where: object,
+    partitions: str,
+    schema_mode: str,
+    params: object,
+    partition_by: Sequence[str | Transform] | None,
 ) -> Overwrite:
     """Return what an overwrite replaces. Raises InvalidArgument for arguments that exclude each other."""
     from deltaskip.dml.overwrite import Overwrite, predicate_text
+    from deltaskip.transforms.given import transforms_of
 
     arguments.choice("partitions", partitions, "static", "dynamic")
     arguments.choice("schema_mode", schema_mode, "keep", "merge", "replace")
-    columns = None if partition_by is None else arguments.texts("partition_by", partition_by)
+    columns = None if partition_by is None else transforms_of(partition_by)
     return Overwrite(predicate_text(where, params), partitions, schema_mode, columns)  # type: ignore[arg-type]
 
 

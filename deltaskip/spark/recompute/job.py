@@ -16,20 +16,21 @@ from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
 from deltaskip.schema.arrow_values import arrow_array, empty_table
 from deltaskip.spark.client import without_pandas_warning
+from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.recompute.balance import TASK_BYTES, balanced_tasks
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.hadoop import rows_by_way_of_spark
 from deltaskip.spark.recompute.tasks import DataFile, pack, task_runner
-from deltaskip.spark.sessions import running_interpreter
+from deltaskip.spark.sessions import cores, running_interpreter
 from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import StatisticsRequest, stats_json
 from deltaskip.stats.merge import merged_stats
-from deltaskip.storage import HadoopStorage, Storage
+from deltaskip.storage import Storage, storage_below
+from deltaskip.storage.hadoop import HadoopStorage
 
 __all__ = ["ComputedFile", "file_statistics", "recompute_statistics"]
 
 _JOB_FILES = 50_000
-_UNKNOWN_CORES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +107,31 @@ def file_statistics(
         DeltaSkipError: What stats.compute raises for a file.
         SparkUnavailable: The executors lack this package.
     """
-    if isinstance(storage, HadoopStorage):
-        rows = rows_by_way_of_spark(spark, storage, table_root, files, vectors, request)
-    else:
-        tasks = balanced_tasks(files, task_bytes, _cores(spark), footers_only=request.mode == "footer")
-        runner = task_runner([pack(task) for task in tasks], request, table_root, getattr(storage, "options", None))
-        # The tasks are part of the function, which Spark broadcasts if it is large: rows of a DataFrame would need a
-        # shuffle, and a job before it, to get into one partition each.
-        with running_interpreter(spark), without_pandas_warning():
-            results = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL)
-        rows = collected(results)
+    storage = storage_below(storage)
+    with described_jobs(spark, f"compute statistics of {table_root}"):
+        rows = _rows(spark, storage, table_root, files, request, vectors, task_bytes)
     return _whole_files(files, rows, request)
+
+
+def _rows(
+    spark: SparkSession,
+    storage: Storage,
+    table_root: str,
+    files: Sequence[DataFile],
+    request: StatisticsRequest,
+    vectors: pa.StructArray | None,
+    task_bytes: int,
+) -> list[Any]:
+    """Rows of TASK_RESULT for files and pieces of files. Arguments are those of file_statistics."""
+    if isinstance(storage, HadoopStorage):
+        return rows_by_way_of_spark(spark, storage, table_root, files, vectors, request)
+    tasks = balanced_tasks(files, task_bytes, cores(spark), footers_only=request.mode == "footer")
+    runner = task_runner([pack(task) for task in tasks], request, table_root, getattr(storage, "options", None))
+    # The tasks are part of the function, which Spark broadcasts if it is large: rows of a DataFrame would need a
+    # shuffle, and a job before it, to get into one partition each.
+    with running_interpreter(spark), without_pandas_warning():
+        results = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(runner, RESULT_DDL)
+    return collected(results)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
@@ -138,16 +153,6 @@ def _data_files(snapshot: Snapshot, files: pa.Table) -> list[DataFile]:
         descriptor = None if vector is None else DeletionVectorDescriptor(**vector)
         found.append(DataFile(number, hadoop_path(snapshot.table_root, path), size, descriptor))
     return found
-
-
-def _cores(spark: SparkSession) -> int:
-    """Default parallelism of a classic session; Connect does not report it."""
-    try:
-        return int(spark.sparkContext.defaultParallelism)
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] not in ("pyspark", "builtins"):
-            raise
-        return _UNKNOWN_CORES
 
 
 def _whole_files(files: Sequence[DataFile], rows: Sequence[Any], request: StatisticsRequest) -> list[ComputedFile]:

@@ -1,0 +1,104 @@
+"""Output of `deltaskip changes`: the versions of a change data feed, and the files with the changes of each."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.cli.display import counted, human_bytes, json_values, print_table, printable
+
+if TYPE_CHECKING:
+    from deltaskip.change_feed.scan import ChangeScan
+
+JSON_COLUMNS = ("version", "timestamp", "change_type", "path", "uri", "size", "partition_values", "num_rows")
+"""Columns of `ChangeScan.files()` in JSON output."""
+
+_BATCH_ROWS = 4096
+_BY_KIND = (("insert", "inserted"), ("delete", "deleted"), (None, "change file"))
+
+
+def bound(text: str | None) -> int | str | None:
+    """Return a version or a time as `DeltaTable.changes` takes it: digits alone are a version."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+
+
+def write_json(scan: ChangeScan) -> None:
+    """Write one JSON object: start, end and files."""
+    files = scan.files()
+    head = json.dumps({"start": scan.start, "end": scan.end, "num_files": files.num_rows})
+    sys.stdout.write(f'{head[:-1]}, "files": [')
+    encode = json.JSONEncoder(allow_nan=False).encode
+    separator = "\n"
+    for record in _records(files):
+        sys.stdout.write(separator + encode(record))
+        separator = ",\n"
+    sys.stdout.write("]}\n" if separator == "\n" else "\n]}\n")
+
+
+def print_changes(scan: ChangeScan, list_files: bool) -> None:
+    """Print a line for each version with the files and rows by type of change, or for each file."""
+    files = scan.files()
+    size = pc.sum(files["size"]).as_py() or 0
+    many = max(0, scan.end - scan.start + 1)
+    versions = f"versions {scan.start} to {scan.end}" if many else f"no versions from {scan.start} on"
+    print(f"{versions}: {counted(files.num_rows, 'file')} with changes, {human_bytes(size)}")
+    if not files.num_rows:
+        return
+    if list_files:
+        _print_files(files)
+    else:
+        _print_versions(files)
+
+
+def _print_versions(files: pa.Table) -> None:
+    grouped = files.group_by(["version", "timestamp", "change_type"], use_threads=False).aggregate(
+        [("path", "count"), ("size", "sum"), ("num_rows", "sum"), ("num_rows", "count")]
+    )
+    kinds = dict(_BY_KIND)
+    rows = []
+    for row in grouped.sort_by([("version", "ascending"), ("change_type", "descending")]).to_pylist():
+        known = row["num_rows_count"] == row["path_count"]
+        rows.append(
+            (
+                str(row["version"]),
+                _time(row["timestamp"]),
+                kinds[row["change_type"]],
+                f"{row['path_count']:,}",
+                f"{row['num_rows_sum']:,}" if known else "?",
+                human_bytes(row["size_sum"] or 0),
+            )
+        )
+    columns = [("version", "right"), ("time (UTC)", "left"), ("changes", "left")]
+    print_table([*columns, ("files", "right"), ("rows", "right"), ("size", "right")], rows)
+
+
+def _print_files(files: pa.Table) -> None:
+    kinds = dict(_BY_KIND)
+    rows = (
+        (
+            str(record["version"]),
+            kinds[record["change_type"]],
+            "?" if record["num_rows"] is None else f"{record['num_rows']:,}",
+            human_bytes(record["size"] or 0),
+            printable(record["path"]),
+        )
+        for record in _records(files)
+    )
+    columns = [("version", "right"), ("changes", "left"), ("rows", "right"), ("size", "right"), ("path", "left")]
+    print_table(columns, rows)
+
+
+def _records(files: pa.Table) -> Iterator[Mapping[str, Any]]:
+    for batch in files.select(JSON_COLUMNS).to_batches(max_chunksize=_BATCH_ROWS):
+        values = [json_values(column) for column in batch.columns]
+        for row in zip(*values, strict=True):
+            yield dict(zip(JSON_COLUMNS, row, strict=True))
+
+
+def _time(moment: Any) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}"

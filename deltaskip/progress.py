@@ -1,0 +1,170 @@
+"""What users see of work in this process: bars on the screen, and lines of the logger `deltaskip`.
+
+A bar is drawn for work that takes longer than a second, by rich on standard error, in terminals and in notebooks that
+have ipywidgets. Files and logs of jobs do not receive it. One bar is shown at a time. The environment variable
+DELTASKIP_PROGRESS=0 turns bars off. Before the second has passed, nothing is imported for a bar and no thread is
+started.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Display
+    from rich.progress import TaskID
+
+__all__ = ["LOGGER", "SWITCH", "Progress", "other_display", "table_name"]
+
+LOGGER = logging.getLogger("deltaskip")
+"""Gets a line for each read in this process and each commit at level INFO, and for each plan of a scan at DEBUG."""
+
+SWITCH = "DELTASKIP_PROGRESS"
+"""The environment variable that turns bars off."""
+
+_AFTER_SECONDS = 1.0
+_showing = Lock()
+_T = TypeVar("_T")
+
+
+class Progress:
+    """Shows how much of some work is done, from a second after it began until it ends. A context manager.
+
+    Args:
+        label: What is done, such as "Reading sales".
+        total: How much is to be done; None if that is not known.
+        unit: What is counted.
+        blocks: Whether the work can go on for seconds without a call of this object. Where somebody sees bars, a timer
+            then watches the time.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        total: int | None = None,
+        unit: Literal["bytes", "files", "rows"] = "bytes",
+        *,
+        blocks: bool = False,
+    ) -> None:
+        self._label = label
+        self._total = total
+        self._unit = unit
+        self._done = 0
+        self._from = time.monotonic() + _AFTER_SECONDS
+        self._possible: bool | None = None
+        self._shown: tuple[Display, TaskID] | None = None
+        self._timer = Timer(_AFTER_SECONDS, self._show) if blocks and _has_viewer() else None
+        # The timer may fire while the work ends.
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            self._possible = False
+            if self._shown is not None:
+                self._shown[0].stop()
+                self._shown = None
+                _showing.release()
+
+    def advance(self, count: int) -> None:
+        """Count bytes, files or rows that are done."""
+        self.reach(self._done + count, self._total)
+
+    def reach(self, done: int, total: int | None) -> None:
+        """Set how much is done, and how much is to be done."""
+        self._done, self._total = done, total
+        if self._shown is not None:
+            display, task = self._shown
+            display.update(task, completed=done, total=total, count=self._count())
+        elif self._possible is not False and time.monotonic() >= self._from:
+            self._show()
+
+    def result(self, future: Future[_T]) -> _T:
+        """Return the result of work that runs in a thread, and show the bar if the second passes meanwhile."""
+        if self._shown is None and self._possible is not False and not future.done():
+            wait([future], max(0.0, self._from - time.monotonic()))
+            if not future.done():
+                self._show()
+        return future.result()
+
+    def _show(self) -> None:
+        with self._lock:
+            if self._possible is None:
+                self._possible = _has_viewer()
+            if self._shown is None and self._possible and _showing.acquire(blocking=False):
+                self._shown = self._displayed()
+
+    def _displayed(self) -> tuple[Display, TaskID]:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn() if self._unit == "bytes" else TextColumn("{task.fields[count]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        display = Progress(*columns, console=Console(stderr=True), transient=True)
+        # Labels hold names of tables, which may look like markup.
+        label = self._label.replace("[", r"\[")
+        task = display.add_task(label, total=self._total, completed=self._done, count=self._count())
+        display.start()
+        return display, task
+
+    def _count(self) -> str:
+        total = "" if self._total is None else f" of {self._total:,}"
+        return f"{self._done:,}{total} {self._unit}"
+
+
+@contextmanager
+def other_display() -> Iterator[None]:
+    """Within the block, no bar begins, because something else is shown in its place."""
+    mine = _showing.acquire(blocking=False)
+    try:
+        yield
+    finally:
+        if mine:
+            _showing.release()
+
+
+def table_name(root: str) -> str:
+    """The last part of a table's location, which labels show."""
+    return root.rstrip("/").rpartition("/")[2]
+
+
+def _has_viewer() -> bool:
+    """Whether somebody sees a bar: standard error is a terminal, or this is a notebook with widgets."""
+    if os.environ.get(SWITCH) == "0":
+        return False
+    if sys.stderr is not None and sys.stderr.isatty():
+        return os.environ.get("TERM") != "dumb"
+    shell = sys.modules.get("IPython")
+    found = None if shell is None else shell.get_ipython()
+    if type(found).__name__ != "ZMQInteractiveShell":
+        return False
+    from importlib.util import find_spec
+
+    return find_spec("ipywidgets") is not None

@@ -1,0 +1,112 @@
+"""Batch reads of the data source: files are chosen on the driver, and read by pyarrow in Python workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapreplace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.reading.arrow_rows import row_reads
+from deltaskip.reading.read_ahead import Reads
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.spark.data_source.options import SourceOptions
+from deltaskip.spark.data_source.pushed_filters import predicate_of
+
+__all__ = ["BatchReader", "FilePartition", "FilteringReader", "partitions_of"]
+
+# What opening a file costs beside reading it, in bytes: spark.sql.files.openCostInBytes.
+_OPEN_BYTES = 4 << 20
+
+
+@dataclass
+class FilePartition(InputPartition):  # type: ignore[misc]
+    """Files that one task reads.
+
+    Attributes:
+        reads: Functions that read rows of a file each.
+    """
+
+    reads: Sequence[Callable[[], Iterator[pa.RecordBatch]]]
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the files."""
+        for read in self.reads:
+            yield from read()
+
+
+class BatchReader(DataSourceReader):  # type: ignore[misc]
+    """Reads the rows of a scan, or of a change data feed.
+
+    Args:
+        options: The options, for the number of bytes of a partition.
+        scan: What is read.
+    """
+
+    def __init__(self, options: SourceOptions, scan: TableScan | ChangeScan) -> None:
+        self._most_bytes = options.partition_bytes
+        self._scan: TableScan | ChangeScan | None = scan
+
+    def __getstate__(self) -> dict[str, object]:
+        """Everything but the scan: executors get the files of their partition."""
+        return {**self.__dict__, "_scan": None}
+
+    def partitions(self) -> list[FilePartition]:
+        """Return the files of each task."""
+        scan = self._scan
+        assert scan is not None
+        reads = scan.reads()[1] if isinstance(scan, ChangeScan) else row_reads(scan, self._most_bytes)
+        return partitions_of(reads, self._most_bytes)
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a partition."""
+        yield from partition.rows()
+
+
+class FilteringReader(BatchReader):
+    """Reads the rows that match the filters of the query, which Spark passes where its settings say so.
+
+    Args:
+        options: The options.
+        scan: What is read, as far as the filters do not say.
+    """
+
+    def __init__(self, options: SourceOptions, scan: TableScan | ChangeScan) -> None:
+        super().__init__(options, scan)
+        self._options: SourceOptions | None = options
+
+    def __getstate__(self) -> dict[str, object]:
+        """Everything but the scan and the options."""
+        return {**super().__getstate__(), "_options": None}
+
+    def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:
+        """Read only rows that match the filters that have predicates. Spark applies all of them once more."""
+        assert self._options is not None and self._scan is not None
+        found = [predicate for predicate in map(predicate_of, filters) if predicate is not None]
+        self._scan = self._options.narrowed(self._scan, found)
+        return filters
+
+
+def partitions_of(reads: Reads, most_bytes: int) -> list[FilePartition]:
+    """Return the files in partitions of about the same number of bytes, at least one.
+
+    Args:
+        reads: Bytes of files, and what reads them.
+        most_bytes: Bytes of a partition, if there are enough for every core.
+    """
+    pieces = sorted(reads, key=lambda piece: -piece[0])
+    total = sum(size + _OPEN_BYTES for size, _ in pieces)
+    wanted = min(most_bytes, max(_OPEN_BYTES, total // (os.cpu_count() or 1)))
+    count = max(1, min(len(pieces), -(-total // wanted)))
+    parts: list[list[Callable[[], Iterator[pa.RecordBatch]]]] = [[] for _ in range(count)]
+    loads = [(0, number) for number in range(count)]
+    for size, read in pieces:
+        load, least = loads[0]
+        parts[least].append(read)
+        heapreplace(loads, (load + size + _OPEN_BYTES, least))
+    return [FilePartition(part) for part in parts]

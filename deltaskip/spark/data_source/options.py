@@ -1,0 +1,202 @@
+"""The options of the data source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from deltaskip.arguments import milliseconds
+from deltaskip.change_feed.scan import ChangeScan
+from deltaskip.change_feed.versions import Bound, version_range
+from deltaskip.errors import DeltaSkipError, InvalidArgument
+from deltaskip.expr import Node, parse_sql
+from deltaskip.expr.nodes import And
+from deltaskip.reading.arrow_rows import RowReader
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.schema.column_names import parse_names
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["STORAGE_PREFIX", "SourceOptions"]
+
+STORAGE_PREFIX = "storage."
+"""Options with this prefix are storage options of the table."""
+
+# Options in the spelling of the documentation; Spark does not distinguish letter case.
+_READS = (
+    "where", "columns", "versionAsOf", "timestampAsOf", "maxPartitionBytes",
+    "readChangeFeed", "startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp",
+    "maxFilesPerTrigger", "ignoreDeletes", "skipChangeCommits",
+)  # fmt: skip
+_WRITES = (
+    "mergeSchema", "overwriteSchema", "replaceWhere", "partitionOverwriteMode", "partitionBy", "txnAppId", "txnVersion",
+    "userMetadata",
+)  # fmt: skip
+# Spark adds the place of the checkpoint to the options of a stream.
+_BOTH = ("path", "timeZone", "checkpointLocation")
+_KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
+_FLAGS = {"true": True, "false": False}
+_SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
+_PARTITION_BYTES = 128 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The options that a reader or writer got, by lower-case name.
+
+    Raises InvalidArgument for options that do not exist and for values that they do not take.
+    """
+
+    given: Mapping[str, str]
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> SourceOptions:
+        """Return the options. Raises InvalidArgument for one that does not exist."""
+        known = {name.lower() for name in (*_KNOWN, *_BOTH)}
+        lowered = {name.lower() if not name.lower().startswith(STORAGE_PREFIX) else name: text
+                   for name, text in given.items()}  # fmt: skip
+        for name in lowered:
+            if name not in known and not name.lower().startswith(STORAGE_PREFIX):
+                raise InvalidArgument(
+                    f"The format deltaskip has no option {name}. It has {', '.join(_KNOWN)}, and {STORAGE_PREFIX}NAME "
+                    f"for storage options."
+                )
+        return cls(lowered)
+
+    @property
+    def path(self) -> str:
+        """Path or URI of the table."""
+        found = self.given.get("path")
+        if not found:
+            raise InvalidArgument('The format deltaskip needs the path of a table: load("/data/orders").')
+        return found
+
+    @property
+    def storage_options(self) -> dict[str, str] | None:
+        """The storage options; None if there are none."""
+        size = len(STORAGE_PREFIX)
+        found = {name[size:]: text for name, text in self.given.items() if name.lower().startswith(STORAGE_PREFIX)}
+        return found or None
+
+    @property
+    def reads_changes(self) -> bool:
+        """Whether the change data feed is read."""
+        return self.flag("readChangeFeed")
+
+    @property
+    def partition_bytes(self) -> int:
+        """Bytes of files that one partition of the DataFrame reads."""
+        return self.number("maxPartitionBytes") or _PARTITION_BYTES
+
+    @property
+    def time_zone(self) -> str:
+        """Time zone of the predicate: the session's where Spark passes it on, otherwise UTC."""
+        return self.given.get("timezone") or os.environ.get(_SESSION_ZONE) or "UTC"
+
+    def flag(self, name: str) -> bool:
+        """Return an option that is true or false; False if it was not given."""
+        text = self.given.get(name.lower(), "false").strip().lower()
+        if text not in _FLAGS:
+            raise InvalidArgument(f"The option {name} must be true or false, not {text!r}.")
+        return _FLAGS[text]
+
+    def number(self, name: str) -> int | None:
+        """Return an option that is a number of 0 or more; None if it was not given."""
+        text = self.given.get(name.lower())
+        if text is None:
+            return None
+        if not text.strip().isdecimal():
+            raise InvalidArgument(f"The option {name} must be a number of 0 or more, not {text!r}.")
+        return int(text)
+
+    def names(self, option: str) -> list[str] | None:
+        """Return an option that is a list of top-level columns; None if it was not given."""
+        text = self.given.get(option.lower())
+        if text is None:
+            return None
+        names = parse_names(text, f"The option {option}", InvalidArgument)
+        nested = next((parts for parts in names if len(parts) > 1), None)
+        if nested is not None:
+            raise InvalidArgument(f"The option {option} takes top-level columns, not {'.'.join(nested)}.")
+        return [name for (name,) in names]
+
+    def columns(self) -> list[str] | None:
+        """Return the columns to read; None for all."""
+        return self.names("columns")
+
+    def refuse_options_of_reads(self) -> None:
+        """Raise InvalidArgument for an option that a write does not take."""
+        self._refuse(_READS, "reads", _WRITES)
+
+    def refuse_options_of_writes(self) -> None:
+        """Raise InvalidArgument for an option that a read does not take."""
+        self._refuse(_WRITES, "writes", _READS)
+
+    def _refuse(self, names: Sequence[str], what: str, others: Sequence[str]) -> None:
+        given = next((name for name in names if name.lower() in self.given), None)
+        if given is not None:
+            raise InvalidArgument(f"{given} is an option of {what}. The options here are {', '.join(others)}.")
+
+    def table(self) -> DeltaTable:
+        """Return the table in the version that the options name."""
+        version, time = self.number("versionAsOf"), self.given.get("timestampasof")
+        return DeltaTable(self.path, version, time, self.storage_options)
+
+    def table_at(self, version: int) -> DeltaTable:
+        """Return the table in a version."""
+        return DeltaTable(self.path, version, storage_options=self.storage_options)
+
+    def first_version(self) -> int | None:
+        """Return the first version that a stream reads; None for all files of the latest version before."""
+        if self.given.get("startingversion", "").strip().lower() == "latest":
+            return self.table().version + 1
+        start = self._bound("starting")
+        if not isinstance(start, str):
+            return start
+        bounds = Bound(timestamp_ms=milliseconds(start, self.path, "startingTimestamp")), None
+        return version_range(self.table().snapshot, *bounds, allow_out_of_range=True).start
+
+    def scan(self) -> TableScan:
+        """Return the scan that the options describe."""
+        return self.table().scan(self.given.get("where"), self.columns(), time_zone=self.time_zone)
+
+    def changes(self) -> ChangeScan:
+        """Return the scan of the change data feed that the options describe."""
+        start, end = (self._bound(side) for side in ("starting", "ending"))
+        if start is None:
+            raise InvalidArgument("readChangeFeed needs the option startingVersion or startingTimestamp.")
+        table = DeltaTable(self.path, storage_options=self.storage_options)
+        chosen = self.given.get("where"), self.columns()
+        return table.changes(start, end, *chosen, time_zone=self.time_zone)
+
+    def narrowed(self, scan: TableScan | ChangeScan, predicates: Sequence[Node]) -> TableScan | ChangeScan:
+        """Return a scan of the rows of another one that match these predicates, too.
+
+        Predicates that cannot be evaluated without Spark are left out.
+        """
+        found = [each for each in predicates if _is_evaluated(each, scan, self.time_zone)]
+        if not found:
+            return scan
+        given = self.given.get("where")
+        where = And((*(() if given is None else (parse_sql(given),)), *found))
+        if not isinstance(scan, ChangeScan):
+            return TableScan(scan.snapshot, where, self.columns(), time_zone=self.time_zone)
+        if scan.end < scan.start:
+            return scan
+        table = DeltaTable(self.path, storage_options=self.storage_options)
+        return table.changes(scan.start, scan.end, where, self.columns(), time_zone=self.time_zone)
+
+    def _bound(self, side: str) -> int | str | None:
+        version, time = self.number(f"{side}Version"), self.given.get(f"{side}timestamp")
+        if version is not None and time is not None:
+            raise InvalidArgument(f"Specify either {side}Version or {side}Timestamp, not both.")
+        return time if version is None else version
+
+
+def _is_evaluated(predicate: Node, scan: TableScan | ChangeScan, time_zone: str) -> bool:
+    """Whether a predicate fits the columns of a scan and can be evaluated in this process."""
+    try:
+        RowReader.of(TableScan(scan.snapshot, predicate, time_zone=time_zone), files=1)
+    except DeltaSkipError:
+        return False
+    return True

@@ -1,0 +1,126 @@
+"""Streams of the data source: the files of a version first, then those that later versions add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as spark_types
+from pyspark.sql.datasource import DataSourceStreamReader
+
+from deltaskip.change_feed.added_files import AddedFiles, DeletedRows, added_files, files_of_snapshot
+from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.log import Snapshot
+from deltaskip.reading.arrow_rows import row_reads
+from deltaskip.skipping.scan import Scan
+from deltaskip.spark.data_source.batch import FilePartition, partitions_of
+from deltaskip.spark.data_source.options import SourceOptions
+from deltaskip.spark.types import spark_schema
+
+__all__ = ["StreamReader"]
+
+Offset = dict[str, Any]
+
+
+class StreamReader(DataSourceStreamReader):  # type: ignore[misc]
+    """Follows a table.
+
+    An offset is the file that is read next: the version that adds it, its number among the files of the version, and
+    whether the version is the one whose files are all read at the beginning.
+    """
+
+    def __init__(self, options: SourceOptions, schema: spark_types.StructType) -> None:
+        self._options = options
+        self._schema = schema
+        self._deleted = DeletedRows(options.flag("ignoreDeletes"), options.flag("skipChangeCommits"))
+        self._most_files = options.number("maxFilesPerTrigger")
+        if self._most_files == 0:
+            raise InvalidArgument("The option maxFilesPerTrigger must be 1 or more.")
+        self._initial: Offset | None = None
+        # Where the next batch begins. A stream that is restarted asks for an empty batch at that place first.
+        self._position: Offset | None = None
+
+    def initialOffset(self) -> Offset:
+        """The first file of a new stream."""
+        if self._initial is None:
+            start = self._options.first_version()
+            version = self._options.table().version if start is None else start
+            self._initial = _offset(version, 0, initial=start is None)
+        return self._initial
+
+    def latestOffset(self, start: Offset | None = None, limit: object = None) -> Offset:
+        """The end of the next batch: `maxFilesPerTrigger` files on, or after the latest version."""
+        begin = start or self._position or self.initialOffset()
+        snapshot = self._options.table().snapshot
+        end = _offset(max(snapshot.version + 1, begin["version"]), 0)
+        if self._most_files is None:
+            return end
+        files = self._files(snapshot, begin, end)
+        if len(files) <= self._most_files:
+            return end
+        version, number = (each[self._most_files].as_py() for each in (files.versions, files.numbers))
+        return _offset(version, number, initial=begin["initial"] and version == begin["version"])
+
+    def partitions(self, start: Offset, end: Offset) -> list[FilePartition]:
+        """The files between two offsets, by tasks."""
+        snapshot = self._options.table().snapshot
+        if snapshot.version < end["version"] - (end["number"] == 0):
+            raise InvalidArgument(
+                f"The table {self._options.path} has the version {snapshot.version}, but the stream has read up to "
+                f"version {end['version']}: it was created anew; begin a new stream with another checkpoint location."
+            )
+        files = self._files(snapshot, start, end)
+        self._position = end
+        found = Snapshot.of_files(snapshot, snapshot.metadata, files.adds)
+        given = self._options.given.get("where"), self._options.columns()
+        scan = Scan(found, *given, time_zone=self._options.time_zone)
+        self._check_schema(scan)
+        return partitions_of(row_reads(scan, self._options.partition_bytes), self._options.partition_bytes)
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a partition."""
+        yield from partition.rows()
+
+    def commit(self, end: Offset) -> None:
+        """Remember that the batch to an offset has been processed."""
+
+    def stop(self) -> None:
+        """Release nothing."""
+
+    def _files(self, snapshot: Snapshot, start: Offset, end: Offset) -> AddedFiles:
+        """The files from one offset up to another one."""
+        parts = []
+        first = start["version"]
+        if start["initial"]:
+            parts.append(files_of_snapshot(self._options.table_at(first).snapshot))
+            first += 1
+        parts.append(added_files(snapshot, first, self._deleted))
+        adds = pa.concat_tables([part.adds for part in parts])
+        versions, numbers = (
+            pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("versions", "numbers")
+        )
+        chosen = pc.and_(_not_before(versions, numbers, start), pc.invert(_not_before(versions, numbers, end)))
+        return AddedFiles(adds.filter(chosen), versions.filter(chosen), numbers.filter(chosen))
+
+    def _check_schema(self, scan: Scan) -> None:
+        fields = {field.name: field for field in scan.snapshot.schema.fields}
+        names = list(fields) if scan.columns is None else list(scan.columns)
+        now = spark_schema(type(scan.snapshot.schema)(tuple(fields[name] for name in names)))
+        if now.simpleString() != self._schema.simpleString():
+            raise SchemaError(
+                f"The columns of {self._options.path} have changed from {self._schema.simpleString()} to "
+                f"{now.simpleString()}: start the stream again."
+            )
+
+
+def _offset(version: int, number: int, initial: bool = False) -> Offset:
+    return {"version": version, "number": number, "initial": initial}
+
+
+def _not_before(versions: pa.Array, numbers: pa.Array, offset: Offset) -> pa.Array:
+    version, number = offset["version"], offset["number"]
+    later = pc.greater(versions, version)
+    same = pc.and_(pc.equal(versions, version), pc.greater_equal(numbers, number))
+    return pc.or_(later, same)

@@ -1,0 +1,179 @@
+"""Columns, transforms and properties of tables, as Spark's interfaces and as this package have them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import types as spark_types
+
+from deltaskip.alter.changes import ClusterBy
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.json_text import parse_json
+from deltaskip.schema.given import schema_of
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, IDENTITY_PREFIX, StructField, StructType
+from deltaskip.spark.jvm import Jvm
+from deltaskip.spark.types import logical_type
+from deltaskip.table.table import DeltaTable
+from deltaskip.transforms import Bucket, Date, DateHour, Identity, Month, Transform, Truncate, Year
+from deltaskip.transforms.given import parse_transform
+
+__all__ = [
+    "Definition",
+    "described",
+    "partitioning_of",
+    "read_order",
+    "shown_properties",
+    "spark_columns",
+    "visible_columns",
+]
+
+_EXISTENCE_DEFAULT = "EXISTS_DEFAULT"
+# Properties that Spark adds to those of the user.
+_OF_SPARK = ("owner", "is_managed_location", "table_type", "collation")
+_OPTION_PREFIX = "option."
+_LOCAL = re.compile(r"file:(?://)?(?=/)")
+
+
+def visible_columns(table: DeltaTable) -> list[StructField]:
+    """Return the columns of a table that queries see: all but those that its transforms have added."""
+    hidden = set(table.hidden_columns)
+    return [field for field in table.schema.fields if field.name not in hidden]
+
+
+def read_order(fields: Iterable[StructField], table: DeltaTable) -> list[StructField]:
+    """Return columns in the order in which readers return them: those of the partition come last."""
+    return sorted(fields, key=lambda field: field.name in table.partition_columns)
+
+
+def spark_columns(fields: Iterable[StructField], lengths: bool = True) -> spark_types.StructType:
+    """Return columns as Spark plans with them: nullable, with comment, default and declared length.
+
+    A default is declared with NULL for rows that were there before it, since Spark ignores it otherwise.
+
+    Args:
+        fields: The columns.
+        lengths: Whether Spark pads values of char(n), and checks the lengths of new ones.
+    """
+    found = []
+    kept = (COMMENT_KEY, CHAR_VARCHAR_KEY) if lengths else (COMMENT_KEY,)
+    for field in fields:
+        metadata = {key: field.metadata[key] for key in kept if key in field.metadata}
+        if DEFAULT_KEY in field.metadata:
+            metadata |= {DEFAULT_KEY: field.metadata[DEFAULT_KEY], _EXISTENCE_DEFAULT: "NULL"}
+        found.append(spark_types.StructField(field.name, logical_type(field), True, metadata))
+    return spark_types.StructType(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a statement says of a new table.
+
+    Attributes:
+        schema: Its columns.
+        partitions: Its partitioning or clustering.
+        properties: Its properties.
+    """
+
+    schema: StructType
+    partitions: list[Transform | ClusterBy]
+    properties: dict[str, str]
+
+
+def described(jvm: Jvm, given: Sequence[Any]) -> Definition:
+    """Return what a statement says of a new table.
+
+    Args:
+        jvm: The session's JVM.
+        given: A TableInfo of Spark; or in Spark 4.0 the columns, transforms and properties.
+
+    Raises:
+        InvalidArgument: A transform is not one that tables have.
+        UnsupportedFeature: A constraint is not a CHECK.
+    """
+    if len(given) == 1:
+        (info,) = given
+        columns, transforms, properties = info.columns(), info.partitions(), info.properties()
+        constraints = dict(map(_check, info.constraints()))
+    else:
+        columns, transforms, properties = given
+        constraints = {}
+    texts = {str(name): str(value) for name, value in properties.items()}
+    kept = {
+        name: value for name, value in texts.items() if name not in _OF_SPARK and not name.startswith(_OPTION_PREFIX)
+    }
+    if "location" in kept:
+        # Spark has decoded it, and a local one must not be decoded twice.
+        kept["location"] = _LOCAL.sub("", kept["location"], count=1)
+    return Definition(_schema(jvm, columns), [_transform(each) for each in transforms], {**kept, **constraints})
+
+
+def partitioning_of(jvm: Jvm, transforms: Iterable[Transform]) -> Any:
+    """Return an array of Spark's transforms."""
+    return jvm.array(jvm.view.org.apache.spark.sql.connector.expressions.Transform, (
+        _spark_transform(jvm, each) for each in transforms
+    ))  # fmt: skip
+
+
+def shown_properties(table: DeltaTable) -> dict[str, str]:
+    """Return the properties that Spark shows of a table, with its format, place and description."""
+    found = {**table.properties, "provider": "delta", "location": table.uri}
+    if table.metadata.description:
+        found["comment"] = table.metadata.description
+    return found
+
+
+def _schema(jvm: Jvm, columns: Any) -> StructType:
+    """The schema of an array of Spark's columns, with their expressions and identity."""
+    util = jvm.view.org.apache.spark.sql.connector.catalog.CatalogV2Util
+    schema = parse_json(util.v2ColumnsToStructType(columns).json())
+    for field, column in zip(schema["fields"], columns, strict=True):
+        metadata = field["metadata"]
+        metadata.pop(_EXISTENCE_DEFAULT, None)
+        if column.generationExpression() is not None:
+            metadata[GENERATION_KEY] = str(column.generationExpression())
+        numbered = column.identityColumnSpec()
+        if numbered is not None:
+            metadata[f"{IDENTITY_PREFIX}start"] = int(numbered.getStart())
+            metadata[f"{IDENTITY_PREFIX}step"] = int(numbered.getStep())
+            metadata[f"{IDENTITY_PREFIX}allowExplicitInsert"] = bool(numbered.isAllowExplicitInsert())
+    return schema_of(json.dumps(schema))
+
+
+def _check(constraint: Any) -> tuple[str, str]:
+    """The property that is a CHECK constraint."""
+    if constraint.getClass().getSimpleName() != "Check":
+        raise UnsupportedFeature(f"Delta tables have no constraint but CHECK, so not {constraint.toDDL()}.")
+    return f"delta.constraints.{constraint.name().lower()}", str(constraint.predicateSql())
+
+
+def _transform(transform: Any) -> Transform | ClusterBy:
+    if transform.name() == "cluster_by":
+        return ClusterBy(*(tuple(map(str, each.fieldNames())) for each in transform.references()))
+    return parse_transform(str(transform.toString()))
+
+
+def _spark_transform(jvm: Jvm, transform: Transform) -> Any:
+    expressions = jvm.view.org.apache.spark.sql.connector.expressions.Expressions
+    match transform:
+        case Identity():
+            return expressions.identity(transform.source)
+        case Year():
+            return expressions.years(transform.source)
+        case Month():
+            return expressions.months(transform.source)
+        case Date():
+            return expressions.days(transform.source)
+        case DateHour():
+            return expressions.hours(transform.source)
+        case Bucket(buckets=count):
+            return expressions.bucket(count, jvm.strings([transform.source]))
+        case Truncate(width=width):
+            of = jvm.view.org.apache.spark.sql.connector.expressions.Expression
+            arguments = expressions.literal(width), expressions.column(transform.source)
+            return expressions.apply("truncate", jvm.array(of, arguments))
+    return expressions.identity(transform.source)

@@ -1,0 +1,87 @@
+"""Putting a catalog among those of a session, and taking it away again.
+
+Spark makes catalogs of classes of the JVM by their names, and keeps them in a private map, where this one is put.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import SparkSession
+
+from deltaskip.catalogs.table_catalog import TableCatalog
+from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.spark.session_catalog import SESSION_CATALOG, is_classic, java_state
+from deltaskip.spark.sessions import checked
+
+__all__ = ["install_catalog"]
+
+# Releases whose private interfaces are known.
+_RELEASES = ("4.0", "4.1", "4.3")
+_LOCK = Lock()
+
+
+def install_catalog(session: object, name: str, catalog: TableCatalog) -> Callable[[], None]:
+    """Put a catalog among those of a session, and return what takes it away again.
+
+    Args:
+        session: A classic session.
+        name: Name of the catalog in Spark's SQL.
+        catalog: The catalog.
+
+    Raises:
+        UnsupportedFeature: The session is one of Spark Connect, or of a release that is not known.
+        InvalidArgument: The session was stopped, or has a catalog of this name.
+        InvalidArgumentType: `session` is no session.
+    """
+    spark = checked(session)
+    _check_supported(spark, catalog)
+    # Spark 3.5 has not all that these import.
+    from deltaskip.spark.installed_catalog.catalog import SparkPlugin
+    from deltaskip.spark.jvm import Jvm
+
+    with _LOCK:
+        manager = java_state(spark).catalogManager()
+        if name.lower() == SESSION_CATALOG or manager.isCatalogRegistered(name):
+            raise InvalidArgument(
+                f"The session has a catalog {name} already: choose another name, or close what was installed under "
+                f"this one."
+            )
+        gateway: Any = spark.sparkContext._gateway
+        ensure_callback_server_started(gateway)
+        # Errors of a table that is missing, and others, must reach Spark as the exceptions that it acts upon.
+        gateway.callback_server_parameters.propagate_java_exceptions = True
+        catalogs = _private_map(manager)
+        catalogs.put(name, SparkPlugin(Jvm(spark), name, catalog))
+
+    def uninstall() -> None:
+        with _LOCK:
+            if manager.currentCatalog().name() == name:
+                manager.setCurrentCatalog(SESSION_CATALOG)
+            catalogs.remove(name)
+
+    return uninstall
+
+
+def _check_supported(spark: SparkSession, catalog: TableCatalog) -> None:
+    if not is_classic(spark):
+        raise UnsupportedFeature(
+            f"The catalog {catalog.name} cannot be installed in a session of Spark Connect, whose catalogs are classes "
+            f"on the server: use catalog.sql(spark, …)."
+        )
+    release = ".".join(spark.version.split(".")[:2])
+    if release not in _RELEASES:
+        raise UnsupportedFeature(
+            f"The catalog {catalog.name} cannot be installed in a session of Spark {spark.version}, since this uses "
+            f"what is private to Spark and is tested with {', '.join(_RELEASES)} only: use catalog.sql(spark, …)."
+        )
+
+
+def _private_map(manager: Any) -> Any:
+    """The map of a CatalogManager from names to catalogs."""
+    field = manager.getClass().getDeclaredField("catalogs")
+    field.setAccessible(True)
+    return field.get(manager)

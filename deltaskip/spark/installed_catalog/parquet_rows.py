@@ -1,0 +1,174 @@
+"""Rows of files through Spark's own Parquet readers, each file with the partition values that the log has for it.
+
+# Spark 4.1, ParquetScan and ParquetPartitionReaderFactory: the columns of the files, by position, then those of the
+# partition. Both are made here: the readers need no listing, and file names do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from deltaskip.log import Snapshot
+from deltaskip.schema.types import VOID, StructField, StructType, nested_types
+from deltaskip.spark.client import broadcast_rows
+from deltaskip.spark.file_index import milliseconds
+from deltaskip.spark.jvm import Jvm, Proxy, answers
+from deltaskip.spark.literals import decoded_sql
+from deltaskip.spark.locations import spark_path
+from deltaskip.spark.partitions import PartitionTable, partition_table
+from deltaskip.spark.read import FIELD_ID_READ
+from deltaskip.spark.schemes import hadoop_uris
+from deltaskip.spark.types import data_schema, logical_type, spark_schema
+
+__all__ = ["ParquetRows", "can_read"]
+
+_OPTIONS = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false", "mergeSchema": "false"}
+_ROW = "__deltaskip_row"
+
+
+def can_read(snapshot: Snapshot, fields: Sequence[StructField], files: pa.Table) -> bool:
+    """Return whether these readers return exactly the rows of the files: no row is deleted, and no column is void."""
+    if files["deletion_vector"].null_count < len(files):
+        return False
+    return not any(each == VOID for field in fields for each in nested_types(field.type))
+
+
+class ParquetRows(Proxy):
+    """The batch of a scan.
+
+    Args:
+        jvm: The session's JVM.
+        snapshot: The snapshot of the table.
+        fields: The columns to read; those of the partition come last in the rows.
+        files: The files, rows of Scan.files().
+        expressions: What Spark requires of the rows, by which readers may leave out row groups.
+        text: What is read, for comparing plans.
+    """
+
+    def __init__(
+        self,
+        jvm: Jvm,
+        snapshot: Snapshot,
+        fields: Sequence[StructField],
+        files: pa.Table,
+        expressions: Sequence[Any],
+        text: str,
+    ) -> None:
+        super().__init__(jvm, f"rows of {text}")
+        self._snapshot = snapshot
+        self._fields = list(fields)
+        self._files = files
+        self._expressions = list(expressions)
+
+    @answers()
+    def planInputPartitions(self) -> Any:
+        """Batch: the files of each task."""
+        return self._partitions
+
+    @answers()
+    def createReaderFactory(self) -> Any:
+        """Batch: what reads the files of a task."""
+        return self._factory
+
+    @cached_property
+    def _partition_fields(self) -> list[StructField]:
+        names = self._snapshot.partition_columns
+        return [field for field in self._fields if field.name in names]
+
+    @cached_property
+    def _partitions(self) -> Any:
+        jvm, sources = self.jvm, self.jvm.view.org.apache.spark.sql.execution.datasources
+        files = jvm.sequence(self._pieces())
+        found = sources.FilePartition.getFilePartitions(jvm.spark._jsparkSession, files, self._most_bytes)
+        of = jvm.view.org.apache.spark.sql.connector.read.InputPartition
+        return jvm.array(of, (found.apply(i) for i in range(found.size())))
+
+    @cached_property
+    def _most_bytes(self) -> int:
+        """Bytes of a task. # Spark 4.1, FilePartition.maxSplitBytes"""
+        conf = self.jvm.spark._jsparkSession.sessionState().conf()
+        opening = int(conf.filesOpenCostInBytes())
+        cores = int(self.jvm.spark.sparkContext.defaultParallelism)
+        total: int = sum(self._files["size"].to_pylist()) + opening * len(self._files)
+        return min(int(conf.filesMaxPartitionBytes()), max(opening, int(total) // max(1, cores)))
+
+    def _pieces(self) -> Iterator[Any]:
+        """The files, large ones in pieces, the greatest first."""
+        jvm, sources = self.jvm, self.jvm.view.org.apache.spark.sql.execution.datasources
+        paths = jvm.view.org.apache.spark.paths.SparkPath
+        options = getattr(self._snapshot.storage, "options", None)
+        uris = hadoop_uris(jvm.spark, self._files["uri"].to_pylist(), options)
+        table = partition_table(self._files, self._snapshot.schema, [each.name for each in self._partition_fields])
+        values = _partition_rows(jvm, table)
+        hosts, metadata = jvm.strings(()), getattr(sources.PartitionedFile, "apply$default$8")()
+        sizes, times = self._files["size"].to_pylist(), milliseconds(self._files["modification_time"])
+        pieces = []
+        for row, (uri, size, time) in enumerate(zip(uris, sizes, times, strict=True)):
+            of, path = values[int(table.codes[row])], paths.fromPathString(spark_path(uri))
+            for start in range(0, max(size, 1), self._most_bytes):
+                length = min(self._most_bytes, size - start)
+                pieces.append((length, sources.PartitionedFile(of, path, start, length, hosts, time, size, metadata)))
+        pieces.sort(key=lambda piece: -piece[0])
+        return (piece for _, piece in pieces)
+
+    @cached_property
+    def _factory(self) -> Any:
+        jvm, snapshot = self.jvm, self._snapshot
+        mode, partitions = snapshot.mapping_mode, self._partition_fields
+        jvm.activate()
+        if mode == "id":
+            jvm.spark.conf.set(FIELD_ID_READ, "true")
+        data = jvm.schema(data_schema(StructType(tuple(self._fields)), mode, snapshot.partition_columns))
+        whole = jvm.schema(data_schema(snapshot.schema, mode, snapshot.partition_columns))
+        options = jvm.options(_OPTIONS)
+        state = jvm.spark._jsparkSession.sessionState()
+        hadoop = state.newHadoopConfWithOptions(jvm.view.scala.Predef.Map().empty())
+        parquet = jvm.view.org.apache.spark.sql.execution.datasources.v2.parquet
+        scan = jvm.filled(
+            parquet.ParquetScan,
+            jvm.spark._jsparkSession,
+            hadoop,
+            None,
+            whole,
+            data,
+            jvm.schema(spark_schema(StructType(tuple(partitions)))),
+            jvm.array(jvm.view.org.apache.spark.sql.sources.Filter, self._filters()),
+            options,
+        )
+        return scan.createReaderFactory()
+
+    def _filters(self) -> Iterator[Any]:
+        """The predicates for row groups, in tables whose files have the columns under their own names."""
+        if self._snapshot.mapping_mode != "none":
+            return
+        sources = self.jvm.view.org.apache.spark.sql.execution.datasources
+        strategy = self.jvm.companion(sources, "DataSourceStrategy")
+        stored = {field.name for field in self._snapshot.schema.fields} - set(self._snapshot.partition_columns)
+        for expression in self._expressions:
+            found = strategy.translateFilter(expression, True)
+            if found.isDefined() and all(str(each) in stored for each in found.get().references()):
+                yield found.get()
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = ("org.apache.spark.sql.connector.read.Batch",)
+
+
+def _partition_rows(jvm: Jvm, table: PartitionTable) -> list[Any]:
+    """For each code of the table a row of Spark with the partition values."""
+    if not table.fields:
+        return [jvm.companion(jvm.view.org.apache.spark.sql.catalyst, "InternalRow").empty()]
+    rows = pa.array(table.tuples)
+    carried = {f"v{i}": column.take(rows) for i, column in enumerate(table.values)}
+    frame = broadcast_rows(jvm.spark, pa.table({**carried, _ROW: pa.array(range(len(rows)), pa.int64())}))
+    texts = [decoded_sql(f"v{i}", f.type, logical_type(f)) for i, f in enumerate(table.fields)]
+    frame = frame.selectExpr(*texts, _ROW)
+    found: dict[int, Any] = {}
+    for row in frame._jdf.queryExecution().executedPlan().executeCollect():
+        found[int(row.getLong(len(table.fields)))] = row
+    return [found[code] for code in range(len(rows))]

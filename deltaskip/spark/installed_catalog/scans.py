@@ -1,0 +1,252 @@
+"""Reading a table for Spark: columns and predicates that it pushes down, files that can match, and their rows.
+
+Files without deletion vectors are read by Spark's own Parquet readers, with the partition values of the log. Everything
+else is read by the Python data source. Spark evaluates all predicates again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from deltaskip.errors import DeltaSkipError
+from deltaskip.expr import Node
+from deltaskip.expr import nodes as n
+from deltaskip.reading.table_scan import TableScan
+from deltaskip.schema.types import (
+    BOOLEAN,
+    BYTE,
+    DATE,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    StructField,
+    StructType,
+)
+from deltaskip.spark.column_parts import sequence
+from deltaskip.spark.installed_catalog.definitions import read_order, visible_columns
+from deltaskip.spark.installed_catalog.parquet_rows import ParquetRows, can_read
+from deltaskip.spark.installed_catalog.predicates import required_of_rows
+from deltaskip.spark.installed_catalog.python_rows import python_batch
+from deltaskip.spark.jvm import Jvm, Proxy, answers
+from deltaskip.spark.read import planned_for
+from deltaskip.spark.types import spark_schema
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["ScanBuilder"]
+
+_NARROW: tuple[DataType, ...] = (BOOLEAN, BYTE, SHORT, INTEGER, DATE, LONG, TIMESTAMP, STRING)
+_READ = "org.apache.spark.sql.connector.read"
+
+
+class ScanBuilder(Proxy):
+    """Takes the columns and predicates that Spark pushes down.
+
+    Args:
+        jvm: The session's JVM.
+        table: The table at the version to read.
+        fields: The columns that Spark knows.
+        text: The table and version, for comparing plans.
+    """
+
+    def __init__(self, jvm: Jvm, table: DeltaTable, fields: Sequence[StructField], text: str) -> None:
+        super().__init__(jvm, f"scan builder of {text}")
+        self._table = table
+        self._fields = list(fields)
+        self._of = text
+        self._required: list[Node] = []
+        self._expressions: list[Any] = []
+
+    @answers()
+    def pruneColumns(self, schema: Any) -> None:
+        """SupportsPushDownRequiredColumns: keep the columns of a schema, whole."""
+        wanted = {str(name) for name in schema.fieldNames()}
+        self._fields = [field for field in self._fields if field.name in wanted]
+
+    @answers()
+    def pushFilters(self, filters: Any) -> Any:
+        """SupportsPushDownCatalystFilters: take predicates for skipping files, and leave all to Spark."""
+        self._expressions = list(sequence(filters))
+        self._required = required_of_rows(self._expressions)
+        return filters
+
+    @answers()
+    def pushedFilters(self) -> Any:
+        """SupportsPushDownCatalystFilters: predicates that Spark need not evaluate, which are none."""
+        of = self.jvm.view.org.apache.spark.sql.connector.expressions.filter.Predicate
+        return self.jvm.array(of, ())
+
+    @answers()
+    def build(self) -> Any:
+        """ScanBuilder: the scan."""
+        if not self._fields and _has_deleted_rows(self._table):
+            # Batches of Arrow without columns have no rows to count.
+            self._fields = [min(visible_columns(self._table), key=_width)]
+        self._fields = read_order(self._fields, self._table)
+        scan = _scan(self.jvm, self._table, self._required, [field.name for field in self._fields])
+        return Scan(self.jvm, Pushed(scan, tuple(self._fields), tuple(self._expressions)), self._of)
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = (
+            f"{_READ}.SupportsPushDownRequiredColumns",
+            "org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a scan reads.
+
+    Attributes:
+        scan: The scan, with the predicates that skip files.
+        fields: The columns.
+        expressions: What Spark requires of the rows, as Catalyst's expressions.
+    """
+
+    scan: TableScan
+    fields: tuple[StructField, ...]
+    expressions: tuple[Any, ...]
+
+
+class Scan(Proxy):
+    """A scan of some columns of the files that can match.
+
+    Args:
+        jvm: The session's JVM.
+        pushed: What it reads.
+        text: The table and version, for comparing plans.
+    """
+
+    def __init__(self, jvm: Jvm, pushed: Pushed, text: str) -> None:
+        names = ", ".join(field.name for field in pushed.fields)
+        filters = "; ".join(str(each.sql()) for each in pushed.expressions)
+        super().__init__(jvm, f"{text} [{names}] [{filters}]")
+        self._pushed = pushed
+
+    @answers()
+    def readSchema(self) -> Any:
+        """Scan: the columns of the rows."""
+        return self._schema
+
+    @answers()
+    def description(self) -> str:
+        """Scan: what EXPLAIN shows."""
+        return f"deltaskip {self.text}"
+
+    @answers()
+    def toBatch(self) -> Any:
+        """Scan: the files and what reads them."""
+        return self._batch
+
+    @answers()
+    def columnarSupportMode(self) -> Any:
+        """Scan: whether the readers return batches of columns is asked of each partition."""
+        modes = getattr(self.jvm.view.org.apache.spark.sql.connector.read, "Scan$ColumnarSupportMode")
+        return modes.PARTITION_DEFINED
+
+    @answers()
+    def supportedCustomMetrics(self) -> Any:
+        """Scan: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
+
+    @answers()
+    def reportDriverMetrics(self) -> Any:
+        """Scan: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
+
+    @answers()
+    def estimateStatistics(self) -> Any:
+        """SupportsReportStatistics: the bytes of the files, as a share of their columns."""
+        return Estimate(self.jvm, self._size_bytes)
+
+    @answers()
+    def estimateSizeInBytes(self) -> Any:
+        """SupportsReportStatistics: the same bytes."""
+        return self.jvm.size(self._size_bytes)
+
+    def reflectsFullyPushedDownFilters(self) -> bool:
+        """SupportsReportStatistics: whether the estimate counts rows that match, rather than files."""
+        return False
+
+    @cached_property
+    def _size_bytes(self) -> int:
+        total = sum(self._pushed.scan.files(columns=["size"])["size"].to_pylist())
+        schema = self._pushed.scan.snapshot.schema
+        share = (8 + self._schema.defaultSize()) / (8 + self.jvm.schema(spark_schema(schema)).defaultSize())
+        return max(1, int(total * share))
+
+    @cached_property
+    def _schema(self) -> Any:
+        return self.jvm.schema(spark_schema(StructType(self._pushed.fields)))
+
+    @cached_property
+    def _batch(self) -> Any:
+        pushed = self._pushed
+        files = pushed.scan.files()
+        if can_read(pushed.scan.snapshot, pushed.fields, files):
+            return ParquetRows(self.jvm, pushed.scan.snapshot, pushed.fields, files, pushed.expressions, self.text)
+        return python_batch(self.jvm, pushed.scan, self._schema)
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = (f"{_READ}.SupportsReportStatistics",)
+
+
+class Estimate(Proxy):
+    """The estimated size of a scan."""
+
+    def __init__(self, jvm: Jvm, size_bytes: int) -> None:
+        super().__init__(jvm, f"{size_bytes} bytes")
+        self._size_bytes = size_bytes
+
+    @answers()
+    def sizeInBytes(self) -> Any:
+        """Statistics: bytes."""
+        return self.jvm.size(self._size_bytes)
+
+    @answers()
+    def numRows(self) -> Any:
+        """Statistics: the number of rows, which is not estimated."""
+        return self.jvm.size(None)
+
+    @answers()
+    def columnStats(self) -> Any:
+        """Statistics: nothing about columns."""
+        return self.jvm.map({})
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = (f"{_READ}.Statistics",)
+
+
+def _has_deleted_rows(table: DeltaTable) -> bool:
+    found = table.scan().files(columns=["deletion_vector"])
+    return bool(found["deletion_vector"].null_count < len(found))
+
+
+def _width(field: StructField) -> int:
+    """Where a column stands among those that are cheap to read."""
+    return _NARROW.index(field.type) if field.type in _NARROW else len(_NARROW)
+
+
+def _scan(jvm: Jvm, table: DeltaTable, required: Sequence[Node], columns: Sequence[str]) -> TableScan:
+    """The scan of a table in the session's time zone, by the predicates that can be bound."""
+    zone = str(jvm.spark.conf.get("spark.sql.session.timeZone"))
+    bound = []
+    for node in required:
+        try:
+            table.scan(node, time_zone=zone)
+        except DeltaSkipError:
+            continue
+        bound.append(node)
+    where = None if not bound else bound[0] if len(bound) == 1 else n.And(tuple(bound))
+    return planned_for(jvm.spark, table.scan(where, columns, time_zone=zone))

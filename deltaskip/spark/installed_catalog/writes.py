@@ -1,0 +1,350 @@
+"""Writing rows for Spark: appends, and overwrites of all rows, of those of a predicate, or of whole partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, cast
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from deltaskip.catalogs.staged import StagedTable
+from deltaskip.errors import CommitConflict, UnsupportedFeature
+from deltaskip.expr import Node
+from deltaskip.json_text import parse_json
+from deltaskip.rows.identity import identity_of
+from deltaskip.schema.sql_text import quoted_name
+from deltaskip.schema.types import GENERATION_KEY
+from deltaskip.spark.column_parts import sequence
+from deltaskip.spark.installed_catalog.predicates import exact_predicate
+from deltaskip.spark.jvm import Jvm, Proxy, answers
+from deltaskip.spark.locations import spark_path
+from deltaskip.spark.parquet_files import WRITE_SETTINGS, new_folder
+from deltaskip.spark.schemes import hadoop_uris
+from deltaskip.spark.settings import session_settings
+from deltaskip.storage import Storage, join, uri_of
+from deltaskip.table.table import DeltaTable
+
+__all__ = ["Target", "WriteBuilder"]
+
+_WRITE = "org.apache.spark.sql.connector.write"
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """Which rows a write replaces.
+
+    Attributes:
+        where: Predicate of the rows; None for all.
+        partitions: "dynamic" for those of the partitions of which there are new rows.
+    """
+
+    where: Node | None = None
+    partitions: Literal["static", "dynamic"] = "static"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows are written.
+
+    Attributes:
+        jvm: The session's JVM.
+        name: Name of the table, with that of the catalog.
+        table: The table, in the version that the statement has found, or one that is staged.
+        latest: For a staged table, returns the latest version of the table that it replaces.
+    """
+
+    jvm: Jvm
+    name: str
+    table: DeltaTable | StagedTable
+    latest: Callable[[], int] | None = None
+
+    def write(self, rows: Any, replaced: Replaced | None, plan: Any = None) -> None:
+        """Write rows.
+
+        Args:
+            rows: A DataFrame of the JVM with the columns of the table.
+            replaced: Which rows of the table they replace; None for none.
+            plan: The logical plan that the rows come from; None for that of the DataFrame.
+        """
+        read = set(_versions_read(rows.queryExecution().logical() if plan is None else plan, self._uri))
+        frame = DataFrame(rows, self.jvm.spark)
+        if isinstance(self.table, StagedTable):
+            if read and self.latest is not None and read != {self.latest()}:
+                raise CommitConflict(
+                    f"Another writer has changed the table {self.name}, which is replaced by a query over itself: run "
+                    f"the statement again."
+                )
+            self.table.append(frame)
+            return
+        frame = _computed(frame, self.table, self.name)
+        if read:
+            _write_what_was_read(self.table, frame, replaced, min(read))
+        elif replaced is None:
+            self.table.append(frame)
+        else:
+            self.table.overwrite(frame, replaced.where, replaced.partitions)
+
+    def new_folder(self) -> tuple[Storage, str]:
+        """Return a new folder for files of the table, and its storage."""
+        table = cast(DeltaTable, self.table)
+        return table.snapshot.storage, join(table.snapshot.root, new_folder())
+
+    @property
+    def _uri(self) -> str:
+        return self.table.location if isinstance(self.table, StagedTable) else self.table.uri
+
+
+class WriteBuilder(Proxy):
+    """Takes what a write replaces.
+
+    Args:
+        jvm: The session's JVM.
+        target: Where the rows go.
+        info: The columns and options of the write, a LogicalWriteInfo of Spark.
+        text: The table.
+    """
+
+    def __init__(self, jvm: Jvm, target: Target, info: Any, text: str) -> None:
+        super().__init__(jvm, f"write builder #{id(self)} of {text}")
+        self._target = target
+        self._info = info
+        self._replaced: Replaced | None = None
+
+    @answers()
+    def truncate(self) -> Any:
+        """SupportsTruncate: replace all rows."""
+        self._replaced = Replaced()
+        return self
+
+    @answers()
+    def canOverwrite(self, predicates: Any) -> bool:
+        """SupportsOverwriteV2: whether the predicates are known exactly."""
+        return exact_predicate(predicates) is not None
+
+    @answers()
+    def overwrite(self, predicates: Any) -> Any:
+        """SupportsOverwriteV2: replace the rows for which all predicates are TRUE."""
+        self._replaced = Replaced(exact_predicate(predicates))
+        return self
+
+    @answers()
+    def overwriteDynamicPartitions(self) -> Any:
+        """SupportsDynamicOverwrite: replace the partitions of which there are new rows."""
+        self._replaced = Replaced(partitions="dynamic")
+        return self
+
+    @answers()
+    def build(self) -> Any:
+        """WriteBuilder: the write."""
+        if self._replaced is not None and self._replaced.partitions == "dynamic":
+            return StagedWrite(self.jvm, self._target, self._replaced, self._info)
+        return Write(self.jvm, self._target, self._replaced)
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = tuple(f"{_WRITE}.{name}" for name in ("SupportsOverwriteV2", "SupportsDynamicOverwrite"))
+
+
+class Write(Proxy):
+    """A write of a DataFrame, which this package runs.
+
+    Args:
+        jvm: The session's JVM.
+        target: Where the rows go.
+        replaced: Which rows they replace; None for none.
+    """
+
+    def __init__(self, jvm: Jvm, target: Target, replaced: Replaced | None) -> None:
+        super().__init__(jvm, f"write #{id(self)} to {target.name}")
+        self._target = target
+        self._replaced = replaced
+
+    @answers()
+    def toInsertableRelation(self) -> Any:
+        """V1Write: what takes the DataFrame."""
+        return self
+
+    @answers()
+    def insert(self, rows: Any, _overwrite: bool) -> None:
+        """InsertableRelation: write the rows."""
+        self._target.write(rows, self._replaced)
+
+    @answers()
+    def description(self) -> str:
+        """Write: what EXPLAIN shows."""
+        return f"deltaskip {self._target.name}"
+
+    @answers()
+    def supportedCustomMetrics(self) -> Any:
+        """Write: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
+
+    @answers()
+    def reportDriverMetrics(self) -> Any:
+        """Write: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = (f"{_WRITE}.V1Write", "org.apache.spark.sql.sources.InsertableRelation")
+
+
+class StagedWrite(Proxy):
+    """A write for which Spark gives no DataFrame: its tasks write Parquet files, whose rows are then written.
+
+    Args:
+        jvm: The session's JVM.
+        target: Where the rows go.
+        replaced: Which rows they replace.
+        info: The columns and options of the write, a LogicalWriteInfo of Spark.
+    """
+
+    # Spark 4.1, OverwritePartitionsDynamicExec: it has no form for V1Write.
+
+    def __init__(self, jvm: Jvm, target: Target, replaced: Replaced, info: Any) -> None:
+        super().__init__(jvm, f"staged write #{id(self)} to {target.name}")
+        self._target = target
+        self._replaced = replaced
+        self._info = info
+
+    @answers()
+    def toBatch(self) -> Any:
+        """Write: what writes the files."""
+        return self
+
+    @cached_property
+    def _files(self) -> Any:
+        """Spark's own write of Parquet files into the folder."""
+        jvm, sources = self.jvm, self.jvm.view.org.apache.spark.sql.execution.datasources
+        options = jvm.options({})
+        table = sources.v2.parquet.ParquetTable(
+            self._target.name, jvm.spark._jsparkSession, options, jvm.sequence([self._path]), jvm.none(),
+            sources.parquet.ParquetFileFormat().getClass(),
+        )  # fmt: skip
+        with session_settings(jvm.spark, WRITE_SETTINGS):
+            return table.newWriteBuilder(self._info).build().toBatch()
+
+    @cached_property
+    def _folder(self) -> tuple[Storage, str]:
+        return self._target.new_folder()
+
+    @property
+    def _path(self) -> str:
+        storage, folder = self._folder
+        [uri] = hadoop_uris(self.jvm.spark, [uri_of(folder)], getattr(storage, "options", None))
+        return spark_path(uri)
+
+    @answers()
+    def createBatchWriterFactory(self, info: Any) -> Any:
+        """BatchWrite: what writes the rows of a task."""
+        return self._files.createBatchWriterFactory(info)
+
+    @answers()
+    def useCommitCoordinator(self) -> bool:
+        """BatchWrite: whether one attempt of a task commits at most."""
+        return bool(self._files.useCommitCoordinator())
+
+    def onDataWriterCommit(self, _message: Any) -> None:
+        """BatchWrite: nothing is done when a task has ended."""
+
+    @answers()
+    def commit(self, messages: Any, _summary: Any = None) -> None:
+        """BatchWrite: write the rows of the files, and delete these."""
+        spark = self.jvm.spark
+        storage, folder = self._folder
+        self._files.commit(messages)
+        try:
+            schema = spark_types.StructType.fromJson(parse_json(self._info.schema().json()))
+            rows = spark.read.schema(schema).parquet(self._path)
+            self._target.write(rows._jdf, self._replaced, self._plan())
+        finally:
+            storage.delete_directory(folder)
+
+    @answers()
+    def abort(self, messages: Any) -> None:
+        """BatchWrite: delete the files."""
+        storage, folder = self._folder
+        self._files.abort(messages)
+        storage.delete_directory(folder)
+
+    def _plan(self) -> Any:
+        """The logical plan of the statement that is being run."""
+        number = self.jvm.spark.sparkContext.getLocalProperty("spark.sql.execution.id")
+        return self.jvm.view.org.apache.spark.sql.execution.SQLExecution.getQueryExecution(int(number)).analyzed()
+
+    @answers()
+    def description(self) -> str:
+        """Write: what EXPLAIN shows."""
+        return f"deltaskip {self._target.name}"
+
+    @answers()
+    def supportedCustomMetrics(self) -> Any:
+        """Write: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomMetric, ())
+
+    @answers()
+    def reportDriverMetrics(self) -> Any:
+        """Write: no metrics."""
+        return self.jvm.array(self.jvm.view.org.apache.spark.sql.connector.metric.CustomTaskMetric, ())
+
+    class Java:
+        """The interfaces that Spark sees."""
+
+        implements = tuple(f"{_WRITE}.{name}" for name in ("Write", "BatchWrite"))
+
+
+def _write_what_was_read(table: DeltaTable, frame: DataFrame, replaced: Replaced | None, version: int) -> None:
+    """Write rows that come from the table itself, in a transaction on the version that the query reads.
+
+    It conflicts with commits that change what was read: otherwise an overwrite would remove rows that the query has not
+    seen.
+    """
+    options = getattr(table.snapshot.storage, "options", None)
+    read = DeltaTable(table.uri, version, storage_options=options)
+    parameters = {"mode": "Append", "partitionBy": list(table.partition_columns)}
+    transaction = read.transaction("true", parameters=parameters)
+    with transaction:
+        if replaced is None:
+            transaction.append(frame)
+        else:
+            transaction.overwrite(frame, replaced.where, replaced.partitions)
+
+
+def _computed(frame: DataFrame, table: DeltaTable, name: str) -> DataFrame:
+    """The rows with the values of generated columns where a statement gave none, for which Spark writes NULL."""
+    identity = next((field.name for field in table.schema.fields if identity_of(field) is not None), None)
+    if identity is not None:
+        raise UnsupportedFeature(
+            f"Rows of the table {name} cannot be inserted through Spark's own SQL, which has no values of the identity "
+            f"column {identity}: use sql() of the catalog, or append of the table."
+        )
+    generated = {
+        field.name: field.metadata[GENERATION_KEY] for field in table.schema.fields
+        if GENERATION_KEY in field.metadata and field.name in frame.columns
+    }  # fmt: skip
+    if not generated:
+        return frame
+    return frame.select(*(
+        F.coalesce(F.col(quoted_name(column)), F.expr(generated[column])).alias(column) if column in generated
+        else F.col(quoted_name(column)) for column in frame.columns
+    ))  # fmt: skip
+
+
+def _versions_read(plan: Any, uri: str) -> Iterator[int]:
+    """The versions of the table with this URI that a logical plan reads through a catalog."""
+    for each in (plan, *sequence(plan.subqueriesAll())):
+        for leaf in sequence(each.collectLeaves()):
+            if leaf.getClass().getSimpleName() == "DataSourceV2ScanRelation":
+                leaf = leaf.relation()
+            elif leaf.getClass().getSimpleName() != "DataSourceV2Relation":
+                continue
+            text = str(leaf.table().toString())
+            place, _, version = text.partition(f" at {uri} version ")
+            if place.startswith("deltaskip table ") and version.isdecimal():
+                yield int(version)

@@ -1,0 +1,55 @@
+"""The task that reads rows of planned files. Runs on executors; it needs this package but not pyspark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from deltaskip.errors import CorruptLog
+from deltaskip.reading.stored_rows import RowGroups, StoredRows
+
+__all__ = ["PIECE", "PIECES", "rows_runner"]
+
+PIECE, PIECES = "__deltaskip_piece", "__deltaskip_pieces"
+"""Columns after those of a file: which share of its row groups to read, and of how many."""
+
+
+def rows_runner(
+    rows: StoredRows, files: pa.Schema, schema: pa.Schema, table_root: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for mapInArrow that returns the rows of files that are not deleted.
+
+    A piece of a file must be given once: a second one raises CorruptLog, if it is given to the same task.
+
+    Args:
+        rows: Reads rows of files.
+        files: Columns of the file list that it needs; PIECE and PIECES follow in the batches.
+        schema: Schema of the rows.
+        table_root: URI of the table, for messages.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        seen: set[tuple[str, int]] = set()
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            listed = table.select(files.names).cast(files)
+            shares = zip(table[PIECE].to_pylist(), table[PIECES].to_pylist(), strict=True)
+            for number, (piece, pieces) in enumerate(shares):
+                file = listed.slice(number, 1)
+                key = file["uri"][0].as_py(), piece
+                if key in seen:
+                    raise CorruptLog(f"The log of {table_root} lists {key[0]} twice, which would duplicate its rows.")
+                seen.add(key)
+                groups = None if pieces == 1 else _share(rows, file, piece, pieces)
+                if groups is None or groups.numbers:
+                    for _, found in rows.live(file, groups):
+                        yield pa.RecordBatch.from_arrays([found.columns[name] for name in schema.names], schema=schema)
+
+    return run
+
+
+def _share(rows: StoredRows, file: pa.Table, piece: int, pieces: int) -> RowGroups:
+    [found] = rows.row_groups(file)
+    count = found.footer.num_row_groups
+    return RowGroups.of(found.footer, [number for number in found.numbers if number * pieces // count == piece])

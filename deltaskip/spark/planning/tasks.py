@@ -1,0 +1,294 @@
+"""The tasks of planning: read parts of the log, and return the files that a predicate keeps, or what newer parts ended.
+
+Runs on executors, in Python processes without a session; they need this package but not pyspark.
+
+Parts of the log have an order: a checkpoint is older than every commit, and commits that one task reads are reconciled
+by it, so that they count as one. A file that an older part lists is active if no newer part has an action that ends it
+(log.replay): an add of its path, or a remove of its path and deletion vector. Every task returns the files that the
+predicate keeps, with their keys and the order of the part; `ended_runner` returns the keys of all actions of commits,
+kept or not, since an add that is skipped replaces an older one nevertheless.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import canonical_paths
+from deltaskip.errors import CorruptLog, DeltaSkipError
+from deltaskip.log import CheckpointPart, LogFile, Snapshot, dv_ids
+from deltaskip.log.checkpoint.adds import add_column
+from deltaskip.log.checkpoint.read import inline_adds, open_part
+from deltaskip.log.commit import read_commits
+from deltaskip.log.portable import PortableSnapshot
+from deltaskip.log.replay import EMPTY, Replay, Superseded, replay, superseded_by
+from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
+from deltaskip.skipping.batches import Batch
+from deltaskip.skipping.file_batches import kept_pieces, listed, unshared
+from deltaskip.skipping.files import batch_files, decoded
+from deltaskip.skipping.portable import PortablePredicate
+from deltaskip.skipping.program import Program
+
+__all__ = [
+    "CHECKPOINT",
+    "ENDED_SCHEMA",
+    "KEY_FIELDS",
+    "CommitsTask",
+    "GroupsTask",
+    "InlineTask",
+    "PlanRequest",
+    "Task",
+    "ended_runner",
+    "files_runner",
+    "pack",
+]
+
+CHECKPOINT = -1
+"""The order of a checkpoint. That of commits is the number of their task, from 0 on."""
+
+KEY_FIELDS = [
+    pa.field("__deltaskip_path", pa.string()),
+    pa.field("__deltaskip_dv", pa.string()),
+    pa.field("__deltaskip_order", pa.int64()),
+]
+"""Columns after those of the file list: canonical path, dvId (null without a deletion vector), and order."""
+
+ENDED_SCHEMA = pa.schema(
+    [
+        pa.field("ended_path", pa.string()),
+        pa.field("ended_dv", pa.string()),
+        pa.field("ended_order", pa.int64()),
+        pa.field("ended_by_add", pa.bool_()),
+    ]
+)
+"""An action of a commit: it ends every older file of the path if it is an add, else that with this dvId alone."""
+
+_ROWS = 8192
+_DECODED_ROWS = 1 << 15
+_COMMIT_ROWS = 1 << 16
+_MOST_OPENED = 4
+_SEPARATOR = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsTask:
+    """Row groups of a Parquet file of the checkpoint.
+
+    Attributes:
+        path: Location of the file.
+        version: Version of the checkpoint.
+        groups: Numbers of the row groups.
+    """
+
+    path: str
+    version: int
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlineTask:
+    """The adds that a JSON checkpoint contains itself."""
+
+    file: LogFile
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsTask:
+    """Consecutive commits after the checkpoint, and their order."""
+
+    files: tuple[LogFile, ...]
+    order: int
+
+
+Task = GroupsTask | InlineTask | CommitsTask
+"""A part of the log that one task of Spark reads, beside others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What every task of a plan needs. It can be pickled.
+
+    Attributes:
+        id: An id of the plan, by which tasks in one process share what they open.
+        snapshot: The snapshot.
+        predicate: The predicate.
+        names: Columns of the file list, see `Scan.files`.
+        keyed: Whether the files are returned with their keys.
+    """
+
+    id: str
+    snapshot: PortableSnapshot
+    predicate: PortablePredicate
+    names: tuple[str, ...]
+    keyed: bool
+
+
+def pack(tasks: Sequence[Task]) -> bytes:
+    """Serialize the parts of the log that one task of Spark reads."""
+    return pickle.dumps(tuple(tasks))
+
+
+def files_runner(
+    tasks: Sequence[bytes], request: PlanRequest
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for mapInArrow that reads batches with `id`, indexes of packed `tasks`, and returns the kept files.
+
+    The rows have the columns of the list, timestamps in microseconds, and KEY_FIELDS if the request says so.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for task in _given(batches, tasks):
+            opened = _opened(request)
+            for table in opened.kept(task):
+                yield from _for_spark(table).to_batches(max_chunksize=_ROWS)
+
+    return run
+
+
+def ended_runner(
+    tasks: Sequence[bytes], request: PlanRequest
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for mapInArrow that reads batches with `id`, indexes of packed `tasks`, and returns ENDED_SCHEMA."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for task in _given(batches, tasks):
+            assert isinstance(task, CommitsTask)
+            found = _opened(request).ended(task)
+            with_dv = pc.split_pattern(found.removed_dv, _SEPARATOR, max_splits=1)
+            for paths, ids, by_add in (
+                (found.added, None, True),
+                (found.removed, None, False),
+                (pc.list_element(with_dv, 0), pc.list_element(with_dv, 1), False),
+            ):
+                dvs = pa.nulls(len(paths), pa.string()) if ids is None else ids
+                order = pa.repeat(pa.scalar(task.order, pa.int64()), len(paths))
+                columns = [paths, dvs, order, pa.repeat(pa.scalar(by_add), len(paths))]
+                yield from pa.table(columns, schema=ENDED_SCHEMA).to_batches(max_chunksize=_ROWS)
+
+    return run
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A plan in this process: the snapshot without files, the program, and the part of the checkpoint read last."""
+
+    request: PlanRequest
+    snapshot: Snapshot
+    program: Program
+    parts: OrderedDict[str, CheckpointPart] = field(default_factory=OrderedDict)
+
+    def kept(self, task: Task) -> Iterator[pa.Table]:
+        """Yield the files of a part of the log that the predicate keeps, with their keys."""
+        match task:
+            case GroupsTask(path, version, groups):
+                part = self._part(path, version)
+                for group in groups:
+                    yield from self._of_group(part, group)
+            case InlineTask(file):
+                found = inline_adds(self.snapshot.storage, self.snapshot.root, file)
+                yield from self._of_adds(found.adds, CHECKPOINT)
+            case CommitsTask():
+                yield from self._of_adds(self._replayed(task).adds, task.order)
+
+    def ended(self, task: CommitsTask) -> Superseded:
+        """What the actions of commits end in older parts."""
+        with self._paths_named():
+            return superseded_by(self._actions(task, ["path", "deletion_vector"]))
+
+    def _replayed(self, task: CommitsTask) -> Replay:
+        with self._paths_named():
+            return replay(self._actions(task))
+
+    def _actions(self, task: CommitsTask, columns: Sequence[str] | None = None) -> pa.Table:
+        return read_commits(self.snapshot.storage, self.snapshot.root, task.files, columns).actions
+
+    @contextmanager
+    def _paths_named(self) -> Iterator[None]:
+        """Convert the error of a path that does not decode."""
+        try:
+            yield
+        except ValueError as error:
+            if isinstance(error, DeltaSkipError):
+                raise
+            raise CorruptLog(
+                f"The log of {self.snapshot.root} is damaged: {error}; rewrite the commit that contains it."
+            ) from error
+
+    def _part(self, path: str, version: int) -> CheckpointPart:
+        part = self.parts.get(path)
+        if part is None:
+            part = open_part(self.snapshot.storage, self.snapshot.root, version, path)
+            self.parts.clear()
+            self.parts[path] = part
+        return part
+
+    def _of_group(self, part: CheckpointPart, group: int) -> Iterator[pa.Table]:
+        own, request = unshared(self.snapshot), self.request
+        kept = request.predicate.matching(self.program)(Batch(CheckpointAdds(own, part, group)))
+        adds = own.add_group(part, group)
+        for piece in kept_pieces(adds, kept, request.names, _DECODED_ROWS):
+            paths, vectors = add_column(piece, "path"), add_column(piece, "deletion_vector")
+            # Every add is active as far as this task knows, but it must have a path.
+            adds.live_mask(EMPTY.superseded, paths, vectors)
+            table = listed(own, adds, piece, request.names, request.predicate.time_zone)
+            yield self._with_keys(table, paths, vectors, CHECKPOINT)
+
+    def _of_adds(self, adds: pa.Table, order: int) -> Iterator[pa.Table]:
+        request = self.request
+        for start in range(0, len(adds), _COMMIT_ROWS):
+            chosen = adds.slice(start, _COMMIT_ROWS)
+            own = request.snapshot.with_files(self.snapshot, chosen)
+            batch = Batch(CommitAdds(own))
+            kept = request.predicate.matching(self.program)(batch)
+            if kept is not None and not len(kept):
+                continue
+            table = batch_files(batch, kept, request.names, request.predicate.time_zone)
+            paths, vectors = batch.rows(["path", "deletion_vector"], kept)
+            yield self._with_keys(table, paths, vectors, order)
+
+    def _with_keys(self, table: pa.Table, paths: pa.Array, vectors: pa.Array, order: int) -> pa.Table:
+        if not self.request.keyed:
+            return table
+        orders = pa.repeat(pa.scalar(order, pa.int64()), len(table))
+        keys = decoded(self.snapshot, canonical_paths, paths), dv_ids(vectors), orders
+        for each, values in zip(KEY_FIELDS, keys, strict=True):
+            table = table.append_column(each, values)
+        return table
+
+
+_plans: OrderedDict[str, _Opened] = OrderedDict()
+_lock = Lock()
+
+
+def _opened(request: PlanRequest) -> _Opened:
+    """The plan in this process, which Spark uses for many tasks."""
+    with _lock:
+        found = _plans.get(request.id)
+        if found is None:
+            snapshot = request.snapshot.opened()
+            found = _plans[request.id] = _Opened(request, snapshot, request.predicate.compiled(snapshot))
+            while len(_plans) > _MOST_OPENED:
+                _plans.popitem(last=False)
+        return found
+
+
+def _given(batches: Iterator[pa.RecordBatch], tasks: Sequence[bytes]) -> Iterator[Task]:
+    for batch in batches:
+        for number in batch.column(batch.schema.get_field_index("id")).to_pylist():
+            yield from pickle.loads(tasks[number])
+
+
+def _for_spark(table: pa.Table) -> pa.Table:
+    """The table in the types that Spark takes from Arrow: timestamps are in microseconds."""
+    for number, each in enumerate(table.schema):
+        if pa.types.is_timestamp(each.type) and each.type.unit != "us":
+            kind = pa.timestamp("us", each.type.tz)
+            table = table.set_column(number, pa.field(each.name, kind), table[each.name].cast(kind))
+    return table.combine_chunks()

@@ -1,0 +1,148 @@
+"""The builder of a merge: clauses are added one by one, and `execute` runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from deltaskip import arguments
+from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, checked_condition, checked_values
+
+if TYPE_CHECKING:
+    from deltaskip.txn.cost import ChangePlan
+    from deltaskip.txn.result import WriteResult
+
+__all__ = ["MergeBuilder"]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeBuilder:
+    """The clauses of a merge, made by `DeltaTable.merge`.
+
+    Each method returns a builder with one more clause, and leaves this one as it is. There may be any number of clauses
+    of each kind. A row goes to the first clause of its kind whose condition is TRUE; only the last clause of a kind may
+    lack a condition. Nothing happens before `execute`.
+
+    Conditions and values are SQL text, Columns of PySpark or expressions of `deltaskip.col`. Those of clauses for
+    matched rows may use columns of both sides, those for rows that are not matched columns of the source, and those for
+    rows that are not matched by the source columns of the table. DEFAULT as a value stands for the column's default.
+    """
+
+    _run: Callable[[tuple[MergeClause, ...], bool], Any]
+    _clauses: tuple[MergeClause, ...] = ()
+
+    def when_matched_update(self, values: Mapping[str, object], where: object = None) -> MergeBuilder:
+        """Set columns of rows that a row of the source matches.
+
+        Args:
+            values: New values by the name of a column or nested field, such as {"price": "s.price"}. Other columns
+                stay; generated columns are computed again.
+            where: Condition that the pair of rows must satisfy.
+        """
+        return self._setting("matched", "update", values, where)
+
+    def when_matched_update_all(self, except_: Sequence[str] = (), where: object = None) -> MergeBuilder:
+        """Set all columns of rows that a row of the source matches to its columns of the same names.
+
+        The source must have all columns of the table unless the merge evolves the schema; then missing ones stay.
+
+        Args:
+            except_: Columns that stay.
+            where: Condition that the pair of rows must satisfy.
+        """
+        return self._all("matched", "update", except_, where)
+
+    def when_matched_delete(self, where: object = None) -> MergeBuilder:
+        """Delete rows that a row of the source matches.
+
+        Args:
+            where: Condition that the pair of rows must satisfy.
+        """
+        return self._with("matched", "delete", where)
+
+    def when_not_matched_insert(self, values: Mapping[str, object], where: object = None) -> MergeBuilder:
+        """Insert rows of the source that match no row of the table.
+
+        Args:
+            values: Values by column name. Other columns get their default, the value of their expression, an identity
+                value or NULL.
+            where: Condition that the row of the source must satisfy.
+        """
+        return self._setting("not matched", "insert", values, where)
+
+    def when_not_matched_insert_all(self, except_: Sequence[str] = (), where: object = None) -> MergeBuilder:
+        """Insert rows of the source that match no row of the table, by the names of their columns.
+
+        The source must have all columns of the table unless the merge evolves the schema.
+
+        Args:
+            except_: Columns of the source to leave out.
+            where: Condition that the row of the source must satisfy.
+        """
+        return self._all("not matched", "insert", except_, where)
+
+    def when_not_matched_by_source_update(self, values: Mapping[str, object], where: object = None) -> MergeBuilder:
+        """Set columns of rows of the table that no row of the source matches.
+
+        Args:
+            values: New values by the name of a column or nested field, over columns of the table.
+            where: Condition that the row of the table must satisfy.
+        """
+        return self._setting("not matched by source", "update", values, where)
+
+    def when_not_matched_by_source_delete(self, where: object = None) -> MergeBuilder:
+        """Delete rows of the table that no row of the source matches.
+
+        Args:
+            where: Condition that the row of the table must satisfy.
+        """
+        return self._with("not matched by source", "delete", where)
+
+    @overload
+    def execute(self, dry_run: Literal[False] = False) -> WriteResult: ...
+
+    @overload
+    def execute(self, dry_run: Literal[True]) -> ChangePlan: ...
+
+    def execute(self, dry_run: bool = False) -> WriteResult | ChangePlan:
+        """Run the merge on the latest version of the table, and move to the version that it commits.
+
+        Args:
+            dry_run: Whether only to plan: the source is read, and nothing is written.
+
+        Returns:
+            The committed version and Delta's metrics; the version is None if no row changes. With `dry_run` the plan:
+            which files may be touched, and why.
+
+        Raises:
+            AmbiguousMerge: More than one row of the source matches one row of the table.
+            PredicateError: A condition or expression is not valid, or a condition fails for a row.
+            SchemaError: A column does not exist or cannot be set, or a value has a type that it cannot store.
+            RowViolation: A row violates a constraint, or a value does not fit its column. Nothing was written.
+            CommitConflict: Another writer changed what this depends on.
+            UnsupportedFeature: The table is append-only, or needs a feature that deltaskip cannot write, or Spark for
+                an expression.
+            StorageError: Storage failed.
+            InvalidArgument: There is no clause, or one that can never apply.
+            InvalidArgumentType: An argument has a wrong type.
+        """
+        found: WriteResult | ChangePlan = self._run(self._clauses, arguments.flag("dry_run", dry_run))
+        return found
+
+    def _setting(self, kind: Kind, action: Action, values: object, where: object) -> MergeBuilder:
+        return self._with(kind, action, where, checked_values("values", values))
+
+    def _all(self, kind: Kind, action: Action, except_: Sequence[str], where: object) -> MergeBuilder:
+        return self._with(kind, action, where, None, arguments.texts("except_", except_))
+
+    def _with(
+        self,
+        kind: Kind,
+        action: Action,
+        where: object,
+        values: Mapping[str, object] | None = None,
+        except_: tuple[str, ...] = (),
+    ) -> MergeBuilder:
+        clause = MergeClause(kind, action, checked_condition("where", where), values, except_)
+        return replace(self, _clauses=(*self._clauses, clause))
