@@ -177,6 +177,7 @@ def main() -> None:
         return
     if engine == "deltaskip":
         import deltaskip.log.checkpoint.write
+        import deltaskip.table.table
         import deltaskip.txn.transaction  # noqa: F401
     else:
         import deltalake  # noqa: F401

@@ -101,7 +101,7 @@ def spark_contests(spark: Any, rows: int) -> Iterator[Contest]:
 
 
 def arrow_contests(rows: int, commits: int) -> Iterator[Contest]:
-    """Appends of Arrow tables without Spark, beside deltalake."""
+    """Appends and an overwrite of Arrow tables without Spark, beside deltalake."""
     import deltalake
 
     table = arrow_rows(rows)
@@ -135,6 +135,19 @@ def arrow_contests(rows: int, commits: int) -> Iterator[Contest]:
         created_parted,
         lambda path: ours(path, parted),
         lambda path: theirs(path, parted),
+    )
+    double = arrow_rows(2 * rows)
+    part, where = double.slice(0, rows // 50), f"id < {rows // 50}"
+
+    def filled(path: Path) -> None:
+        deltalake.write_deltalake(str(path / "table"), double)
+
+    yield Contest(
+        "Arrow overwrite of 1 % by where",
+        rows // 50,
+        filled,
+        lambda path: DeltaTable(path / "table").overwrite(part, where=where),
+        lambda path: deltalake.write_deltalake(str(path / "table"), part, mode="overwrite", predicate=where),
     )
     yield Contest(
         f"append of 1 row, {commits:,} commits",
