@@ -127,9 +127,21 @@ def make(folder: Path) -> Path:
     return folder / "t"
 
 
+@cache
+def with_feed(folder: Path) -> ds.DeltaTable:
+    """A table with a change data feed."""
+    properties = {"delta.enableChangeDataFeed": "true"}
+    table = ds.DeltaTable.create(folder.parent / "fed", "id BIGINT, name STRING", properties=properties)
+    table.append(pa.table({"id": [1, 2], "name": ["a", "b"]}))
+    return table
+
+
 OWNERS: dict[type, Callable[[ds.DeltaTable], Any]] = {
     ds.DeltaTable: lambda table: table,
     ds.Scan: lambda table: table.scan("id > 0"),
+    ds.TableScan: lambda table: table.scan("id > 0"),
+    ds.DistributedScan: lambda table: table.scan("id > 0", engine="spark"),
+    ds.ChangeScan: lambda table: with_feed(Path(table.snapshot.root)).changes(),
     ds.Explain: lambda table: table.scan("id > 0").explain(),
     ds.ColumnExpr: lambda _: ds.col("name"),
     ds.Collation: lambda _: ds.collation("spark.UTF8_LCASE.77.1"),
@@ -138,6 +150,8 @@ OWNERS: dict[type, Callable[[ds.DeltaTable], Any]] = {
 }
 # Of parameters without a default, by name; those of a class by `Class.name`.
 VALID: dict[str, Any] = {
+    "set": {"id": "id + 1"},
+    "namespace": ("db",),
     "array": pa.array(["a", "b"]),
     "literal": "a",
     "left": "a",
@@ -207,6 +221,10 @@ VALID: dict[str, Any] = {
     "read_app.app_id": "a",
     "table": "t",
     "data": pa.table({"id": [1], "name": ["a"]}),
+    "source": pa.table({"id": [1], "name": ["a"]}),
+    "on": "t.id = s.id",
+    "source_alias": "s",
+    "target_alias": "t",
     "new_name": "other",
     "position": ds.FIRST,
     "property": "mine",
@@ -221,6 +239,7 @@ VALID: dict[str, Any] = {
     "comment": None,
     "operation": "WRITE",
     "set_operation.parameters": {},
+    "install_catalog.catalog": ds.catalog("warehouse:no such folder"),
 }
 # What the library itself makes: they hold what they are given, and nobody passes them on.
 RESULTS = {
@@ -230,22 +249,36 @@ RESULTS = {
     "CollatedColumn",
     "ColumnCoverage",
     "ColumnPlan",
+    "ChangeCost",
+    "ChangePlan",
     "Explain",
+    "FileCount",
     "History",
     "HistoryEntry",
+    "InstalledCatalog",
     "LeafReport",
     "LogDetail",
+    "Manifests",
     "RecomputePlan",
     "Recomputed",
+    "RegisteredView",
+    "ScanMetrics",
     "TableCoverage",
     "TableDetail",
+    "OptimizeResult",
+    "FileSizes",
+    "VacuumResult",
     "WriteResult",
     "WrittenCheckpoint",
     "Collation",
     "DataType",
 }
 # Parameters whose values are not for users: see the docstrings.
-INTERNAL = {"Scan.evaluate", "Scan.replanned", "Scan", "ColumnExpr"}
+INTERNAL = {
+    "StagedTable", "TableScan", "ChangeScan", "ChangeScan.replanned", "Scan.evaluate", "Scan.replanned", "Scan",
+    "TableScan.evaluate", "TableScan.replanned", "ColumnExpr", "DistributedScan", "DistributedScan.evaluate",
+    "DistributedScan.replanned",
+}  # fmt: skip
 
 
 def calls() -> Iterator[Call]:
@@ -299,18 +332,26 @@ def _run(
 ) -> object:
     positional, named = [], {}
     for parameter in parameters:
-        given = value if parameter is hostile else _valid(name, parameter)
+        if parameter.name == "scan" and parameter is not hostile:
+            given = _opened(folder).scan("id > 0")
+        else:
+            given = value if parameter is hostile else _valid(name, parameter)
+        if name == "DeltaTable.restore" and parameter.name == "version" and hostile.name != "timestamp":
+            given = value if parameter is hostile else 1
+        if name == "DeltaTable.restore" and parameter.name == "check_files" and parameter is not hostile:
+            given = False
         if given is inspect.Parameter.empty:
             continue
-        if name == "DeltaTable" and parameter.name == "table" and parameter is not hostile:
+        if name in ("DeltaTable", "register_view") and parameter.name == "table" and parameter is not hostile:
             given = folder
-        if name == "DeltaTable.create" and parameter.name == "table" and parameter is not hostile:
+        if name in ("DeltaTable.create", "DeltaTable.clone") and parameter.name == "table" and parameter is not hostile:
             given = f"t-{uuid4()}"
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             positional.append(given)
         else:
             named[parameter.name] = given
-    result = bound(_opened(folder))(*positional, **named)
+    table = with_feed(folder) if name == "DeltaTable.changes" else _opened(folder)
+    result = bound(table)(*positional, **named)
     return _used(result)
 
 
@@ -319,8 +360,15 @@ def _opened(folder: Path) -> ds.DeltaTable:
     return ds.DeltaTable(folder)
 
 
+# Parameters with a default that must be given nevertheless.
+_NEEDED = {("AddColumn", "column"), ("AddColumn", "type")}
+
+
 def _valid(name: str, parameter: inspect.Parameter) -> Any:
-    if parameter.default is not parameter.empty or parameter.kind is parameter.VAR_POSITIONAL:
+    if (name, parameter.name) in _NEEDED:
+        return VALID[parameter.name]
+    many = (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    if parameter.default is not parameter.empty or parameter.kind in many:
         return parameter.empty
     short = name.rpartition(".")[2]
     for key in (f"{name}.{parameter.name}", f"{short}.{parameter.name}", name, parameter.name):
@@ -331,7 +379,7 @@ def _valid(name: str, parameter: inspect.Parameter) -> Any:
 
 def _used(result: Any) -> object:
     """What is evaluated later is evaluated now."""
-    if isinstance(result, ds.Scan):
+    if isinstance(result, ds.Scan | ds.ChangeScan):
         return result.files(), result.explain(), repr(result)
     if isinstance(result, ds.ColumnExpr):
         return repr(result)

@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tests import corpus
+from tests.catalogs.database import postgres
 
 __all__ = ["DELTA_JARS", "HADOOP_JARS", "not_compared"]
 
@@ -48,7 +49,12 @@ def _absent() -> Iterator[str]:
         f"Spark {', '.join(others)} ({here} installed): in an environment of its own, pip install -e '.[spark]' "
         f"'pyspark=={others[0]}.*', then python -m tests.spark.matrix; bash .ci/run does so for each"
     )
-    packages = {"obstore": "object stores", "moto": "S3", "deltalake": "delta-rs", "duckdb": "DuckDB"}
+    if postgres.programs() is None:
+        yield f"Postgres: {postgres.CURE}"
+    packages = {
+        "obstore": "object stores", "moto": "S3", "deltalake": "delta-rs", "duckdb": "DuckDB",
+        "sqlalchemy": "databases",
+    }  # fmt: skip
     for package, what in packages.items():
         if _installed(package) is None:
             yield f"{what}: install the extra test, pip install -e '.[test]'"

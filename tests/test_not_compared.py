@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import corpus, not_compared
+from tests.catalogs.database import postgres
 from tests.docs.generated import ROOT
 
 
@@ -17,6 +18,7 @@ def test_whatever_is_absent_is_named_with_its_cure(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(corpus, "SHARED", tmp_path / "shared")
     monkeypatch.setattr(not_compared, "_installed", lambda _: None)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(postgres, "DEBIAN", tmp_path)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.delenv(not_compared.DELTA_JARS, raising=False)
     monkeypatch.setenv(not_compared.HADOOP_JARS, str(tmp_path))
@@ -25,7 +27,7 @@ def test_whatever_is_absent_is_named_with_its_cure(monkeypatch: pytest.MonkeyPat
         ("real tables", str(tmp_path / "shared" / "tables")), ("no Java is here", "JRE 17"),
         ("delta-spark: name the folder", not_compared.DELTA_JARS), ("HDFS", "which has no hadoop-client-minicluster"),
         ("Spark 3.5, 4.0, 4.1, 4.3", "pyspark==3.5.*"), ("delta-rs", ".[test]"), ("DuckDB", ".[test]"),
-        ("S3", ".[test]"),
+        ("S3", ".[test]"), ("databases", ".[test]"), ("Postgres", "apt-get install postgresql"),
     ]:  # fmt: skip
         assert re.search(f"{re.escape(what)}.*{re.escape(cure)}", lines), what
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import dataclasses
 import inspect
@@ -23,11 +24,17 @@ from tests.txn.tables import append, file, make_table
 
 # Classes that public annotations name and that are not exported, with the reason.
 NOT_EXPORTED = {
+    "Transform": "deltaskip.transforms has it beside its subclasses",
     "Transaction": "importing deltaskip does not import the code that writes",
+    "MergeBuilder": "importing deltaskip does not import the code that writes",
     "TableTransaction": "importing deltaskip does not import the code that writes",
     "Node": "predicates are written as SQL or with deltaskip.col; the tree is for deltaskip.expr",
     "Lane": "the kernels' own",
+    "Snapshot": "the attribute is for other packages of deltaskip",
+    "ChangedRows": "how an engine reads the files of a change data feed",
+    "Reads": "how an engine reads the files of a change data feed",
     "Program": "a predicate compiled for the modules of skipping",
+    "PortablePredicate": "how an engine evaluates a predicate in another process",
     "Matrix": "the data of a plot",
     "Tree": "an alias of Branch, int and bool",
 }
@@ -82,15 +89,40 @@ def test_every_error_and_warning_is_exported_with_one_builtin_base() -> None:
             assert len(above) == 1 and len(own) == (above[0] is ds.DeltaSkipError), name
 
 
-def test_importing_the_package_loads_neither_pandas_nor_what_writes() -> None:
-    code = "import sys, deltaskip; print(*sorted(sys.modules), sep='\\n')"
-    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
-    unwanted = {
-        "click", "deltaskip.log.checkpoint.write", "deltaskip.spark", "deltaskip.stats.footer",
-        "deltaskip.txn.transaction", "icu", "obstore", "pandas", "pyspark", "rich",
-    }
-    assert "deltaskip.table.table" in loaded
-    assert not loaded & unwanted
+def test_the_stub_lists_every_name_once_and_type_checkers_see_the_same_names() -> None:
+    stub = ast.parse(Path(ds.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imported = [alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    [listed] = [ast.literal_eval(n.value) for n in stub.body if isinstance(n, ast.Assign)]
+    assert sorted(imported) == sorted(listed) == ds.__all__ == dir(ds)
+
+
+def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="DeltaTabel"):
+        ds.DeltaTabel  # noqa: B018
+
+
+# What a first plan of a table on a local disk does not need, and what takes longest to import.
+_NOT_PLANNING = {
+    "click", "deltaskip.collations.icu", "deltaskip.log.checkpoint.write", "deltaskip.skipping.explain.explain",
+    "deltaskip.skipping.proofs.generated", "deltaskip.spark", "deltaskip.stats.footer", "deltaskip.storage.hadoop",
+    "deltaskip.table.detail", "deltaskip.transforms", "deltaskip.txn.transaction", "email", "icu", "obstore", "pandas",
+    "pyarrow.dataset", "pyspark", "rich", "sqlalchemy", "sqlglot",
+}
+
+
+def test_a_plan_loads_what_it_needs_and_importing_the_package_loads_nothing_of_it(folder: Path) -> None:
+    code = """
+import sys, deltaskip
+print(*sorted(sys.modules), flush=True)
+deltaskip.DeltaTable(sys.argv[1]).scan("id >= 5 AND id < 7 AND name = 'b'").files()
+print(*sorted(sys.modules), flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
+    imported, planned = (set(line.split()) for line in done.stdout.splitlines())
+    assert {name.partition(".")[0] for name in imported} & {"numpy", "pyarrow", "sqlglot"} == set()
+    assert {name for name in imported if name.startswith("deltaskip")} == {"deltaskip"}
+    assert "deltaskip.skipping.scan" in planned
+    assert not planned & _NOT_PLANNING
 
 
 @pytest.fixture(scope="module")
@@ -177,9 +209,20 @@ METHODS: dict[str, Callable[[ds.DeltaTable, Any], Any]] = {
     "DeltaTable.recompute_stats(collations)": lambda t, x: t.recompute_stats(None, collations=x),
     "DeltaTable.recompute_stats(collation_versions)": lambda t, x: t.recompute_stats(None, collation_versions=x),
     "DeltaTable.recompute_stats(mode)": lambda t, x: t.recompute_stats(None, mode=x),
+    "DeltaTable.changes(start)": lambda t, x: t.changes(x),
+    "DeltaTable.changes(end)": lambda t, x: t.changes(0, x),
+    "DeltaTable.changes(where)": lambda t, x: t.changes(0, where=x),
+    "DeltaTable.changes(columns)": lambda t, x: t.changes(0, columns=x),
+    "DeltaTable.changes(allow_out_of_range)": lambda t, x: t.changes(0, allow_out_of_range=x),
+    "DeltaTable.changes(time_zone)": lambda t, x: t.changes(0, time_zone=x),
+    "DeltaTable.changes(collation_version)": lambda t, x: t.changes(0, collation_version=x),
+    "DeltaTable.changes(params)": lambda t, x: t.changes(0, where="id = :x", params=x),
+    "DeltaTable.changes(strict)": lambda t, x: t.changes(0, strict=x),
+    "DeltaTable.changes(ansi)": lambda t, x: t.changes(0, ansi=x),
     "Scan.files(columns)": lambda t, x: t.scan().files(columns=x),
     "Scan.files(columns=[x])": lambda t, x: t.scan().files(columns=[x]),
     "Scan.to_spark(spark)": lambda t, x: t.scan().to_spark(x),
+    "Scan.to_spark(metadata)": lambda t, x: t.scan().to_spark(None, x),
     "Scan.min(column)": lambda t, x: t.scan().min(x),
     "Scan.max(column)": lambda t, x: t.scan().max(x),
     "Explain.save_plot(path)": lambda t, x: t.scan("id = 1").explain().save_plot(x),

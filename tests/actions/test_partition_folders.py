@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaskip.actions import PartitionValueError, parse_partition_value
+from deltaskip.actions import PartitionValueError, hadoop_path, parse_partition_value
 from deltaskip.actions.partition_folders import (
     HIVE_NULL,
+    encode_location,
     encode_path,
     hive_folder,
     partition_folder,
@@ -186,3 +187,17 @@ def test_domain_values_are_days_and_microseconds() -> None:
     days = pa.array([datetime.date(1970, 1, 2), None])
     assert domain_values(days) == [1, None]
     assert domain_values(pa.array([5, None]).view(pa.timestamp("us", "Europe/Berlin"))) == [5, None]
+
+
+@pytest.mark.parametrize(
+    ("location", "logged"),
+    [
+        ("/data/t/f.parquet", "file:/data/t/f.parquet"),
+        ("/data/a b%20é/p=x:y/#", "file:/data/a%20b%2520é/p=x:y/%23"),
+        ("s3://bucket/a b/é", "s3://bucket/a%20b/é"),
+        ("abfss://c@account.dfs.core.windows.net/t/f", "abfss://c@account.dfs.core.windows.net/t/f"),
+    ],
+)
+def test_rule_17_absolute_paths_are_spelled_as_hadoop_spells_them(location: str, logged: str) -> None:
+    assert encode_location(location) == logged
+    assert hadoop_path("/", logged) == location

@@ -25,9 +25,9 @@ def read_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     read: list[str] = []
     inner = existing_rows.StoredRows._batches
 
-    def counted(rows: Any, file: pa.Table) -> Iterator[Any]:
+    def counted(rows: Any, file: pa.Table, *more: Any) -> Iterator[Any]:
         read.append(file["uri"][0].as_py())
-        return inner(rows, file)
+        return inner(rows, file, *more)
 
     monkeypatch.setattr(existing_rows.StoredRows, "_batches", counted)
     yield read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import deltaskip as ds
 from deltaskip.errors import InvalidArgument, SchemaError, UnsupportedFeature
 from deltaskip.features.enabling import features_of
 from tests.alter.test_columns import commit_info, parameters, table_of
+from tests.dml.tables import rows_of
 
 BASE = {"appendOnly", "invariants"}
 
@@ -24,7 +26,9 @@ def test_a_feature_is_added_with_what_it_requires(tmp_path: Path) -> None:
     assert table.add_feature("rowTracking").version is None
     with pytest.raises(InvalidArgument, match="no table feature 'nope'"):
         table.add_feature("nope")
-    for name in ("catalogManaged", "liquid", "geospatial"):
+    with pytest.raises(UnsupportedFeature, match="cannot get the feature catalogManaged later: create a table in"):
+        table.add_feature("catalogManaged")
+    for name in ("liquid", "geospatial"):
         with pytest.raises(UnsupportedFeature, match=f"cannot write tables with the feature {name}"):
             table.add_feature(name)
 
@@ -182,3 +186,49 @@ def test_rule_65_the_protection_of_a_history_ends_with_it(tmp_path: Path) -> Non
     assert (features_of(table.protocol), table.properties) == (BASE, {})
     assert not (tmp_path / "t/_delta_log" / f"{0:020}.json").exists()
     assert ds.DeltaTable(tmp_path / "t").scan("id = 1").count() == 1
+
+
+@pytest.mark.parametrize("properties", [{}, {"delta.enableRowTracking": "true", "delta.appendOnly": "false"}])
+def test_rule_65_files_with_deletion_vectors_are_rewritten_before_the_feature_is_dropped(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties={"delta.enableDeletionVectors": "true", **properties})
+    for start in (0, 100, 200):
+        table.append(pa.table({"id": range(start, start + 10)}))
+    table.delete("id = 1 OR id = 201")
+    kept = table.scan("id >= 100 AND id < 200").paths()
+    assert table.alter_sql("DROP FEATURE deletionVectors").version == table.version == 7
+    assert [each.operation for each in table.history(4)] == [
+        "DROP FEATURE", "REORG", "UNSET TBLPROPERTIES", "DELETE"
+    ]  # fmt: skip
+    assert table.history(2)[1].operation_parameters == {"predicate": "[]", "applyPurge": "true"}
+    assert "deletionVectors" not in features_of(table.protocol)
+    # Each file is rewritten alone, and one without a vector stays.
+    assert table.snapshot.num_files == 3 and set(kept) <= set(table.scan().paths())
+    rows = [i for start in (0, 100, 200) for i in range(start, start + 10) if i not in (1, 201)]
+    assert [row["id"] for row in rows_of(table)] == rows
+    assert not any(table.scan().files()["deletion_vector"].is_valid().to_pylist())
+
+
+def test_dropping_deletion_vectors_leaves_tombstones_of_their_files(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
+    for start in (0, 100):
+        table.append(pa.table({"id": range(start, start + 10)}))
+    table.delete("id = 1 OR id = 101")
+    table.delete("id = 2")
+    table.delete()
+    table.drop_feature("deletionVectors")
+    vectors = {path.name for path in Path(table.snapshot.root).glob("deletion_vector_*.bin")}
+    lines = (Path(table.snapshot.root) / "_delta_log" / f"{table.version:020}.json").read_text().splitlines()
+    removes = [json.loads(line)["remove"] for line in lines if '"remove"' in line]
+    assert len(vectors) == 2 and {each["path"] for each in removes} == vectors
+    assert all(each["dataChange"] is False and each["deletionTimestamp"] > 0 for each in removes)
+    # Retained versions still read, and a VACUUM within the retention keeps their vectors.
+    os.utime(table.snapshot.root)
+    for path in Path(table.snapshot.root).glob("*.*"):
+        os.utime(path, (1, 1))
+    assert table.vacuum().files == []
+    assert ds.DeltaTable(table.uri, 4).scan().files().num_rows == 2
+    table.append(pa.table({"id": [5]}))
+    table.checkpoint()
+    assert ds.DeltaTable(table.uri).snapshot.num_files == 1

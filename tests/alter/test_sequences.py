@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
-from deltaskip.dml.stored_rows import StoredRows
 from deltaskip.errors import CommitConflict, DeltaSkipError, RowViolation, SchemaError
+from deltaskip.reading.stored_rows import StoredRows
 from tests.alter.test_columns import table_of
 
 WIDER = {"TINYINT": "SMALLINT", "SMALLINT": "INT", "INT": "BIGINT"}

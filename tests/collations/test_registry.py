@@ -86,7 +86,7 @@ def test_without_a_version_it_is_that_of_spark_or_the_newest(monkeypatch: pytest
     assert collation("spark.UTF8_LCASE").id.version == SPARK_VERSION
     monkeypatch.setattr(registry, "SPARK_VERSION", "1.0")
     assert collation("icu.UNICODE").id.version == next(iter(libraries.icu_libraries()))
-    monkeypatch.setattr(registry, "icu_libraries", dict)
+    monkeypatch.setattr(libraries, "icu_libraries", dict)
     with pytest.raises(CollationUnavailable, match="No ICU library is available: install pyicu-wheels"):
         collation("icu.UNICODE")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deltaskip.collations import versions
+from deltaskip.collations import spark_data
 from deltaskip.collations.registry import find
 from deltaskip.collations.versions import SPARK_VERSION, installed_spark_version, source_of
 from deltaskip.errors import CollationUnavailable
@@ -52,7 +52,7 @@ def test_the_installed_spark_has_the_version_of_its_jar(
 
 
 def test_without_spark_the_version_is_that_of_spark_4_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "spark_jar", lambda: None)
+    monkeypatch.setattr(spark_data, "spark_jar", lambda: None)
     assert installed_spark_version() == SPARK_VERSION
 
 

@@ -73,7 +73,8 @@ def test_a_table_with_a_name_only_is_in_the_warehouse(spark: Any, name: str) -> 
     with pytest.raises(AnalysisException, match="already exists") as raised:
         build(DeltaTable.create(spark).tableName(name))
     assert name in str(raised.value)
-    assert isinstance(raised.value, errors.TableExists)
+    assert raised.value.desc == str(raised.value)
+    assert isinstance(raised.value, errors.TableAlreadyExists)
     kept = DeltaTable.createIfNotExists(spark).tableName(name).addColumn("other", "int").execute()
     check_built(kept)
 

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from deltaskip import DeltaTable
+from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files import files_to_change
-from deltaskip.dml.stored_rows import StoredRows
+from deltaskip.reading.stored_rows import StoredRows
 
 DDL = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"
 
@@ -64,3 +65,27 @@ def actions_of(table: DeltaTable, version: int | None = None) -> dict[str, list[
 def info_of(table: DeltaTable, version: int | None = None) -> dict[str, Any]:
     """The commitInfo of one commit."""
     return actions_of(table, version)["commitInfo"][0]
+
+
+def row_ids_of(table: DeltaTable) -> dict[int, tuple[int, int]]:
+    """Row id and row commit version of each live row, by the row's id."""
+    snapshot = table.snapshot
+    columns = row_id_columns(snapshot.table_properties)
+    assert columns is not None
+    files = files_to_change(table.scan()).whole.listed
+    found: dict[int, tuple[int, int]] = {}
+    reader = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, ["id"], columns.fields)
+    for number in range(len(files)):
+        base, version = (files[name][number].as_py() for name in ("base_row_id", "default_row_commit_version"))
+        for _, batch in reader.live(files.slice(number, 1)):
+            given = (batch.columns[name].to_pylist() for name in ("id", columns.row_id, columns.commit_version))
+            for position, i, row_id, commit in zip(batch.positions.tolist(), *given, strict=True):
+                found[i] = base + position if row_id is None else row_id, version if commit is None else commit
+    assert len({row_id for row_id, _ in found.values()}) == len(found)
+    return found
+
+
+def made(folder: Path, partition_by: tuple[str, ...] = (), ids: int = 12, **properties: str) -> DeltaTable:
+    table = DeltaTable.create(folder / "t", DDL, partition_by, properties=properties)
+    table.append(rows(range(ids)))
+    return table

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deltaskip import DeltaTable
-from deltaskip.errors import InvalidCommit, PredicateError, UnsupportedFeature
+from deltaskip.errors import InvalidCommit, PredicateError, StorageError, UnsupportedFeature
 from deltaskip.table.transaction import TableTransaction
 from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows
 
@@ -57,7 +57,7 @@ def test_the_metrics_are_those_of_delta_spark(tmp_path: Path) -> None:
     table.delete("id IN (3, 21)")
     metrics = table.delete("id IN (4, 20, 22, 23)").metrics
     assert {name: value for name, value in metrics.items() if "Bytes" not in name and name != "executionTimeMs"} == {
-        "numRemovedFiles": 1, "numCopiedRows": 0, "numDeletionVectorsAdded": 0, "numDeletionVectorsRemoved": 1,
+        "numRemovedFiles": 1, "numCopiedRows": 0, "numDeletionVectorsAdded": 1, "numDeletionVectorsRemoved": 2,
         "numDeletionVectorsUpdated": 1, "numAddedFiles": 0, "numAddedChangeFiles": 0, "numDeletedRows": 5 - 1,
     }  # fmt: skip
 
@@ -94,3 +94,16 @@ def test_a_deletion_comes_first_in_a_transaction(tmp_path: Path) -> None:
         txn.append(rows([51]))
         txn.delete("id = 10")
     assert ids_of(table.refresh()) == [10, 11, 50]
+
+
+def test_rows_that_the_log_counts_and_the_file_lacks_stop_a_rewrite(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id INT")
+    table.append(pa.table({"id": pa.array([1, 2, 3], pa.int32())}))
+    commit = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
+    commit.write_text(commit.read_text().replace('\\"numRecords\\":3', '\\"numRecords\\":5'))
+    (commit.parent / f"{1:020}.crc").unlink(missing_ok=True)
+    table = DeltaTable(tmp_path / "t")
+    with pytest.raises(StorageError, match="2 rows were written instead of 4"):
+        table.delete("id = 1")
+    assert table.refresh().version == 1
+    assert len(list((tmp_path / "t").rglob("*.parquet"))) == 1

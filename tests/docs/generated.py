@@ -14,12 +14,14 @@ import tempfile
 from pathlib import Path
 
 from deltaskip import demo
+from deltaskip.catalogs.statements.grammar import statement_table
 from deltaskip.features.registry import support_table
 from deltaskip.txn.validation import rule_table
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "pages"
 PROTOCOL, ERRORS, WRITING = PAGES / "protocol.md", PAGES / "errors.md", PAGES / "writing-logs.md"
+CATALOGS = PAGES / "catalogs.md"
 EXAMPLES = (PAGES / "pruning.md", PAGES / "statistics.md")
 DATA = "/data"
 
@@ -32,6 +34,11 @@ def with_support_table(text: str) -> str:
 def with_rule_table(text: str) -> str:
     """The text of writing-logs.md with the table of rules of commits between its markers."""
     return _pattern("rules").sub(lambda found: f"{found[1]}\n{rule_table()}\n{found[3]}", text)
+
+
+def with_statement_table(text: str) -> str:
+    """The text of catalogs.md with the table of SQL statements between its markers."""
+    return _pattern("statements").sub(lambda found: f"{found[1]}\n{statement_table()}\n{found[3]}", text)
 
 
 def with_bad_input(text: str) -> str:
@@ -48,6 +55,7 @@ def main() -> None:
     """Rewrite the generated sections."""
     PROTOCOL.write_text(with_support_table(PROTOCOL.read_text(encoding="utf-8")), encoding="utf-8")
     WRITING.write_text(with_rule_table(WRITING.read_text(encoding="utf-8")), encoding="utf-8")
+    CATALOGS.write_text(with_statement_table(CATALOGS.read_text(encoding="utf-8")), encoding="utf-8")
     ERRORS.write_text(with_bad_input(ERRORS.read_text(encoding="utf-8")), encoding="utf-8")
     for page in EXAMPLES:
         page.write_text(with_output(page.read_text(encoding="utf-8")), encoding="utf-8")

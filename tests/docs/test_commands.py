@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+import deltaskip as ds
 from deltaskip import demo
 from deltaskip.cli import main
 from deltaskip.storage import open_storage
@@ -85,7 +86,7 @@ def test_every_command_is_of_a_kind_that_is_run() -> None:
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the tables that the pages name: customers (the demo's), and events of 13 versions."""
+    """A folder with what the pages name: customers (the demo's), events of 13 versions, and a warehouse."""
     root = tmp_path_factory.mktemp("data")
     demo.make_table(root / "customers", demo.write_with_pyarrow)
     log = root / "events" / "_delta_log"
@@ -109,6 +110,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
         commit = log / f"{version:020}.json"
         commit.write_text("\n".join(map(json.dumps, [*actions, {"add": add}])))
         os.utime(commit, (TIME + 86_400 * version, TIME + 86_400 * version))
+    catalog = ds.catalog(f"warehouse:{root / 'warehouse'}")
+    catalog.create_namespace("sales")
+    catalog.create_table("sales.orders", "id BIGINT, day DATE")
+    (root / "new.csv").write_text("id,day\n1,2026-01-02\n")
     return root
 
 
@@ -187,8 +192,8 @@ def test_a_long_run_of_the_tests_runs_at_a_small_size(command: str) -> None:
     for name in variables:
         assert any(name in path.read_text(encoding="utf-8") for path in sources), name
     smaller = {name: str(min(int(value), 2)) for name, value in variables.items()}
-    # Those of the whole grid have no smaller size, and the small size of those with delta-spark is what the suite runs.
-    runs = COMPLETE and "tests/reference/" not in command and "DELTASKIP_ALL_EDGES" not in variables
+    # The small size of the others is what the suite runs.
+    runs = COMPLETE and "DELTASKIP_LONG_RUN" in variables
     arguments = [*words[words.index("pytest") + 1 :], *([] if runs else ["--collect-only"])]
     printed = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], **smaller)
     assert ("passed" if runs else "collected") in printed

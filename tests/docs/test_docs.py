@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,15 @@ from deltaskip import demo
 from deltaskip.cli.commands import program
 from tests.docs import generated
 from tests.docs.generated import ERRORS, PAGES, PROTOCOL, ROOT, WRITING
+from tests.spark.conftest import spark
+
+__all__ = ["spark"]
 
 README = ROOT / "README.md"
 WRITTEN = (README, *sorted(PAGES.glob("*.md")))
-# Blocks that need Spark or only show a call are marked, as in ```python { .spark }.
+# Blocks that need Spark are marked, ```python { .spark }, and so are those that only show a call, { .illustration }.
+SPARK_PYTHON = "```python { .spark }"
+EXAMPLES = re.compile(r"^```python(?: { \.spark })?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PLAIN_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHELL = re.compile(r"^```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY_PYTHON = re.compile(r"^```python[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -39,6 +45,11 @@ def test_the_support_table_is_the_registry() -> None:
 def test_the_rules_of_commits_are_those_of_the_validator() -> None:
     text = WRITING.read_text(encoding="utf-8")
     assert generated.with_rule_table(text) == text, "run python -m tests.docs.generated"
+
+
+def test_the_statements_of_sql_are_those_of_the_grammar() -> None:
+    text = generated.CATALOGS.read_text(encoding="utf-8")
+    assert generated.with_statement_table(text) == text, "run python -m tests.docs.generated"
 
 
 def test_bad_input_gets_the_sentences_that_are_shown() -> None:
@@ -75,6 +86,8 @@ def test_every_command_that_is_shown_parses(page: Path) -> None:
     assert len(lines) > (3 if page.name in ("README.md", "quickstart.md") else -1)
     for line in lines:
         _, name, *arguments = shlex.split(line.split("  #")[0].split(" | ")[0])
+        if name == "--catalog":
+            _, name, *arguments = arguments
         assert isinstance(program.commands[name].make_context(name, arguments), click.Context), line
 
 
@@ -84,24 +97,42 @@ def test_every_python_block_compiles(page: Path) -> None:
         ast.parse(block)
 
 
-@pytest.mark.parametrize("page", [page for page in WRITTEN if plain_python(page)], ids=lambda page: page.name)
-def test_examples_run_and_give_what_they_show(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What pages take for granted, in a folder with the demo's table; README and the quick start do not."""
     demo.make_table(tmp_path / "customers", demo.write_with_pyarrow)
     monkeypatch.chdir(tmp_path)
-    begins = page in (README, PAGES / "quickstart.md")
-    names: dict[str, Any] = {} if begins else {"ds": deltaskip, "t": deltaskip.DeltaTable("customers")}
+    return {"ds": deltaskip, "t": deltaskip.DeltaTable("customers")}
+
+
+def run_examples(blocks: Iterable[str], names: dict[str, Any]) -> int:
+    """Run the code, in which /data stands for the working folder; return how many results are shown and right."""
     shown = 0
-    for block in plain_python(page):
+    for block in blocks:
         lines = block.splitlines()
         for statement in ast.parse(block).body:
-            code = ast.unparse(statement)
+            code = ast.unparse(statement).replace("'/data/", f"'{Path.cwd()}/")
             _, arrow, result = lines[(statement.end_lineno or 0) - 1].partition(RESULT)
             if arrow:
                 shown += 1
                 assert repr(eval(code, names)) == result.strip(), code
             else:
                 exec(code, names)
-    assert shown >= 2 or not begins
+    return shown
+
+
+@pytest.mark.parametrize("page", [page for page in WRITTEN if plain_python(page)], ids=lambda page: page.name)
+def test_examples_run_and_give_what_they_show(page: Path, names: dict[str, Any]) -> None:
+    begins = page in (README, PAGES / "quickstart.md")
+    assert run_examples(plain_python(page), {} if begins else names) >= (2 if begins else 0)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "page", [page for page in WRITTEN if SPARK_PYTHON in page.read_text(encoding="utf-8")], ids=lambda page: page.name
+)
+def test_examples_with_spark_run_and_give_what_they_show(page: Path, spark: Any, names: dict[str, Any]) -> None:
+    run_examples(EXAMPLES.findall(page.read_text(encoding="utf-8")), {**names, "spark": spark})
 
 
 def test_internals_describe_every_package() -> None:

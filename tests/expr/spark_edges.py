@@ -40,7 +40,8 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from tests.expr.edges import EDGES, ERROR, VERSIONS, Case, answers, cases, decoded, encoded, file_of
+from tests.expr.edge_values import EDGES
+from tests.expr.edges import ERROR, VERSIONS, Case, answers, cases, decoded, encoded, file_of
 
 _BATCH = 100
 _ARROW: dict[DataType, pa.DataType] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from itertools import islice
 from typing import Any
 
@@ -10,21 +11,24 @@ import pyarrow as pa
 import pytest
 
 from deltaskip.collations.registry import SPARK_VERSION
-from deltaskip.expr import EvaluationError, bind, evaluate, parse_sql
-from deltaskip.expr.by_column import may_be_true
+from deltaskip.expr import EvaluationError, bind, bind_expression, evaluate, parse_sql
+from deltaskip.expr.by_column import may_be_true, values_by_column
 from deltaskip.expr.coerce import type_of
+from deltaskip.expr.dates import formatted
 from deltaskip.expr.nodes import Case as CaseNode
 from deltaskip.expr.nodes import Compare, In, IsNull, Literal, Node, Not
 from deltaskip.expr.normalize import FALSE, TRUE
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.schema.calendar import civil_from_days, format_timestamp, instant_of, local_of, zone_of
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructField, StructType
 from deltaskip.skipping.partition_texts import PartitionValues
 from deltaskip.skipping.proofs.collated import Collations
-from tests.expr.edges import EDGES, bound, cases
+from tests.expr.edge_values import EDGES
+from tests.expr.edges import bound, cases
 
-EACH = 1 if os.environ.get("DELTASKIP_ALL_EDGES") else 4
+EACH = 1 if os.environ.get("DELTASKIP_ALL_EDGES") else 3
 BY_COLUMN = frozenset(
     ("string", "integer", "long", "date", "timestamp", "timestamp_ntz", "double", "decimal(38,10)", "boolean")
 )
@@ -112,3 +116,35 @@ def test_texts_by_column_are_kept_where_row_by_row_keeps_them(where: str, collat
             assert kept == (evaluate(node, {("c",): text}, order=collations.order) is True), text
         except EvaluationError:
             assert kept, text
+
+
+TIME_ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Pacific/Kiritimati", "+05:00")
+
+
+@pytest.mark.parametrize("zone", TIME_ZONES)
+def test_local_times_by_column_are_those_of_each_instant(zone: str) -> None:
+    chance = random.Random(zone)
+    changes = [1_301_187_600, 1_698_541_200, 1_710_054_000, 1_325_239_200, 788_868_000]
+    instants = [at * 10**6 + chance.randrange(-(10**11), 10**11) for at in changes for _ in range(300)]
+    instants += [chance.randrange(-(6 * 10**16), 2 * 10**17) for _ in range(300)]
+    schema = StructType((StructField("ts", TIMESTAMP), StructField("d", DATE)))
+    days = sorted({at // 86_400_000_000 for at in instants} | set(range(9129, 9135)) | set(range(15_335, 15_341)))
+    columns = {"ts": [*instants, None], "d": [days[i % len(days)] for i in range(len(instants))] + [None]}
+    for text, expected in (
+        ("CAST(ts AS DATE)", lambda ts, d: local_of(ts, zone_of(zone)) // 86_400_000_000),
+        ("year(ts)", lambda ts, d: civil_from_days(local_of(ts, zone_of(zone)) // 86_400_000_000)[0]),
+        ("date_format(ts, 'yyyy-MM')", lambda ts, d: formatted(local_of(ts, zone_of(zone)), "yyyy-MM")),
+        ("date_format(ts, 'yyyy-MM-dd-HH')", lambda ts, d: formatted(local_of(ts, zone_of(zone)), "yyyy-MM-dd-HH")),
+        ("date_format(d, 'yyyy-MM')", lambda ts, d: formatted(midnight(d, zone), "yyyy-MM")),
+        ("substring(CAST(ts AS STRING), 1, 13)", lambda ts, d: format_timestamp(local_of(ts, zone_of(zone)))[:13]),
+    ):
+        node = bind_expression(parse_sql(text), schema, time_zone=zone)
+        arrays = {name: arrow_array(values, pa.int64()) for name, values in columns.items()}
+        found = values_by_column(node, lambda ref: arrays[ref.logical[0]], len(columns["ts"]), zone)  # noqa: B023
+        rows = zip(columns["ts"], columns["d"], strict=True)
+        assert found is not None, text
+        assert found.to_pylist() == [None if ts is None or d is None else expected(ts, d) for ts, d in rows], text
+
+
+def midnight(day: int, zone: str) -> int:
+    return local_of(instant_of(day * 86_400_000_000, zone_of(zone)), zone_of(zone))

@@ -16,20 +16,8 @@ from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import BOOLEAN, STRING, DataType
 from deltaskip.skipping.proofs.leaf_values import leaf_values
 from deltaskip.skipping.proofs.preimage.value_sets import Values, holds, ordinal_of
-from tests.expr.edges import (
-    ARGUMENTS,
-    EDGES,
-    ERROR,
-    VERSIONS,
-    Case,
-    answers,
-    bound,
-    calls,
-    cases,
-    decoded,
-    encoded,
-    stored,
-)
+from tests.expr.edge_values import EDGES
+from tests.expr.edges import ARGUMENTS, ERROR, VERSIONS, Case, answers, bound, calls, cases, decoded, encoded, stored
 
 TYPES = list(EDGES)
 # Preimages of every case take half a minute: `bash .ci/test` computes them all, the fast set those of each sixth case.

@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.log.hostile_values import Raw, dumped, hostile
+
 __all__ = ["mutate"]
 
 _SPARSE_BYTES = (5 << 20, 3 << 30, 1 << 40)
@@ -157,144 +159,12 @@ def _name(file: Path, rng: random.Random) -> str:
     return f"{act.__name__} to {target.name}"
 
 
-class _Raw(str):
-    """JSON text to write as it is."""
-
-    __slots__ = ()
-
-
-_DEEP = _Raw("[" * 100_000 + "]" * 100_000)
-_DEEP_OBJECT = _Raw('{"a":' * 100_000 + "1" + "}" * 100_000)
-_DEEP_SCHEMA = '{"type":"array","containsNull":true,"elementType":' * 20_000 + '"long"' + "}" * 20_000
-_NUMBERS: tuple[Any, ...] = (
-    0,
-    -1,
-    1,
-    7,
-    2**31 - 1,
-    2**31,
-    2**32,
-    2**53 + 1,
-    2**63 - 1,
-    2**63,
-    -(2**63),
-    -(2**63) - 1,
-    10**400,
-    1.5,
-    -0.0,
-    1e308,
-    _Raw("NaN"),
-    _Raw("Infinity"),
-    _Raw("-Infinity"),
-    _Raw("1e999999999"),
-    _Raw("1" * 5000),
-    _Raw("1.0"),
-    _Raw("-"),
-    _Raw("1e-400"),
-    _Raw("01"),
-)
-_TEXTS: tuple[Any, ...] = (
-    "",
-    " ",
-    "\0",
-    "a\0b",
-    "\ud800",
-    "\udfff\ud800",
-    "\ufeff",
-    "x" * 100_000,
-    "null",
-    "true",
-    "NaN",
-    "-0",
-    "1e400",
-    "1" * 5000,
-    "9223372036854775808",
-    "-9223372036854775809",
-    "1.7976931348623157e309",
-    "../../etc/passwd",
-    "%",
-    "%zz",
-    "%ff",
-    "%00",
-    "/",
-    "//",
-    "file:///etc/passwd",
-    "file://host/x",
-    "s3://bucket/x",
-    "unknown:x",
-    "http://[",
-    "a/../../..",
-    "🙂",
-    "0" * 20,
-    "!" * 20,
-    '"',
-    "`",
-    "'",
-    "{",
-    "[",
-    "{}",
-    "[]",
-    "99999-01-01",
-    "0000-00-00",
-    "2020-13-45",
-    "2020-01-01T99:99:99Z",
-    "infinity",
-    "id",
-    "name",
-    "part",
-    "ICU.de_DE.77.1",
-    "SPARK.UTF8_LCASE",
-    "ICU.",
-    "..",
-    "delta.",
-    "true ",
-    "interval 1",
-    "interval 99999999999999999999 days",
-    _DEEP_SCHEMA,
-    '{"type":"struct","fields":[]}',
-    '{"type":"struct"}',
-    '{"type":"struct","fields":[{"name":"id","type":"nope","nullable":true,"metadata":{}}]}',
-    "decimal(99,99)",
-    "decimal(0,0)",
-)
-_OTHERS: tuple[Any, ...] = (
-    None,
-    True,
-    False,
-    [],
-    {},
-    [[]],
-    [None],
-    {"": None},
-    [{}],
-    {"a": 1},
-    _DEEP,
-    _DEEP_OBJECT,
-    [1, "a"],
-)
-
-
-def _hostile(rng: random.Random) -> Any:
-    return rng.choice(rng.choice((_NUMBERS, _TEXTS, _TEXTS, _OTHERS)))
-
-
 def _json_lines(file: Path) -> list[Any]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def _write_json(file: Path, values: Sequence[Any]) -> None:
-    file.write_bytes("".join(_dumped(value) + "\n" for value in values).encode("utf-8", "surrogatepass"))
-
-
-def _dumped(value: Any) -> str:
-    """JSON text with raw parts; objects as lists of pairs keep a key twice."""
-    if isinstance(value, _Raw):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(key)}:{_dumped(inner)}" for key, inner in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_dumped, value)) + "]"
-    return json.dumps(value)
+    file.write_bytes("".join(dumped(value) + "\n" for value in values).encode("utf-8", "surrogatepass"))
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -316,8 +186,8 @@ def _inside(value: Any, rng: random.Random) -> Any:
     if isinstance(value, str) and value[:1] in ("{", "[") and rng.random() < 0.8:
         parsed = json.loads(value)
         _changed(parsed, rng.choice(list(_places(parsed))), lambda inner: _inside(inner, rng))
-        return _dumped(parsed)
-    return _hostile(rng)
+        return dumped(parsed)
+    return hostile(rng)
 
 
 def _json_value(file: Path, rng: random.Random) -> str:
@@ -339,11 +209,11 @@ def _json_member(file: Path, rng: random.Random) -> str:
     if act == "renamed":
         place[path[-1].upper()] = value
     elif act == "doubled":
-        place[path[-1]] = _Raw(f"{_dumped(value)},{json.dumps(path[-1])}:{_dumped(_hostile(rng))}")
+        place[path[-1]] = Raw(f"{dumped(value)},{json.dumps(path[-1])}:{dumped(hostile(rng))}")
     elif act == "added":
         place[path[-1]] = value
         place[rng.choice(("partitionValues", "stats", "deletionVector", "tags", "baseRowId", "unknown", ""))] = (
-            _hostile(rng)
+            hostile(rng)
         )
     _write_json(file, lines)
     return f"{act} {path}"
@@ -368,7 +238,7 @@ def _lines(file: Path, rng: random.Random) -> str:
 
 def _raw_line(file: Path, rng: random.Random) -> str:
     lines = file.read_text(encoding="utf-8").splitlines()
-    line = _dumped(
+    line = dumped(
         {
             rng.choice(
                 (
@@ -384,7 +254,7 @@ def _raw_line(file: Path, rng: random.Random) -> str:
                     "checkpointMetadata",
                     "unknown",
                 )
-            ): _hostile(rng)
+            ): hostile(rng)
         }
     )
     lines.insert(rng.randrange(len(lines) + 1), line)

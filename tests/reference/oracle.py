@@ -14,7 +14,7 @@ import random
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,8 @@ FILE = "__file"
 ODD_FOLDER = "odd folder %20 {a} [b] é"
 
 
-def session(scratch: Path) -> Any:
-    """A small session with Delta in it."""
+def session(scratch: Path, more: Mapping[str, str] | None = None) -> Any:
+    """A small session with Delta in it; more: settings beside its own."""
     from pyspark.sql import SparkSession
 
     jars = sorted(str(path) for path in Path(os.environ[JARS]).glob("*.jar"))
@@ -59,6 +59,7 @@ def session(scratch: Path) -> Any:
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.files.openCostInBytes": "65536",
         "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        **(more or {}),
     }
     builder = SparkSession.builder.master("local[2]").appName("deltaskip reference")
     for key, value in settings.items():

@@ -7,18 +7,15 @@ ANSWERS.json has by case the error that it ended with; null if both agree with a
 
 from __future__ import annotations
 
-import json
 import random
 import sys
-import tempfile
-import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
 from tests.dml.tables import DDL, rows
-from tests.reference.oracle import session
+from tests.reference.playing import by_id, play_cases
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -140,12 +137,12 @@ class Played:
         delta = self.spark.read.format("delta").load(str(self.folder))
         tracked = "delta.enableRowTracking" in self.properties
         ids = ["_metadata.row_id AS row_id", "_metadata.row_commit_version AS row_version"] if tracked else []
-        rows = sorted((row.asDict(recursive=True) for row in delta.selectExpr("*", *ids).collect()), key=_id)
+        rows = sorted((row.asDict(recursive=True) for row in delta.selectExpr("*", *ids).collect()), key=by_id)
         located = {row["id"]: (row.pop("row_id"), row.pop("row_version")) for row in rows} if tracked else {}
         assert rows == expected, f"{what}: delta-spark finds {rows}, not {expected}"
         if self.chance.random() < 0.3:
             ours = self.table.scan().to_spark(self.spark)
-            own = sorted((row.asDict(recursive=True) for row in ours.collect()), key=_id)
+            own = sorted((row.asDict(recursive=True) for row in ours.collect()), key=by_id)
             assert own == expected, f"{what}: deltaskip finds {own}, not {expected}"
             few = delta.where("x > 20 AND p = 'b'").count()
             assert few == sum(row["x"] is not None and row["x"] > 20 and row["p"] == "b" for row in expected), what
@@ -197,25 +194,10 @@ class Played:
         assert self.spark.read.format("delta").load(str(self.folder)).count() == 8
 
 
-def _id(row: Row) -> Any:
-    return row["id"]
-
-
-def main(answers: Path, names: list[str]) -> None:
-    """Play each case, and write how it ended."""
-    found: dict[str, str | None] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        spark = session(Path(scratch))
-        for name in names or list(CASES):
-            properties, partition_by = CASES[name]
-            try:
-                Played(spark, Path(scratch) / name.replace(" ", "_"), properties, partition_by).play()
-                found[name] = None
-            except Exception:
-                found[name] = traceback.format_exc()[-6000:]
-            answers.write_text(json.dumps(found), encoding="utf-8")
-        spark.stop()
+def play(spark: Any, folder: Path, name: str) -> None:
+    """Play one case."""
+    Played(spark, folder, *CASES[name]).play()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    play_cases(Path(sys.argv[1]), sys.argv[2:] or list(CASES), play)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from deltaskip import DeltaTable
-from deltaskip.rows import parquet_files
+from deltaskip.rows import encoding
 from tests.txn.killed import kill_at_each_step
 
 COLUMNS = "id BIGINT, p STRING, n BIGINT GENERATED ALWAYS AS IDENTITY"
@@ -34,7 +34,7 @@ def creating(folder: str) -> Committing:
 
 def appending(folder: str) -> Committing:
     """A writer that appends three rows of three partitions, one file after the other: its steps have an order."""
-    parquet_files._CLOSING_THREADS = 1
+    encoding._THREADS = 1
     table = DeltaTable(folder)
     return Committing(lambda: table.append(ROWS))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaskip.rows.store import assignable
 from deltaskip.schema.types import DataType
-from tests.expr.edges import EDGES
+from tests.expr.edge_values import EDGES
 
 _STORED = Path(__file__).with_name("spark_store_assignment.json")
 

@@ -64,6 +64,8 @@ def test_constraints_of_comparisons_are_evaluated_by_columns(monkeypatch: pytest
         ("f IS NOT NULL", [None]),
         ("f + 1 > 1", [None, -0.0]),
         ("f = 0", [2.0, None, float("nan")]),
+        ("f < double('NaN')", [None, float("nan")]),
+        ("f IN (2, double('NaN'))", [None, -0.0]),
     ],
 )
 def test_conditions_have_sparks_null_and_nan(constraint: str, broken: list[Any]) -> None:

@@ -156,7 +156,7 @@ def test_writers_of_one_new_table_agree_on_one(tmp_path: Path) -> None:
             outcomes.append(type(error).__name__)
 
     in_threads(create, 6)
-    assert outcomes.count("TableExists") == 5
+    assert outcomes.count("TableAlreadyExists") == 5
     assert DeltaTable(tmp_path / "t").schema.names in outcomes
 
 

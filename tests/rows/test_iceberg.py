@@ -108,3 +108,23 @@ def test_rule_11_clustering_columns_beyond_the_indexed_ones_have_statistics(tmp_
     assert stats["minValues"]["c39"] == 3
     assert stats["maxValues"]["st"] == {"x": 4}
     assert "c35" not in stats["minValues"]
+
+
+@pytest.mark.parametrize(
+    "properties", [iceberg(3), {"delta.enableRowTracking": "true", "delta.columnMapping.mode": "id"}]
+)
+def test_rule_67_row_ids_of_rewritten_rows_have_the_ids_that_iceberg_reserves(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, s STRING", properties=properties)
+    table.append(pa.table({"id": [1, 2, 3], "s": ["a", "b", "c"]}))
+    table.delete("id = 2")
+    [path] = files_of(table)
+    configuration = table.metadata.configuration
+    found = {
+        kind: field_ids(path)[configuration[f"delta.rowTracking.materialized{kind}ColumnName"]]
+        for kind in ("RowId", "RowCommitVersion")
+    }
+    v3 = {"RowId": 2_147_483_540, "RowCommitVersion": 2_147_483_539}
+    assert found == (v3 if "delta.enableIcebergCompatV3" in properties else dict.fromkeys(v3, -1))
+    assert pq.read_table(path)[configuration["delta.rowTracking.materializedRowIdColumnName"]].to_pylist() == [0, 2]

@@ -190,6 +190,40 @@ def test_files_end_at_the_target_size_and_memory_is_bounded(tmp_path: Path, monk
     assert values == list(range(5000))
 
 
+@pytest.mark.parametrize("batch_rows", [100, 10_000])
+@pytest.mark.parametrize("target_bytes", [4000, 10**9])
+def test_large_data_is_encoded_side_by_side_in_files_of_consecutive_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_rows: int, target_bytes: int
+) -> None:
+    monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 20_000)
+    monkeypatch.setattr(parquet_files, "_WAITING_BYTES", 80_000)
+    monkeypatch.setattr(parquet_files, "_PARALLEL_BYTES", 5000)
+    monkeypatch.setattr(parquet_files, "processors", lambda: 3)
+    rows = pa.table({"v": range(10_000)})
+    layout = _layout(tmp_path, from_arrow(rows.schema), target_bytes=target_bytes)
+    files = write_data_files(rows.to_batches(max_chunksize=batch_rows), layout, divided=True).files
+    assert len(files) == 3 + (1 if target_bytes == 10**9 else 3), "the last rows are divided among the processors"
+    parts = sorted([row["v"] for row in _read(tmp_path, file)] for file in files)
+    assert [value for part in parts for value in part] == list(range(10_000))
+    assert min(map(len, parts)) > 800
+
+
+@pytest.mark.parametrize("divided", [False, True])
+def test_large_data_of_a_partition_is_as_many_files_as_processors_if_it_may_be_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, divided: bool
+) -> None:
+    monkeypatch.setattr(parquet_files, "_PARALLEL_BYTES", 8000)
+    monkeypatch.setattr(parquet_files, "processors", lambda: 2)
+
+    def files_of(rows: int, partitions: int) -> int:
+        data = pa.table({"p": [i % partitions for i in range(rows)], "v": range(rows)})
+        layout = _layout(tmp_path, from_arrow(data.schema), ("p",))
+        return len(write_data_files(data.to_batches(), layout, divided=divided).files)
+
+    assert (files_of(1000, 1), files_of(10_000, 3)) == (1, 3)
+    assert files_of(10_000, 1) == (2 if divided else 1)
+
+
 def test_more_partitions_than_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_files, "_ROW_GROUP_BYTES", 100)
     monkeypatch.setattr(parquet_files, "_OPEN_FILES", 3)

@@ -17,7 +17,7 @@ from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema import DOUBLE, FLOAT, DataType, StructField, StructType
 from deltaskip.schema.json import simple_string
-from tests.expr.edges import EDGES
+from tests.expr.edge_values import EDGES
 from tests.expr.spark_edges import table_of as edge_table
 from tests.rows.store_pairs import PAIRS, store_assignment
 from tests.rows.tables import plan_for, planned, random_row, table_of

@@ -20,7 +20,8 @@ from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.ddl import parse_columns, parse_type_text
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import TableProperties
-from tests.expr.edges import EDGES, ERROR, ZONES, answers, encoded
+from tests.expr.edge_values import EDGES
+from tests.expr.edges import ERROR, ZONES, answers, encoded
 from tests.expr.spark_edges import table_of as edge_table
 from tests.rows.store_pairs import PAIRS, store_assignment
 

@@ -19,7 +19,7 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
-from deltaskip.errors import DeltaSkipError, InvalidCommit, RowViolation
+from deltaskip.errors import DeltaSkipError, RowViolation, SchemaError
 from tests.rows.tables import nested_array
 
 DAY, HOUR = 86_400_000_000, 3_600_000_000
@@ -211,7 +211,7 @@ def test_rule_19_files_need_a_column_and_partition_columns_are_found_in_any_lett
     assert table.partition_columns == ("Part",)
     table.append(pa.table({"id": [1], "PART": ["x"]}))
     assert adds(table)[0]["partitionValues"] == {"Part": "x"}
-    with pytest.raises(InvalidCommit, match="partitions by the column p twice"):
+    with pytest.raises(SchemaError, match="partitioned by P twice"):
         DeltaTable.create(tmp_path / "twice", "id BIGINT, p STRING", ["p", "P"])
     with pytest.raises(DeltaSkipError, match="l"):
         DeltaTable.create(tmp_path / "list", "id BIGINT, l ARRAY<INT>", ["l"])

@@ -13,7 +13,7 @@ from deltaskip.actions import PartitionValueError, TimestampRange, parse_partiti
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.types import BINARY, DOUBLE, FLOAT, STRING, DataType
 from deltaskip.skipping.partition_values import PartitionColumn
-from tests.expr.edges import EDGES
+from tests.expr.edge_values import EDGES
 from tests.expr.hostile import VALUES
 
 _SOME = [

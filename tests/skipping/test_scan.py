@@ -44,6 +44,18 @@ def test_neither_repr_reads_a_file(table: ds.DeltaTable, monkeypatch: pytest.Mon
     scan._repr_html_()
 
 
+def test_notebooks_draw_what_a_planned_scan_skips(table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = table.scan("i < 5")
+    assert "<img" not in scan._repr_html_()
+    scan.paths()
+    assert scan.explain()._repr_html_() in scan._repr_html_()
+    everything = table.scan()
+    everything.files()
+    assert "<img" not in everything._repr_html_()
+    monkeypatch.setattr("deltaskip.skipping.scan._DRAWN_FILES", 0)
+    assert "<img" not in scan._repr_html_()
+
+
 def test_notebooks_show_the_same_as_an_escaped_table(table: ds.DeltaTable) -> None:
     shown = table.scan("s < '<b>'", limit=7)._repr_html_()
     assert "s &lt; &#x27;&lt;b&gt;&#x27;" in shown

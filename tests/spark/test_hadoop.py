@@ -10,7 +10,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
-from deltaskip.storage import HadoopStorage, hadoop, open_storage
+from deltaskip.storage import hadoop, open_storage
+from deltaskip.storage.hadoop import HadoopStorage
 from tests import corpus
 from tests.spark.recompute.test_job import make_table, recomputed, without_spark
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster, uploaded

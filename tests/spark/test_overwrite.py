@@ -13,7 +13,7 @@ from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation
 from deltaskip.spark import deletion_vectors
 from tests.dml.tables import actions_of, files_below, info_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("found_by_a_job")]
 
 DDL = "id BIGINT, p STRING, x INT, st STRUCT<a: INT, tags: ARRAY<STRING>>"
 VECTORS = {"delta.enableDeletionVectors": "true"}

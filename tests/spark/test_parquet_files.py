@@ -57,9 +57,9 @@ def test_settings_of_the_session_are_as_before(spark: Any, tmp_path: Path) -> No
 
     spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
     try:
-        before = {key: spark.conf.get(key, None) for key in parquet_files._SETTINGS}
+        before = {key: spark.conf.get(key, None) for key in parquet_files.WRITE_SETTINGS}
         _write(spark.range(3), tmp_path, codec="zstd", options={"maxRecordsPerFile": "1"})
-        assert {key: spark.conf.get(key, None) for key in parquet_files._SETTINGS} == before
+        assert {key: spark.conf.get(key, None) for key in parquet_files.WRITE_SETTINGS} == before
     finally:
         spark.conf.unset("spark.sql.parquet.outputTimestampType")
     files = [name for name in os.listdir(tmp_path / "part-x") if name.endswith(".parquet")]

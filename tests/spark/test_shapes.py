@@ -56,6 +56,34 @@ def test_directories_are_believed_only_where_there_is_no_doubt(
     assert sorted(row for shape in shapes for row in shape.rows) == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("megabytes", "expected"),
+    [
+        (0, [JoinedScan]),
+        (1, [JoinedScan]),
+        (1000, [HiveScan, *[ConstantScan] * 18]),
+        (None, [HiveScan, *[ConstantScan] * 18]),
+    ],
+)
+def test_small_files_of_many_tuples_are_one_joined_scan(megabytes: int | None, expected: list[type]) -> None:
+    table = values_table(INTEGER, [*range(20)], pa.int32())
+    paths = [f"file:/t/p={i}/1" if i < 2 else f"file:/t/{i}" for i in range(20)]
+    sizes = None if megabytes is None else [megabytes << 20] * 20
+    shapes = shapes_of(paths, range(20), table, "none", sizes)
+    assert [type(shape) for shape in shapes] == expected
+    assert sorted(row for shape in shapes for row in shape.rows) == [*range(20)]
+
+
+def test_large_files_whose_folders_tell_their_values_are_not_joined() -> None:
+    table = values_table(INTEGER, [*range(20)], pa.int32())
+    paths = [f"file:/t/p={i}/1" if i < 2 else f"file:/t/{i}" for i in range(20)]
+    sizes = [1 << 30] * 2 + [1 << 10] * 18
+    assert shapes_of(paths, range(20), table, "none", sizes) == [
+        HiveScan((0, 1), "file:/t"),
+        JoinedScan(tuple(range(2, 20))),
+    ]
+
+
 VALUES = st.sampled_from(["a", "b", "é", "", None])
 FOLDERS = st.sampled_from(["x", "y/p=a", "y/p=b"])
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from deltaskip.storage import HadoopStorage, opening
+from deltaskip.storage import hadoop
+from deltaskip.storage.hadoop import HadoopStorage
 from tests.not_compared import HADOOP_JARS as JARS
 
 # Most code runs too few times for the optimizing compiler to pay.
@@ -110,4 +111,4 @@ def uploaded(folder: Path, storage: HadoopStorage, root: str) -> str:
 def serve(cluster: Cluster) -> None:
     """Have this process open hdfs:// locations as if the cluster's JVM were that of a Spark session."""
     storage = cluster.storage()
-    opening.session_storage = lambda location: storage
+    hadoop.session_storage = lambda location: storage

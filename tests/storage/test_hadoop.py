@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage import ArrowStorage, HadoopStorage, Storage, open_storage
+from deltaskip.storage import ArrowStorage, Storage, open_storage
+from deltaskip.storage.hadoop import HadoopStorage
 from deltaskip.storage.hadoop_errors import naming
 from deltaskip.storage.hadoop_status import file_infos
 from deltaskip.storage.kill_points import observe_kill_points

@@ -271,3 +271,26 @@ def test_a_storage_serves_its_own_authority_again() -> None:
 def test_a_local_storage_serves_every_path() -> None:
     near = LocalStorage()
     assert storage_for("/anywhere", near=near) is near
+
+
+def test_many_files_are_deleted_and_missing_ones_are_no_error(made: Made) -> None:
+    storage, base = made
+    names = [f"many/{name}" for name in ("a", "b %20ü", "c/d")]
+    for name in names:
+        storage.put(f"{base}/{name}", b"x")
+    storage.delete_files([f"{base}/{name}" for name in (*names, "many/none", "none/none")])
+    assert not any(storage.exists(f"{base}/{name}") for name in names)
+    storage.delete_files([])
+    assert storage.exists(f"{base}/u/other")
+
+
+def test_a_directory_is_deleted_only_if_it_is_empty(made: Made) -> None:
+    storage, base = made
+    storage.put(f"{base}/some/deep/file", b"x")
+    for path in ("some", "some/deep", "some/deep/file", "none", "none/none"):
+        assert storage.delete_empty_directory(f"{base}/{path}") is False
+    assert storage.read(f"{base}/some/deep/file") == b"x"
+    storage.delete(f"{base}/some/deep/file")
+    has_directories = not isinstance(storage, ArrowStorage | ObjectStorage)
+    assert storage.delete_empty_directory(f"{base}/some/deep") is has_directories
+    assert storage.delete_empty_directory(f"{base}/some") is has_directories

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from deltaskip import DeltaTable
-from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidCommit, SchemaError, TableExists
+from deltaskip import DeltaTable, transforms
+from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidCommit, SchemaError, TableAlreadyExists
 from deltaskip.features.enabling import features_of
 
 
@@ -91,10 +92,10 @@ def test_schemas_of_every_kind(tmp_path: Path) -> None:
         ({"schema": "a INT", "partition_by": ["b"]}, "partition column b is not a column"),
         ({"schema": "a INT", "partition_by": ["a"]}, "metadata.partitioning"),
         ({"schema": "a INT, b ARRAY<INT>", "partition_by": ["b"]}, "metadata.partitioning"),
-        ({"schema": "a INT, b INT", "partition_by": ["b", "B"]}, "metadata.partitioning"),
+        ({"schema": "a INT, b INT", "partition_by": ["b", "B"]}, "partitioned by B twice"),
         ({"schema": "a INT", "cluster_by": ["b"]}, "no column b"),
         ({"schema": "a INT, b INT", "cluster_by": ["a"], "partition_by": ["b"]}, "both partitioned and clustered"),
-        ({"schema": "a INT", "properties": {"delta.appendonly": "true"}}, "properties.unknown"),
+        ({"schema": "a INT", "properties": {"delta.appendsOnly": "true"}}, "properties.unknown"),
         ({"schema": "a INT", "properties": {"delta.appendOnly": "yes"}}, "delta.appendOnly"),
         ({"schema": "a INT", "properties": {"delta.feature.nope": "supported"}}, "no table feature 'nope'"),
         ({"schema": "a INT", "properties": {"delta.constraints.c": "b > 0"}}, "schema.expressions"),
@@ -114,7 +115,7 @@ def test_what_cannot_be_is_refused_by_name_and_leaves_nothing(
 
 def test_a_table_that_exists_is_kept(tmp_path: Path) -> None:
     DeltaTable.create(tmp_path / "t", "id BIGINT")
-    with pytest.raises(TableExists, match=str(tmp_path / "t")):
+    with pytest.raises(TableAlreadyExists, match=str(tmp_path / "t")):
         DeltaTable.create(tmp_path / "t", "other STRING")
     assert DeltaTable.create(tmp_path / "t", "other STRING", mode="ignore").schema.names == ("id",)
     assert len(_actions(tmp_path / "t")) == 3
@@ -169,3 +170,53 @@ def test_a_default_that_is_no_value_of_its_column_is_refused(tmp_path: Path, col
 def test_a_clustering_column_has_bounds(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="cannot be clustered by v, because its type has no bounds"):
         DeltaTable.create(tmp_path / "t", "id INT, v VARIANT", cluster_by=["v"])
+
+
+def test_transforms_are_generated_partition_columns(tmp_path: Path) -> None:
+    by = [transforms.date("ts"), "region", transforms.truncate("id", 100)]
+    schema = "id BIGINT, ts TIMESTAMP_NTZ, region STRING"
+    table = DeltaTable.create(tmp_path / "t", schema, partition_by=by)
+    assert table.partition_columns == ("ts_day", "region", "id_trunc")
+    assert table.partitioning == (transforms.date(("ts",)), transforms.identity("region"), by[2])
+    assert "generatedColumns" in features_of(table.protocol)
+    rows = {
+        "id": [7, 150, -1],
+        "ts": [datetime(2026, 1, 1, 23), datetime(2026, 1, 2), None],
+        "region": ["north", "north", None],
+    }
+    table.append(pa.table(rows))
+    values = table.scan().files()["partition_values"].to_pylist()
+    assert {(v["ts_day"], v["region"], v["id_trunc"]) for v in values} == {
+        (date(2026, 1, 1), "north", 0),
+        (date(2026, 1, 2), "north", 100),
+        (None, None, -100),
+    }
+    assert len(table.scan("ts >= '2026-01-02'").paths()) == 1
+    assert len(table.scan("id BETWEEN 101 AND 199").paths()) == 1
+    assert len(table.scan("ts < '2026-01-01'").paths()) == 0
+
+
+@pytest.mark.parametrize(
+    ("properties", "versions", "configuration"),
+    [
+        ({"delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}, (2, 5), {}),
+        ({"DELTA.MINWRITERVERSION": "4"}, (1, 4), {}),
+        ({"delta.minReaderVersion": "3", "delta.minWriterVersion": "7"}, (1, 2), {}),
+        ({"DELTA.appendonly": "true", "Foo": "1"}, (1, 2), {"delta.appendOnly": "true", "Foo": "1"}),
+        ({"Delta.Constraints.Pos": "id > 0"}, (1, 3), {"delta.constraints.Pos": "id > 0"}),
+        ({"DELTA.Feature.vacuumProtocolCheck": "supported"}, (3, 7), {}),
+    ],
+)
+def test_properties_in_any_letter_case_and_versions_of_the_protocol(
+    tmp_path: Path, properties: dict[str, str], versions: tuple[int, int], configuration: dict[str, str]
+) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT", properties=properties)
+    assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == versions
+    assert dict(table.snapshot.properties) == configuration
+
+
+@pytest.mark.parametrize(("version", "message"), [("x", "must be a version"), ("9", "reader versions 1 to 3")])
+def test_versions_that_the_protocol_does_not_have_are_refused(tmp_path: Path, version: str, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.minReaderVersion": version})
+    assert not (tmp_path / "t").exists()

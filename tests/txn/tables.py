@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.actions import AddFile, DeletionVectorDescriptor, RemoveFile
+from deltaskip.actions import AddFile, DeletionVectorDescriptor, Metadata, RemoveFile
 from deltaskip.errors import CommitConflict
 from deltaskip.schema import INTEGER, LONG, STRING, StructField, StructType
 from deltaskip.storage import Storage
@@ -112,3 +112,13 @@ def actions(path: Path, version: int, name: str) -> list[dict[str, Any]]:
 def paths(path: Path) -> list[str]:
     """Active files of the latest version, sorted."""
     return sorted(ds.DeltaTable(path).scan().files(columns=["path"])["path"].to_pylist())
+
+
+def commits(table: ds.DeltaTable) -> int:
+    """Number of commits in the log."""
+    return len(list(Path(table.snapshot.root, "_delta_log").glob("*.json")))
+
+
+def members_of(metadata: Metadata) -> dict[str, Any]:
+    """The members of a metadata action by name."""
+    return {name: getattr(metadata, name) for name in Metadata.__dataclass_fields__}

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import deltaskip as ds
-from deltaskip.storage import HadoopStorage, opening
+from deltaskip.storage import hadoop
+from deltaskip.storage.hadoop import HadoopStorage
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster, serve
 from tests.txn.tables import append_in_threads, conflict_over_one_file, file, gone, put_table
 
@@ -24,7 +25,7 @@ THREADS, COMMITS = 4, 5
 @pytest.fixture
 def served(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
     """A folder of the test's own; locations on HDFS open without a Spark session."""
-    monkeypatch.setattr(opening, "session_storage", opening.session_storage)
+    monkeypatch.setattr(hadoop, "session_storage", hadoop.session_storage)
     serve(cluster)
     return f"{cluster.uri}/{request.node.name}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import xml.etree.ElementTree as ET
@@ -322,7 +323,7 @@ def test_the_html_is_a_table_with_a_row_for_each_line_of_the_predicate(tmp_path:
     explained = grid(tmp_path).scan(where="a < 2 AND (b < 2 OR c > rand())").explain()
     root = ET.fromstring(explained._repr_html_())
     rows = [[cell.text or "" for cell in row] for row in root.iter("tr")]
-    assert root.findtext("caption") == explained.summary()
+    assert root.findtext(".//caption") == explained.summary()
     assert rows[0] == ["predicate", "statistics used", "files skipped", "reason"]
     assert [row[0] for row in rows[1:]] == ["AND", "a < 2", "OR", "b < 2", explained.leaves[2].predicate]
     assert rows[2][1:] == [", ".join(explained.leaves[0].used), "31", ""]
@@ -335,6 +336,19 @@ def test_the_html_shows_text_as_text(tmp_path: Path) -> None:
     assert "<script>" not in explained._repr_html_()
     [_, row] = ET.fromstring(explained._repr_html_()).iter("tr")
     assert "<script>&" in (row[0].text or "")
+
+
+@pytest.mark.parametrize("where", ["a < 2 OR CAST(c AS STRING) <> '</svg><script>'", None, "false"])
+def test_the_html_has_the_picture_of_what_is_skipped(tmp_path: Path, where: str | None) -> None:
+    explained = grid(tmp_path).scan(where=where).explain()
+    image = ET.fromstring(explained._repr_html_()).find("img")
+    assert image is not None
+    kind, _, data = image.attrib["src"].partition(",")
+    assert kind == "data:image/svg+xml;base64"
+    explained.save_plot(tmp_path / "p.svg")
+    picture = base64.b64decode(data)
+    assert picture == (tmp_path / "p.svg").read_bytes()
+    assert ET.fromstring(picture).tag.endswith("svg")
 
 
 @pytest.mark.parametrize("sizes", [[5], [1, 7, 3], [8], [9], [16, 1], [0, 4], [100, 1000, 3], [1] * 40])

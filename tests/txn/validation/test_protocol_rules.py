@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from deltaskip.actions import Protocol
-from deltaskip.errors import UnsupportedFeature
-from deltaskip.features import FEATURES
+from deltaskip.catalogs.unity.commits import NewLog
+from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.features import FEATURES, has_feature
+from deltaskip.log import load_snapshot
 from deltaskip.schema import STRING, TIMESTAMP_NTZ, VARIANT, StructField, StructType
 from deltaskip.schema.types import ArrayType, MapType
+from deltaskip.storage import CatalogStorage, LocalStorage
+from deltaskip.table.creation import creation
 from tests.txn.tables import SCHEMA, make_table
 from tests.txn.validation.cases import Case, changed, check, column, features, params
 
@@ -60,7 +64,11 @@ CASES = {
 }  # fmt: skip
 
 WRITERS = [name for name, row in FEATURES.items() if row.kind == "writer" and row.writes != "no"]
-BOTH = [name for name, row in FEATURES.items() if row.kind == "reader-writer" and row.writes != "no"]
+BOTH = [
+    name
+    for name, row in FEATURES.items()
+    if row.kind == "reader-writer" and row.writes != "no" and not row.by_name
+]
 
 
 @pytest.mark.parametrize("case", params(CASES))
@@ -96,6 +104,16 @@ def test_features_that_cannot_be_written_are_not_added(tmp_path: Path, name: str
     txn.set_protocol(Protocol(3, 7, readers, (*OLD, name)))
     with pytest.raises(UnsupportedFeature, match=name):
         txn.commit()
+
+
+def test_a_table_that_a_catalog_manages_has_in_commit_timestamps(tmp_path: Path) -> None:
+    storage, root = CatalogStorage(LocalStorage, NewLog(LocalStorage)), str(tmp_path / "t")
+    properties = {"delta.feature.catalogManaged": "supported"}
+    with pytest.raises(InvalidCommit, match="which a table that a catalog manages needs") as caught:
+        creation(storage, root, SCHEMA, properties=properties).commit()
+    assert caught.value.rule == "protocol.catalog-managed"
+    creation(storage, root, SCHEMA, properties={**properties, "delta.enableInCommitTimestamps": "true"}).commit()
+    assert has_feature(load_snapshot(storage, root).protocol, "catalogManaged")
 
 
 def nested(type_: Any) -> StructType:

@@ -7,16 +7,14 @@ import pytest
 
 from deltaskip import DeltaTable
 from deltaskip.dml.files import files_to_change
-from deltaskip.dml.stored_rows import StoredRows
 from deltaskip.errors import UnsupportedFeature
+from deltaskip.reading.stored_rows import StoredRows
 from tests import corpus
 from tests.spark.reading import digest_module
 from tests.spark.test_corpus_rows import expected_rows, has_variant
 
-# Files with dates of the Julian calendar, and shredded variants.
+# Tables with shredded variants.
 REFUSED = (
-    "deltars__delta-stats-optional",
-    "kernelrs__with-short-dv",
     "spark__variant-stats-nested-no-checkpoint",
     "spark__variant-stats-no-checkpoint",
     "spark__variant-stats-state-reconstruction",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deltaskip.expr.hashes import iceberg_bucket, spark_hash
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -23,7 +24,6 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
 )
-from deltaskip.skipping.proofs.murmur3 import iceberg_bucket, spark_hash
 
 DAY = (date(2023, 5, 5) - date(1970, 1, 1)).days
 INSTANT = int(datetime(2023, 5, 5, 1, 2, 3, tzinfo=UTC).timestamp()) * 1_000_000

@@ -1,0 +1,524 @@
+"""Tables that Unity Catalog manages: created, read, changed and published through its server.
+
+# PROTOCOL, Catalog-managed tables; Unity Catalog, ManagedTablesSpec
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.alter.changes import AddColumn, ClusterBy, RemoveProperty, SetComment, SetProperty
+from deltaskip.catalogs.unity import UnityCatalog
+from deltaskip.errors import (
+    CatalogError,
+    CommitConflict,
+    InvalidArgument,
+    InvalidCommit,
+    MaintenanceWarning,
+    TableNotFound,
+    UnsupportedFeature,
+)
+from tests.catalogs.unity_rules import MOST_UNPUBLISHED, Lost, Refusal
+from tests.catalogs.unity_server import UnityServer, unity_server
+from tests.dml.tables import ids_of
+
+COLUMNS = "id BIGINT, name STRING"
+PATH = "/delta/v1/catalogs/main/schemas/db/tables/t"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[UnityServer]:
+    with unity_server(tmp_path / "storage") as running:
+        yield running
+
+
+@pytest.fixture
+def cat(server: UnityServer) -> UnityCatalog:
+    return UnityCatalog(server.url, "main")
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids]})
+
+
+def ids(table: ds.DeltaTable) -> list[int]:
+    """The ids of the rows."""
+    return sorted(ids_of(table))
+
+
+def log(table: ds.DeltaTable, pattern: str = "*.json") -> list[str]:
+    return sorted(path.name for path in (Path(table.snapshot.root) / "_delta_log").glob(pattern))
+
+
+class Disturbance:
+    """Raises an error at the nth update of a table that has an add-commit."""
+
+    def __init__(self, server: UnityServer, when: str, error: Exception, times: int = 1, action: str = "add-commit"):
+        self.when, self.error, self.left, self.action = when, error, times, action
+        server.disturb = self
+
+    def __call__(self, when: str, method: str, path: str, body: Any) -> None:
+        actions = [each["action"] for each in (body or {}).get("updates", ())] if method == "POST" else []
+        if when == self.when and self.left and self.action in actions:
+            self.left -= 1
+            raise self.error
+
+
+def test_a_table_has_what_the_server_requires_and_suggests(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", f"{COLUMNS}, tags ARRAY<STRUCT<a: INT, m: MAP<STRING, DECIMAL(10, 2)>>>", ["name"])
+    entry = server.table("main.db.t")
+    assert {"catalogManaged", "v2Checkpoint", "rowTracking"} <= set(table.protocol.writer_features or ())
+    assert "inCommitTimestamp" not in (table.protocol.reader_features or ())
+    assert table.properties["io.unitycatalog.tableId"] == entry.uuid
+    assert table.properties["delta.columnMapping.mode"] == "name"
+    assert not any(name.startswith("delta.feature.") for name in table.properties)
+    assert {name: text for name, text in entry.properties.items() if name in table.properties} == dict(table.properties)
+    assert entry.partition_columns == ["name"] and table.version == 0 == entry.latest
+    tags = entry.columns["fields"][2]["type"]
+    assert tags["element-type"]["fields"][1]["type"]["value-type"] == "decimal(10,2)"
+    assert table.history()[0].operation_parameters["isManaged"] == "true"
+
+
+def test_properties_of_the_user_come_before_suggested_ones_and_not_before_required_ones(cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS, properties={"delta.enableRowTracking": "false", "owner.team": "x"})
+    assert (table.properties["delta.enableRowTracking"], table.properties["owner.team"]) == ("false", "x")
+    with pytest.raises(InvalidArgument, match=r"requires delta\.enableDeletionVectors=true of db\.u, not 'false'"):
+        cat.create_table("db.u", COLUMNS, properties={"delta.enableDeletionVectors": "false"})
+    assert not cat.table_exists("db.u")
+
+
+def test_every_change_is_a_staged_commit_that_is_published_in_order(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1, 2, 3))
+    table.delete("id = 1")
+    table.update({"name": "'z'"}, where="id = 2")
+    merge = table.merge(rows(3, 9), on="t.id = s.id", source_alias="s", target_alias="t")
+    merge.when_matched_delete().when_not_matched_insert_all().execute()
+    table.alter(AddColumn("more", "INT"))
+    table.restore(2)
+    assert ids(table) == [2, 3] == ids(cat.load_table("db.t"))
+    entry = server.table("main.db.t")
+    assert (entry.latest, entry.commits, table.version) == (6, [], 6)
+    assert log(table) == [f"{version:020}.json" for version in range(7)]
+    commits = [each["commit"] for body in server.bodies for each in body["updates"] if each["action"] == "add-commit"]
+    assert [each["version"] for each in commits] == [1, 2, 3, 4, 5, 6]
+    assert sorted(each["file-name"] for each in commits) == log(table, "_staged_commits/*.json")
+    for each in commits:
+        published = Path(table.snapshot.root) / "_delta_log" / f"{each['version']:020}.json"
+        assert each["file-size"] == published.stat().st_size
+        info = json.loads(published.read_text().split("\n")[0])["commitInfo"]
+        assert (info["inCommitTimestamp"], bool(info["txnId"])) == (each["timestamp"], True)
+
+
+def test_the_metadata_of_the_catalog_follows_each_commit(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    entry = server.table("main.db.t")
+    table.alter(AddColumn("c", "ARRAY<INT>"), SetProperty("k", "v"), SetComment("text"))
+    assert [each["name"] for each in entry.columns["fields"]] == ["id", "name", "c"]
+    assert (entry.properties["k"], entry.comment) == ("v", "text")
+    table.alter(RemoveProperty("k"))
+    assert "k" not in entry.properties
+    table.append(rows(1, 2))
+    assert entry.properties["delta.rowTracking.rowIdHighWaterMark"] == "1"
+    assert entry.properties["delta.lastUpdateVersion"] == "3"
+    table.alter(ClusterBy("id"))
+    assert json.loads(entry.properties["delta.clusteringColumns"]) == [
+        [table.schema.fields[0].metadata["delta.columnMapping.physicalName"]]
+    ]
+    assert entry.properties["delta.feature.clustering"] == "supported"
+
+
+def test_rtas_is_one_commit_and_keeps_what_the_catalog_requires(server: UnityServer, cat: UnityCatalog) -> None:
+    cat.create_table("db.t", COLUMNS, ["name"], properties={"mine": "1"}).append(rows(1))
+    server.bodies.clear()
+    with cat.stage_replace("db.t", "a INT, b STRING", ["b"], properties={"yours": "2"}) as staged:
+        staged.append(pa.table({"a": pa.array([5], pa.int32()), "b": ["x"]}))
+    entry, table = server.table("main.db.t"), cat.load_table("db.t")
+    [body] = [each for each in server.bodies if any(update["action"] == "add-commit" for update in each["updates"])]
+    actions = {each["action"]: each for each in body["updates"]}
+    assert {"set-columns", "set-partition-columns", "set-properties", "remove-properties"} <= set(actions)
+    assert actions["remove-properties"]["removals"] == ["mine"]
+    assert "assert-etag" in [each["type"] for each in body["requirements"]]
+    assert (table.version, entry.partition_columns, entry.properties["yours"]) == (2, ["b"], "2")
+    assert table.properties["io.unitycatalog.tableId"] == entry.uuid
+    assert ids(cat.load_table("db.t", version=1)) == [1]
+    with pytest.raises(InvalidArgument, match=r"requires delta\.checkpointPolicy=v2"):
+        cat.stage_replace("db.t", COLUMNS, properties={"delta.checkpointPolicy": "classic"})
+
+
+def test_ctas_is_there_whole_or_not_at_all(server: UnityServer, cat: UnityCatalog) -> None:
+    with pytest.raises(ZeroDivisionError), cat.stage_create("db.t", COLUMNS) as staged:
+        staged.append(rows(1))
+        raise ZeroDivisionError
+    assert not cat.table_exists("db.t")
+    assert [path for path in server.root.rglob("*") if path.is_file()] == []
+    with cat.stage_create("db.t", COLUMNS) as staged:
+        staged.append(rows(1, 2))
+        assert not cat.table_exists("db.t")
+    assert ids(cat.load_table("db.t")) == [1, 2]
+
+
+def test_reading_takes_the_commits_of_a_catalog_ahead_of_the_log(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1))
+    unpublish(server, table)
+    reader = cat.load_table("db.t")
+    assert (ids(reader), reader.version) == ([1], 1)
+    assert reader.snapshot.segment.commits[-1].path.endswith(server.table("main.db.t").commits[0]["file-name"])
+    assert reader.history()[0].version == 1
+
+
+def unpublish(server: UnityServer, table: ds.DeltaTable, version: int = 1) -> None:
+    """Undo what follows the commit of a version: the file is staged only, and the catalog lists it."""
+    folder, entry = Path(table.snapshot.root) / "_delta_log", server.table("main.db.t")
+    [staged] = (folder / "_staged_commits").glob(f"{version:020}.*.json")
+    (folder / f"{version:020}.json").unlink()
+    for crc in folder.glob(f"{version:020}.crc"):
+        crc.unlink()
+    size = staged.stat().st_size
+    entry.commits = [
+        {"version": version, "timestamp": 1, "file-name": staged.name, "file-size": size,
+         "file-modification-timestamp": 1},
+    ]  # fmt: skip
+
+
+def test_the_catalog_s_commit_is_read_also_if_the_version_is_published(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1))
+    unpublish(server, table)
+    published = Path(table.snapshot.root) / "_delta_log" / f"{1:020}.json"
+    published.write_text("not what was ratified")
+    assert ids(cat.load_table("db.t")) == [1]
+    with pytest.warns(MaintenanceWarning, match="is not the commit that the catalog of main.db.t has ratified"):
+        cat.load_table("db.t").append(rows(2))
+    assert ids(cat.load_table("db.t")) == [1, 2]
+
+
+def test_files_of_versions_after_the_latest_are_ignored(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1))
+    table.append(rows(2))
+    server.table("main.db.t").latest = 1
+    assert ids(cat.load_table("db.t")) == [1]
+
+
+def test_a_version_that_nobody_has_is_a_damaged_log(server: UnityServer, cat: UnityCatalog) -> None:
+    cat.create_table("db.t", COLUMNS)
+    server.table("main.db.t").latest = 3
+    with pytest.raises(ds.CorruptLog, match="says that version 3 is the latest, and neither the catalog nor"):
+        cat.load_table("db.t")
+
+
+def test_by_path_the_table_is_refused_and_the_message_names_the_catalog(cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    with pytest.raises(UnsupportedFeature, match=r"cannot be opened by its path.*unity:URL.*load_table"):
+        ds.DeltaTable(table.uri)
+    with pytest.raises(UnsupportedFeature, match="catalogManaged"):
+        ds.DeltaTable.create(Path(table.snapshot.root).parent / "u", COLUMNS,
+                             properties={"delta.feature.catalogManaged": "supported"})
+
+
+def test_two_writers_at_one_version_both_commit(server: UnityServer, cat: UnityCatalog) -> None:
+    cat.create_table("db.t", COLUMNS)
+    barrier = threading.Barrier(2)
+    tables = [cat.load_table("db.t"), UnityCatalog(server.url, "main").load_table("db.t")]
+
+    def meet(when: str, method: str, path: str, body: Any) -> None:
+        updates = (body or {}).get("updates", ()) if when == "before" else ()
+        if any(each["action"] == "add-commit" and each["commit"]["version"] == 1 for each in updates):
+            barrier.wait(20)
+
+    server.disturb = meet
+    threads = [threading.Thread(target=table.append, args=(rows(i),)) for i, table in enumerate(tables)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(30)
+    table = cat.load_table("db.t")
+    assert (table.version, ids(table)) == (2, [0, 1])
+    assert len(log(table, "_staged_commits/*.json")) == 2
+    assert log(table) == [f"{version:020}.json" for version in range(3)]
+
+
+def test_a_commit_that_conflicts_with_the_winner_leaves_nothing(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1, 2))
+    mine = cat.load_table("db.t").transaction(read="true")
+    mine.append(rows(3))
+    table.delete("id = 1")
+    with pytest.raises(CommitConflict):
+        mine.commit()
+    mine.discard()
+    assert len(log(table, "_staged_commits/*.json")) == 2
+    assert ids(cat.load_table("db.t")) == [2]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(
+    "error", [Lost(), Refusal(500, "CommitStateUnknownException", "who knows"), Refusal(503, "", "busy")], ids=repr
+)
+def test_a_lost_answer_is_looked_up_before_the_commit_is_tried_again(
+    server: UnityServer, cat: UnityCatalog, when: str, error: Exception
+) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1))
+    Disturbance(server, when, error)
+    server.requests.clear()
+    table.append(rows(2))
+    assert (ids(table), table.version) == ([1, 2], 2)
+    assert ids(cat.load_table("db.t")) == [1, 2]
+    assert len(log(table, "_staged_commits/*.json")) == 2
+    posts = [index for index, each in enumerate(server.requests) if each == ("POST", PATH)]
+    if when == "after":
+        # One proposal and one publication; the look has found the commit.
+        assert len(posts) == 2
+
+
+def test_another_writer_s_commit_after_a_lost_answer_is_no_commit_of_ours(
+    server: UnityServer, cat: UnityCatalog
+) -> None:
+    table, other = cat.create_table("db.t", COLUMNS), cat.load_table("db.t")
+
+    def lose(when: str, method: str, path: str, body: Any) -> None:
+        if when == "before" and method == "POST" and "add-commit" in str(body):
+            server.disturb = lambda *_: None
+            other.append(rows(7))
+            raise Lost
+
+    server.disturb = lose
+    table.append(rows(1))
+    assert (ids(table), table.version) == ([1, 7], 2)
+
+
+def test_an_outcome_that_stays_unknown_is_said_and_deletes_nothing(
+    server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltaskip.catalogs.unity.commits._PAUSE_SECONDS", 0)
+    table = cat.create_table("db.t", COLUMNS)
+    Disturbance(server, "after", Lost(), times=1)
+    lost = server.disturb
+
+    def silent(when: str, method: str, path: str, body: Any) -> None:
+        if not isinstance(lost, Disturbance) or lost.left == 0:
+            raise Refusal(503, "", "down")
+        lost(when, method, path, body)
+
+    server.disturb = silent
+    monkeypatch.setattr("deltaskip.catalogs.unity.client._FIRST_PAUSE_SECONDS", 0)
+    with pytest.raises(CatalogError, match=r"not known whether the catalog has ratified version 1 of main\.db\.t"):
+        table.append(rows(1))
+    server.disturb = lambda *_: None
+    assert ids(cat.load_table("db.t")) == [1]
+
+
+def test_after_ten_commits_that_another_client_left_the_next_one_publishes(
+    server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = cat.create_table("db.t", COLUMNS, properties={"delta.checkpointInterval": "100"})
+    with monkeypatch.context() as without:
+        without.setattr("deltaskip.catalogs.unity.commits.ManagedLog.after_commit", lambda *_: None)
+        for number in range(MOST_UNPUBLISHED):
+            table.append(rows(number))
+        assert len(server.table("main.db.t").commits) == MOST_UNPUBLISHED
+        assert log(table) == [f"{0:020}.json"]
+        assert ids(cat.load_table("db.t")) == list(range(10))
+    cat.load_table("db.t").append(rows(10))
+    assert server.table("main.db.t").commits == []
+    assert ids(cat.load_table("db.t")) == list(range(11))
+    assert log(table) == [f"{version:020}.json" for version in range(12)]
+
+
+def test_a_stale_etag_is_renewed_if_the_version_is_still_free(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+
+    def change(when: str, method: str, path: str, body: Any) -> None:
+        if when == "before" and method == "POST" and "add-commit" in str(body):
+            server.disturb = lambda *_: None
+            server.table("main.db.t").updates += 1
+
+    server.disturb = change
+    table.alter(SetProperty("k", "v"))
+    assert server.table("main.db.t").properties["k"] == "v"
+    tags = [each["etag"] for body in server.bodies for each in body["requirements"] if each["type"] == "assert-etag"]
+    assert len(set(tags)) == len(tags) == 2
+
+
+def test_a_table_of_the_same_name_that_took_its_place_is_not_written_to(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    cat.drop_table("db.t")
+    with pytest.raises(TableNotFound, match=r"main\.db\.t was dropped or renamed in its catalog"):
+        table.append(rows(1))
+    other = cat.create_table("db.t", COLUMNS)
+    with pytest.raises(TableNotFound, match=r"main\.db\.t was replaced by another table"):
+        table.append(rows(1))
+    assert ids(other.refresh()) == []
+
+
+def test_the_server_s_refusal_of_a_commit_leaves_nothing(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    Disturbance(server, "before", Refusal(403, "PermissionDeniedException", "no MODIFY"))
+    before = sorted(path for path in server.root.rglob("*") if path.is_file())
+    with pytest.raises(InvalidCommit, match=r"refused version 1 of main\.db\.t: .*403 PermissionDenied.*no MODIFY"):
+        table.append(rows(1))
+    assert sorted(path for path in server.root.rglob("*") if path.is_file()) == before
+
+
+def test_what_the_catalog_knows_the_table_by_cannot_be_changed(cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    with pytest.raises(InvalidCommit, match=r"changes the property io\.unitycatalog\.tableId"):
+        table.alter(SetProperty("io.unitycatalog.tableId", "x"))
+    with pytest.raises(InvalidCommit, match=r"changes the property delta\.checkpointPolicy, which .* to be 'v2'"):
+        table.alter(RemoveProperty("delta.checkpointPolicy"))
+    with pytest.raises(InvalidCommit, match="requires"):
+        table.drop_feature("deletionVectors")
+    with pytest.raises(ds.DeltaSkipError):
+        table.alter(SetProperty("delta.enableInCommitTimestamps", "false"))
+    assert table.refresh().version == 0
+
+
+def test_rule_68_maintenance_needs_the_catalog_s_permission(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    for number in range(3):
+        table.append(rows(number))
+    for act in (table.optimize, table.vacuum, table.clean_up_log):
+        with pytest.raises(UnsupportedFeature, match="does not permit"):
+            act()
+    server.permitted = ["DATA_REORGANIZATION", "DATA_CLEANUP", "METADATA_CLEANUP"]
+    table = cat.load_table("db.t")
+    assert table.optimize().version == 4
+    assert table.vacuum().version == 6
+    assert table.clean_up_log() == []
+    assert ids(cat.load_table("db.t")) == [0, 1, 2]
+
+
+def test_checkpoints_are_of_published_versions_and_not_necessary_to_read(
+    server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = cat.create_table("db.t", COLUMNS, properties={"delta.checkpointInterval": "3"})
+    for number in range(4):
+        table.append(rows(number))
+    assert [name[:20] for name in log(table, "*.checkpoint.*")] == [f"{3:020}"]
+    with monkeypatch.context() as without:
+        without.setattr("deltaskip.catalogs.unity.commits.ManagedLog.after_commit", lambda *_: None)
+        table.append(rows(4))
+    assert f"{5:020}.json" not in log(table)
+    table = cat.load_table("db.t")
+    table.checkpoint()
+    assert f"{5:020}.json" in log(table)
+    assert server.table("main.db.t").commits == []
+    assert ids(cat.load_table("db.t")) == [0, 1, 2, 3, 4]
+
+
+def test_a_published_commit_is_read_when_the_staged_one_is_gone(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1))
+    unpublish(server, table)
+    reader = cat.load_table("db.t")
+    table.append(rows(2))
+    for staged in (Path(table.snapshot.root) / "_delta_log" / "_staged_commits").glob("*"):
+        staged.unlink()
+    reader.delete("id = 1")
+    assert ids(reader) == [2]
+
+
+def test_cleaning_up_the_log_deletes_staged_commits_that_a_checkpoint_replaces(
+    server: UnityServer, cat: UnityCatalog
+) -> None:
+    from deltaskip.log.cleanup import clean_up_log
+
+    server.permitted = ["METADATA_CLEANUP"]
+    table = cat.create_table("db.t", COLUMNS)
+    for number in range(3):
+        table.append(rows(number))
+    table.checkpoint()
+    deleted = clean_up_log(table.snapshot, kept_for_ms=-3_600_000)
+    assert sum(name.startswith("_staged_commits/") for name in deleted) == 3
+    table.append(rows(3))
+    assert ids(cat.load_table("db.t")) == [0, 1, 2, 3]
+
+
+def test_loading_asks_the_server_once(server: UnityServer, cat: UnityCatalog) -> None:
+    cat.create_table("db.t", COLUMNS).append(rows(1))
+    server.requests.clear()
+    assert ids(cat.load_table("db.t")) == [1]
+    assert server.requests == [("GET", PATH)]
+    server.requests.clear()
+    cat.load_table("db.t", version=0)
+    assert server.requests == [("GET", PATH)]
+
+
+def test_a_refresh_after_a_publication_reads_no_commit_again(server: UnityServer, cat: UnityCatalog) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1))
+    unpublish(server, table)
+    reader = cat.load_table("db.t")
+    before = reader.snapshot
+    table.append(rows(2))
+    assert reader.refresh().snapshot.tail is not before.tail
+    assert reader.snapshot.segment.commits[: len(before.segment.commits)] == before.segment.commits
+    assert ids(reader) == [1, 2]
+
+
+def test_a_clone_is_a_table_of_its_own(cat: UnityCatalog, tmp_path: Path) -> None:
+    table = cat.create_table("db.t", COLUMNS)
+    table.append(rows(1))
+    copy = table.clone(str(tmp_path / "copy"))
+    assert ids(copy) == [1]
+    assert "io.unitycatalog.tableId" not in copy.properties
+    copy.append(rows(2))
+    assert ids(ds.DeltaTable(tmp_path / "copy")) == [1, 2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_writers_on_a_bad_network_commit_every_row_once(
+    server: UnityServer, cat: UnityCatalog, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr("deltaskip.catalogs.unity.commits._PAUSE_SECONDS", 0.002)
+    monkeypatch.setattr("deltaskip.catalogs.unity.client._FIRST_PAUSE_SECONDS", 0.002)
+    cat.create_table("db.t", COLUMNS, properties={"delta.checkpointInterval": "4"})
+    chance, failed = random.Random(seed), list[BaseException]()
+
+    def disturb(when: str, method: str, path: str, body: Any) -> None:
+        if chance.random() < 0.15:
+            raise chance.choice(
+                [Lost(), Refusal(500, "CommitStateUnknownException", "x"), Refusal(503, "", "x"),
+                 Refusal(429, "TooManyRequestsException", "x")]
+            )  # fmt: skip
+
+    def work(number: int) -> None:
+        try:
+            table = UnityCatalog(server.url, "main").load_table("db.t")
+            for each in range(4):
+                # A publication that failed is made up for by the next commit.
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", MaintenanceWarning)
+                    table.append(rows(10 * number + each), txn=(f"writer {number}", each))
+        except BaseException as error:
+            failed.append(error)
+
+    server.disturb = disturb
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(120)
+    server.disturb = lambda *_: None
+    unknown = [error for error in failed if not isinstance(error, CatalogError)]
+    assert unknown == []
+    table = cat.load_table("db.t")
+    found = ids(table)
+    # A writer that was told that the outcome is unknown has stopped; what it had written is there once or not at all.
+    assert len(found) == len(set(found)) == table.version
+    assert len(found) == 12 or failed
+    table.append(rows(99))
+    assert log(table) == [f"{version:020}.json" for version in range(table.version + 1)]

@@ -1,0 +1,106 @@
+"""deltaskip.delta's merge: delta-spark's clauses, aliases, result and errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException, UnsupportedOperationException
+from pyspark.sql.functions import col, expr
+
+import deltaskip as ds
+from deltaskip.delta import DeltaTable
+
+pytestmark = pytest.mark.spark
+
+BEFORE = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+
+
+@pytest.fixture
+def table(spark: Any, tmp_path: Path) -> DeltaTable:
+    made = ds.DeltaTable.create(str(tmp_path / "t"), "key STRING, value BIGINT")
+    made.append(pa.table({"key": ["a", "b", "c", "d"], "value": [1, 2, 3, 4]}))
+    return DeltaTable.forPath(spark, str(tmp_path / "t"))
+
+
+@pytest.fixture
+def source(spark: Any) -> Any:
+    return spark.createDataFrame([("a", -1), ("b", 0), ("e", -5), ("f", -6)], ["k", "v"])
+
+
+def rows(table: DeltaTable) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in table.toDF().collect())
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["text", "columns"])
+def test_clauses_of_all_kinds(table: DeltaTable, source: Any, text: bool) -> None:
+    merge = table.merge(source, "key = k" if text else expr("key = k"))
+    merge = merge.whenMatchedUpdate(set={"value": "v + 0" if text else col("v") + 0})
+    merge = merge.whenNotMatchedInsert(values={"key": "k", "value": "v + 0" if text else col("v") + 0})
+    merge = merge.whenNotMatchedBySourceUpdate(set={"value": "value + 0" if text else col("value") + 0})
+    [numbers] = merge.execute().collect()
+    assert numbers.asDict() == {
+        "num_affected_rows": 6, "num_updated_rows": 4, "num_deleted_rows": 0, "num_inserted_rows": 2,
+    }  # fmt: skip
+    assert rows(table) == [("a", -1), ("b", 0), ("c", 3), ("d", 4), ("e", -5), ("f", -6)]
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["text", "columns"])
+def test_conditions_of_clauses_by_position(table: DeltaTable, source: Any, text: bool) -> None:
+    def when(condition: str) -> Any:
+        return condition if text else expr(condition)
+
+    merge = table.merge(source, "key = k").whenMatchedUpdate(when("k = 'a'"), {"value": "v + 0"})
+    merge = merge.whenMatchedDelete(when("k = 'b'"))
+    merge = merge.whenNotMatchedInsert(when("k = 'e'"), {"key": "k", "value": "v + 0"})
+    merge = merge.whenNotMatchedBySourceUpdate(when("key = 'c'"), {"value": "value + 0"})
+    merge.whenNotMatchedBySourceDelete(when("key = 'd'")).execute()
+    assert rows(table) == [("a", -1), ("c", 3), ("e", -5)]
+
+
+def test_clauses_for_rows_without_a_source_row_go_in_order(table: DeltaTable, source: Any) -> None:
+    merge = table.merge(source, expr("key = k")).whenNotMatchedBySourceDelete(condition="key = 'c'")
+    merge = merge.whenNotMatchedBySourceUpdate(condition="key = 'c'", set={"value": "5"})
+    merge = merge.whenNotMatchedBySourceUpdate(condition="key = 'd'", set={"value": "6"})
+    merge.whenNotMatchedBySourceDelete().execute()
+    assert rows(table) == [("a", 1), ("b", 2), ("d", 6)]
+
+
+def test_all_columns_by_name_with_aliases(table: DeltaTable, source: Any) -> None:
+    named = source.toDF("key", "value").alias("s")
+    merge = table.alias("t").merge(named, expr("t.key = s.key"))
+    merge.whenMatchedUpdateAll("s.key = 'a'").whenNotMatchedInsertAll(expr("s.key = 'e'")).execute()
+    assert rows(table) == [("a", -1), ("b", 2), ("c", 3), ("d", 4), ("e", -5)]
+
+
+def test_the_schema_evolves_if_the_builder_or_the_session_says_so(spark: Any, table: DeltaTable, source: Any) -> None:
+    wider = source.toDF("key", "value").withColumn("more", expr("1")).alias("s")
+    merge = table.alias("t").merge(wider, "t.key = s.key").whenMatchedUpdateAll()
+    merge.execute()
+    assert table.toDF().columns == ["key", "value"]
+    merge.withSchemaEvolution().execute()
+    assert table.toDF().columns == ["key", "value", "more"]
+    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
+    try:
+        again = wider.withColumn("again", expr("2")).alias("s")
+        table.alias("t").merge(again, "t.key = s.key").whenNotMatchedInsertAll().execute()
+    finally:
+        spark.conf.unset("spark.databricks.delta.schema.autoMerge.enabled")
+    assert table.toDF().columns == ["key", "value", "more", "again"]
+
+
+def test_errors_are_of_the_classes_that_delta_spark_raises(spark: Any, table: DeltaTable, source: Any) -> None:
+    twice = source.union(source)
+    with pytest.raises(UnsupportedOperationException, match="More than one row"):
+        table.merge(twice, "key = k").whenMatchedUpdate(set={"value": "v"}).execute()
+    with pytest.raises(AnalysisException, match="nope"):
+        table.merge(source, "key = nope").whenMatchedDelete().execute()
+    with pytest.raises(AnalysisException, match="nope"):
+        table.merge(source, "key = k").whenMatchedUpdate(set={"nope": "v"}).execute()
+    with pytest.raises(AnalysisException, match="no clause"):
+        table.merge(source, "key = k").execute()
+    with pytest.raises(AnalysisException, match="never apply"):
+        table.merge(source, "key = k").whenMatchedUpdate(set={"value": "v"}).whenMatchedDelete().execute()
+    assert rows(table) == BEFORE

@@ -1,0 +1,165 @@
+"""Files are pruned by the keys of the source: exactly where that is sound."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from deltaskip import DeltaTable
+from deltaskip.dml.merge.source_keys import KeyValues, MatchTemplate, match_template, scan_of
+from deltaskip.expr import parse_sql
+from deltaskip.expr.literal_list import integers
+from deltaskip.expr.nodes import Literal
+from deltaskip.schema.given import schema_of
+from deltaskip.schema.types import INTEGER, STRING
+
+DDL = (
+    "id INT, p STRING, d DOUBLE, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), c CHAR(3), "
+    "st STRUCT<k: INT>"
+)
+SOURCE = schema_of(
+    "id INT, k BIGINT, p STRING, name STRING, d DOUBLE, ts TIMESTAMP, lo INT, hi INT, c STRING, flag BOOLEAN"
+)
+DAY = 86_400_000_000
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
+    """Ten files of ten ids each, in partitions a and b in turn, each on a day of its own."""
+    made = DeltaTable.create(tmp_path_factory.mktemp("keys") / "t", DDL, ("p", "day"))
+    for number in range(10):
+        ids = range(number * 10, number * 10 + 10)
+        made.append(
+            pa.table(
+                {
+                    "id": pa.array(ids, pa.int32()),
+                    "p": ["ab"[number % 2]] * 10,
+                    "d": [float(i) for i in ids],
+                    "ts": pa.array([number * DAY + i for i in range(10)], pa.timestamp("us", "UTC")),
+                    "c": [str(number)] * 10,
+                    "st": [{"k": i} for i in ids],
+                },
+            )
+        )
+    return made
+
+
+def template(
+    table: DeltaTable, on: str, target_alias: str | None = "t", source_alias: str | None = "s"
+) -> MatchTemplate:
+    return match_template(parse_sql(on), table.snapshot, SOURCE, target_alias, source_alias, "UTC")
+
+
+def kept(table: DeltaTable, on: str, *values: KeyValues, **aliases: str | None) -> int:
+    found = template(table, on, **aliases)
+    assert len(found.keys) == len(values)
+    return len(scan_of(table.snapshot, found.predicate(values), "UTC").files())
+
+
+def between(least: Any, greatest: Any, has_null: bool = False, values: Any = None) -> KeyValues:
+    return KeyValues(least, greatest, has_null, values)
+
+
+def test_a_range_of_keys_keeps_its_files(table: DeltaTable) -> None:
+    assert kept(table, "t.id = s.id", between(15, 32)) == 3
+    assert kept(table, "s.id = t.id", between(15, 32)) == 3
+    assert kept(table, "t.id = s.k", between(15, 2**40)) == 9
+    assert kept(table, "st.k = s.id", between(15, 15)) == 1
+
+
+def test_few_keys_keep_only_the_files_that_have_them(table: DeltaTable) -> None:
+    few = tuple(Literal(value, INTEGER) for value in (5, 93))
+    assert kept(table, "t.id = s.id", between(5, 93, values=few)) == 2
+    many = integers(pa.array([*range(200, 300), 5, 93], pa.int64()))
+    assert kept(table, "t.id = s.id", between(5, 299, values=many)) == 2
+
+
+def test_keys_of_partition_columns_and_of_their_sources_prune(table: DeltaTable) -> None:
+    assert kept(table, "t.id = s.id AND t.p = s.p", between(0, 99), between("a", "a")) == 5
+    assert kept(table, "t.ts = s.ts", between(3 * DAY, 3 * DAY + 5)) == 1
+    assert kept(table, "CAST(t.ts AS DATE) = CAST(s.ts AS DATE)", between(3, 4)) == 2
+
+
+def test_null_keys_never_match_but_by_the_null_safe_comparison(table: DeltaTable) -> None:
+    nothing = KeyValues(None, None, True)
+    assert kept(table, "t.id = s.id", nothing) == 0
+    assert kept(table, "t.id <=> s.id", nothing) == 0
+    assert kept(table, "t.id <=> s.id", between(5, 5, True)) == 1
+    with_nulls = DeltaTable(table.uri)
+    assert kept(with_nulls, "t.id = s.id", between(5, 5, True)) == 1
+
+
+def test_conditions_on_the_target_alone_prune(table: DeltaTable) -> None:
+    assert kept(table, "t.id < 20 AND s.flag") == 2
+    assert kept(table, "t.id = s.id AND t.id >= 90", between(0, 99)) == 1
+
+
+def test_inequalities_prune_by_the_extreme_that_they_allow(table: DeltaTable) -> None:
+    assert kept(table, "t.id BETWEEN s.lo AND s.hi", between(40, 70), between(50, 75)) == 4
+    assert kept(table, "t.id < s.hi", between(5, 25)) == 3
+    assert kept(table, "s.hi < t.id", between(85, 95)) == 2
+
+
+def test_alternatives_prune_if_each_does(table: DeltaTable) -> None:
+    assert kept(table, "t.id = s.id OR t.d = s.d", between(5, 5), between(95.0, 95.0)) == 2
+    assert kept(table, "t.id = s.id OR upper(s.name) = 'X'", between(5, 5)) == 10
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        "t.id = s.p",
+        "t.p = s.k",
+        "t.c = s.c",
+        "id = 5",
+        "t.id != s.id",
+        "NOT (t.id = s.id)",
+        "t.id + s.id = 10",
+        "t.ts = s.name",
+        "t.d = s.id",
+        "t.p COLLATE UTF8_LCASE = s.p",
+        "some_udf(t.id) = s.id",
+        "CASE WHEN s.flag THEN t.id ELSE 0 END = s.id",
+    ],
+)
+def test_what_spark_may_convert_or_is_not_understood_says_nothing(table: DeltaTable, on: str) -> None:
+    assert kept(table, on) == 10
+
+
+def test_names_are_read_as_spark_reads_them(table: DeltaTable) -> None:
+    assert kept(table, "hi = t.id", between(5, 5)) == 1
+    assert kept(table, "T.ID = S.ID", between(5, 5)) == 1
+    # A qualifier that nobody told of is one that the DataFrame of the source has.
+    assert kept(table, "t.id = u.id", between(5, 5), source_alias=None) == 1
+    # Both sides have the name.
+    assert kept(table, "id = s.k", target_alias=None) == 10
+    # The source may be named like a struct of the target.
+    assert kept(table, "st.k = t.id", source_alias="st") == 10
+
+
+def test_nan_is_beyond_every_bound(table: DeltaTable) -> None:
+    assert kept(table, "t.d = s.d", between(85.0, 85.0)) == 1
+    assert kept(table, "t.d = s.d", between(85.0, math.nan)) == 10
+    assert kept(table, "t.d = s.d", between(math.nan, math.nan)) == 10
+
+
+def test_every_matching_file_is_kept(table: DeltaTable) -> None:
+    chosen = random.Random(7)
+    for _ in range(200):
+        keys = [chosen.choice([None, chosen.randrange(-20, 120)]) for _ in range(chosen.randrange(1, 6))]
+        known = [key for key in keys if key is not None]
+        values = KeyValues(
+            min(known, default=None),
+            max(known, default=None),
+            None in keys,
+            tuple(Literal(key, INTEGER) for key in sorted(set(known))) if chosen.random() < 0.5 and known else None,
+        )
+        found = template(table, "t.id = s.id AND t.p = s.p")
+        letters = KeyValues("a", "b", False, (Literal("a", STRING), Literal("b", STRING)))
+        paths = set(scan_of(table.snapshot, found.predicate([values, letters]), "UTC").paths())
+        for key in known:
+            assert set(table.scan(f"id = {key}").paths()) <= paths

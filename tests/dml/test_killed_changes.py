@@ -1,0 +1,122 @@
+"""Changes of rows that are killed or fail at any step: the table has the rows before or after, never half of either."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaskip import DeltaTable
+from deltaskip.errors import StorageError
+from deltaskip.storage import LocalStorage
+from tests.dml.killed import WHERE, merged
+from tests.dml.tables import DDL, files_below, rows, rows_of
+
+# A killed change is made again after every fourth step, unless the environment asks for all of them.
+ALL_STEPS = os.environ.get("DELTASKIP_KILLED") == "all"
+PROPERTIES = [
+    {"delta.enableChangeDataFeed": "true"},
+    {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"},
+]
+CHANGES: dict[str, Callable[[DeltaTable], object]] = {
+    "delete": lambda table: table.delete(WHERE),
+    "update": lambda table: table.update({"x": "-1", "p": "'z'"}, WHERE),
+    "merge": merged,
+}
+
+
+def made(folder: Path, properties: dict[str, str]) -> DeltaTable:
+    table = DeltaTable.create(folder, DDL, ["p"], properties=properties)
+    table.append(rows(range(8)))
+    return table
+
+
+def expected(what: str, changed: bool) -> list[dict[str, Any]]:
+    found = rows(range(8)).to_pylist()
+    if not changed:
+        return found
+    if what == "delete":
+        return [row for row in found if row["id"] % 2]
+    updated = [row if row["id"] % 2 else {**row, "x": -1, "p": "z"} for row in found]
+    if what == "update":
+        return updated
+    return [*(row for row in updated if row["id"] != 4), {"id": 100, "p": "z", "x": -1, "st": None}]
+
+
+def referenced(table: DeltaTable) -> set[str]:
+    """Files of all versions of the table."""
+    found: set[str] = set()
+    for version in range(1, table.version + 1):
+        path = Path(table.snapshot.root) / "_delta_log" / f"{version:020}.json"
+        text = path.read_text(encoding="utf-8")
+        found |= {file for file in files_below(Path(table.snapshot.root)) if file.rpartition("/")[2] in text}
+    return found
+
+
+@pytest.mark.parametrize("properties", PROPERTIES)
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_killed_change_leaves_the_rows_before_or_after(
+    tmp_path: Path, what: str, properties: dict[str, str]
+) -> None:
+    made(tmp_path / "t", properties)
+    (tmp_path / "copies").mkdir()
+    command = [sys.executable, "-m", "tests.dml.killed", what, str(tmp_path / "copies"), str(tmp_path / "t")]
+    steps = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
+    assert steps[-1] == "done" and len(steps) > 4
+    versions = []
+    for stop, step in enumerate(steps):
+        table = DeltaTable(tmp_path / "copies" / str(stop))
+        versions.append(table.version)
+        assert rows_of(table) == expected(what, table.version == 2), step
+        if ALL_STEPS or stop % 4 == 0:
+            # What was left is in nobody's way.
+            CHANGES[what](table)
+            assert rows_of(table) == expected(what, True), step
+    assert versions == sorted(versions) and set(versions) == {1, 2}
+
+
+class Failing(LocalStorage):
+    """Storage whose nth write fails."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at, self.writes = at, 0
+
+    def publish(self, path: str) -> Any:
+        self._write()
+        return super().publish(path)
+
+    def put(self, path: str, data: bytes, **more: Any) -> None:
+        self._write()
+        super().put(path, data, **more)
+
+    def _write(self) -> None:
+        self.writes += 1
+        if self.writes == self.at:
+            raise StorageError("the disk is full")
+
+
+@pytest.mark.parametrize("properties", PROPERTIES)
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_that_fails_leaves_no_file(tmp_path: Path, what: str, properties: dict[str, str]) -> None:
+    table = made(tmp_path / "t", properties)
+    before = files_below(tmp_path / "t")
+    failed = 0
+    for at in range(1, 20):
+        table = DeltaTable(tmp_path / "t")
+        table.snapshot.storage = Failing(at)
+        try:
+            CHANGES[what](table)
+        except StorageError:
+            failed += 1
+            assert files_below(tmp_path / "t") == before, at
+            assert DeltaTable(tmp_path / "t").version == 1
+        else:
+            break
+    assert failed >= 1
+    assert rows_of(DeltaTable(tmp_path / "t")) == expected(what, True)

@@ -1,0 +1,347 @@
+"""Updating rows without Spark: what is set, what follows from it, what is refused; Delta's parameters and metrics."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+from deltaskip import DeltaTable
+from deltaskip.errors import (
+    InvalidArgument,
+    InvalidArgumentType,
+    InvalidCommit,
+    PredicateError,
+    RowViolation,
+    SchemaError,
+    UnsupportedFeature,
+)
+from deltaskip.table.transaction import TableTransaction
+from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, row_ids_of, rows, rows_of
+from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, in_order, table_of
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+IDS = {"delta.enableRowTracking": "true"}
+
+
+def made(folder: Path, partition_by: tuple[str, ...] = (), ddl: str = DDL, **properties: str) -> DeltaTable:
+    table = DeltaTable.create(folder / "t", ddl, partition_by, properties=properties)
+    if ddl == DDL:
+        table.append(rows(range(12)))
+    return table
+
+
+def images_of(table: DeltaTable) -> list[tuple[str, int, Any]]:
+    """Kind of change, id and x of each row in the change files of the latest version."""
+    files = [Path(table.snapshot.root) / cdc["path"] for cdc in actions_of(table).get("cdc", [])]
+    found = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+    return sorted((row["_change_type"], row["id"], row["x"]) for row in found)
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS, FEED, {**VECTORS, **FEED, **IDS}])
+@pytest.mark.parametrize("partition_by", [(), ("p",)])
+def test_rule_40_rows_that_match_are_set_and_null_keeps(
+    tmp_path: Path, partition_by: tuple[str, ...], properties: dict[str, str]
+) -> None:
+    table = made(tmp_path, partition_by, **properties)
+    result = table.update({"x": "x * 100"}, "x > 4 AND x < 10")
+    assert (result.operation, result.version, result.metrics["numUpdatedRows"]) == ("UPDATE", 2, 4)
+    expected = [None, 1, 2, 3, None, 500, 600, 700, None, 900, 10, 11]
+    assert [row["x"] for row in rows_of(table)] == expected
+    assert info_of(table)["operationParameters"] == {"predicate": '["x > 4 AND x < 10"]'}
+    fed = "delta.enableChangeDataFeed" in properties
+    kinds = ["update_postimage", "update_preimage"] if fed else []
+    assert images_of(table) == [
+        (kind, i, i * 100 if kind.endswith("postimage") else i) for kind in kinds for i in (5, 6, 7, 9)
+    ]
+
+
+def test_nothing_is_committed_where_nothing_matches(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    before = files_below(tmp_path / "t")
+    for where in ("id > 100", "st.a = 3 AND id = 4", "x IS NULL AND id = 1"):
+        result = table.update({"x": "1"}, where)
+        assert (result.version, result.metrics["numUpdatedRows"]) == (None, 0)
+    assert (table.version, files_below(tmp_path / "t")) == (1, before)
+
+
+def test_with_deletion_vectors_only_updated_rows_are_written(tmp_path: Path) -> None:
+    table = made(tmp_path, **VECTORS)
+    [old] = actions_of(table)["add"]
+    metrics = table.update({"x": "0"}, "id IN (3, 5)").metrics
+    assert (metrics["numCopiedRows"], metrics["numAddedFiles"], metrics["numDeletionVectorsAdded"]) == (0, 1, 1)
+    again, new = sorted(actions_of(table)["add"], key=lambda add: add["path"] != old["path"])
+    assert (again["path"], again["deletionVector"]["cardinality"]) == (old["path"], 2)
+    assert pq.ParquetFile(tmp_path / "t" / new["path"]).metadata.num_rows == 2
+    metrics = table.update({"x": "1"}, "id IN (4, 3)").metrics
+    assert {name: metrics[name] for name in metrics if "Vectors" in name} == {
+        "numDeletionVectorsAdded": 2, "numDeletionVectorsUpdated": 1, "numDeletionVectorsRemoved": 1,
+    }  # fmt: skip
+    assert [row["x"] for row in rows_of(table)][3:6] == [1, 1, 0]
+
+
+def test_files_that_certainly_match_are_updated_without_their_condition(tmp_path: Path) -> None:
+    table = made(tmp_path, ("p",), **VECTORS)
+    result = table.update({"x": "-1"}, "p = 'a'")
+    assert (result.metrics["numRemovedFiles"], result.metrics["numDeletionVectorsAdded"]) == (1, 0)
+    assert {row["x"] for row in rows_of(table) if row["p"] == "a"} == {-1}
+    assert table.update({"x": "5"}).metrics["numUpdatedRows"] == 12
+    assert info_of(table)["operationParameters"] == {"predicate": "[]"}
+
+
+def test_values_come_from_the_row_as_it_was(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.update({"id": "x", "X": "cast(id AS INT) + 1", "p": "concat(p, p)"}, "id = 7")
+    assert next(row for row in rows_of(table) if row["x"] == 8) | {"st": None} == {
+        "id": 7, "x": 8, "p": "bb", "st": None
+    }  # fmt: skip
+
+
+def test_constants_expressions_and_parameters_are_values(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.update({"x": 5, "p": ds.lit("it's"), "st.a": ds.col("x") + 1}, ds.col("id") == 3)
+    assert rows_of(table)[3] == {"id": 3, "p": "it's", "x": 5, "st": {"a": 4, "tags": ["3"]}}
+    table.update({"x": ":new + 1", "p": None}, "id = :id", params={"new": 10, "id": 3})
+    assert rows_of(table)[3]["x"] == 11
+    table.update({"x": "1"}, "id = ?", params=[3])
+    assert (rows_of(table)[3]["x"], rows_of(table)[3]["p"]) == (1, None)
+    with pytest.raises(InvalidArgument, match=":other"):
+        table.update({"x": ":new"}, "id = 3", params={"new": 1, "other": 2})
+    with pytest.raises(PredicateError, match=":new"):
+        table.update({"x": ":new"}, "id = :id", params={"id": 1})
+
+
+def test_rule_46_other_fields_of_a_struct_stay_and_a_null_struct_gets_one_field(tmp_path: Path) -> None:
+    ddl = "id BIGINT, st STRUCT<a: INT, in: STRUCT<b: INT, c: STRING>>"
+    table = made(tmp_path, ddl=ddl)
+    inner = {"b": 1, "c": "x"}
+    table.append(pa.table({"id": [1, 2, 3], "st": [{"a": 1, "in": inner}, {"a": 2, "in": None}, None]}))
+    table.update({"ST.in.B": "id * 10"})
+    assert [row["st"] for row in rows_of(table)] == [
+        {"a": 1, "in": {"b": 10, "c": "x"}},
+        {"a": 2, "in": {"b": 20, "c": None}},
+        {"a": None, "in": {"b": 30, "c": None}},
+    ]
+    table.update({"st.a": "7", "st.in.c": "'z'"}, "id = 1")
+    assert rows_of(table)[0]["st"] == {"a": 7, "in": {"b": 10, "c": "z"}}
+    table.update({"st": "NULL"}, "id = 2")
+    assert rows_of(table)[1]["st"] is None
+
+
+def test_rule_28_default_is_the_default_of_the_column(tmp_path: Path) -> None:
+    features = {"delta.feature.allowColumnDefaults": "supported"}
+    table = made(tmp_path, ddl="id BIGINT, a INT DEFAULT 40 + 2, b STRING, c INT NOT NULL", **features)
+    table.append(pa.table({"id": [1, 2], "a": [1, 1], "b": ["x", "y"], "c": [1, 1]}))
+    table.update({"a": "default", "b": " DEFAULT "}, "id = 1")
+    assert rows_of(table) == [{"id": 1, "a": 42, "b": None, "c": 1}, {"id": 2, "a": 1, "b": "y", "c": 1}]
+    with pytest.raises(RowViolation, match="NOT NULL"):
+        table.update({"c": "DEFAULT"})
+
+
+def test_rule_23_generated_columns_follow_their_source_and_rows_move(tmp_path: Path) -> None:
+    ddl = "id BIGINT, d DATE, y INT GENERATED ALWAYS AS (year(d)), twice BIGINT GENERATED ALWAYS AS (id * 2)"
+    table = made(tmp_path, ("y",), ddl=ddl)
+    table.append(pa.table({"id": [1, 2], "d": [date(2020, 1, 1), date(2021, 1, 1)]}))
+    table.update({"d": "DATE'2022-05-05'"}, "id = 1")
+    assert rows_of(table)[0] == {"id": 1, "d": date(2022, 5, 5), "y": 2022, "twice": 2}
+    assert [add["partitionValues"] for add in actions_of(table)["add"]] == [{"y": "2022"}]
+    # A given value must be the one of the expression.
+    table.update({"y": "2023", "d": "DATE'2023-01-01'"}, "id = 1")
+    with pytest.raises(RowViolation, match="generated column"):
+        table.update({"y": "2024"}, "id = 1")
+    table.update({"y": "DEFAULT", "d": "NULL"}, "id = 2")
+    assert rows_of(table)[1]["y"] is None
+
+
+def test_rule_27_identity_columns_cannot_be_updated_and_keep_their_values(tmp_path: Path) -> None:
+    always = "n BIGINT GENERATED ALWAYS AS IDENTITY, m BIGINT GENERATED BY DEFAULT AS IDENTITY"
+    table = made(tmp_path, ddl=f"id BIGINT, x INT, {always}")
+    table.append(pa.table({"id": [1, 2, 3], "x": [1, 2, 3]}))
+    for name in ("n", "M"):
+        with pytest.raises(SchemaError, match="identity column"):
+            table.update({name: "5"})
+    table.update({"x": "x + 1"}, "id < 3")
+    assert [(row["x"], row["n"], row["m"]) for row in rows_of(table)] == [(2, 1, 1), (3, 2, 2), (3, 3, 3)]
+    assert "metaData" not in actions_of(table)
+
+
+def test_rule_45_values_are_stored_as_a_cast_in_ansi_mode_stores_them(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    for value in ("3000000000", "'seven'"):
+        with pytest.raises(RowViolation, match="does not fit the column x"):
+            table.update({"x": value}, "id = 3")
+    with pytest.raises(SchemaError, match="DATE cannot be stored in the column x"):
+        table.update({"x": "DATE'2024-01-01'"})
+    table.update({"x": "' 7 '"}, "id = 3")
+    assert rows_of(table)[3]["x"] == 7
+    table.update({"p": "id + 1", "x": "7.6D"}, "id = 3")
+    assert (rows_of(table)[3]["p"], rows_of(table)[3]["x"]) == ("4", 7)
+
+
+def test_texts_become_values_of_the_column_that_is_set(tmp_path: Path) -> None:
+    columns = "id INT, d DATE, t TIMESTAMP, b BOOLEAN, f FLOAT, m DECIMAL(5, 2), st STRUCT<x: INT>"
+    table = made(tmp_path, ddl=columns)
+    table.append(pa.table({"f": pa.array([1.0], pa.float32())}))
+    given = {"d": "'2024-02-03'", "t": "'2024-02-03 10:00:00'", "b": "'yes'", "f": "'1e3'", "m": "'1.255'"}
+    given["st.x"] = "'5'"
+    table.update(given)
+    [row] = rows_of(table)
+    assert (row["d"].isoformat(), row["t"].isoformat()) == ("2024-02-03", "2024-02-03T10:00:00+00:00")
+    assert (row["b"], row["f"], str(row["m"]), row["st"]) == (True, 1000.0, "1.26", {"x": 5})
+    for name in given:
+        with pytest.raises(RowViolation, match="The value nothing does not fit"):
+            table.update({name: "'nothing'"})
+
+
+def test_rule_29_lengths_of_texts_are_checked(tmp_path: Path) -> None:
+    table = made(tmp_path, ddl="id BIGINT, v VARCHAR(3), c CHAR(3)")
+    table.append(pa.table({"id": [1, 2], "v": ["abc", "x"], "c": ["a", "bcd"]}))
+    with pytest.raises(RowViolation, match=r"varchar\(3\)"):
+        table.update({"v": "'abcd'"})
+    table.update({"v": "'éé'"}, "id = 1")
+    assert [(row["v"], row["c"]) for row in rows_of(table)] == [("éé", "a"), ("x", "bcd")]
+    with pytest.raises(UnsupportedFeature, match=r"char\(3\) and padded by Spark"):
+        table.update({"v": "c"})
+
+
+def test_rule_20_constraints_hold_for_updated_rows_only(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.alter(ds.AddConstraint("small", "x IS NULL OR x < 1000"))
+    with pytest.raises(RowViolation, match="small"):
+        table.update({"x": "x + 990"}, "id > 9")
+    assert table.update({"x": "x + 980"}, "id > 9").version == 3
+
+
+def test_rule_15_an_empty_partition_value_becomes_null(tmp_path: Path) -> None:
+    table = made(tmp_path, ("p",))
+    table.update({"p": "''"}, "id = 1")
+    assert rows_of(table)[1]["p"] is None
+    assert [add["partitionValues"] for add in actions_of(table)["add"]] == [{"p": None}, {"p": "b"}]
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_columns_are_mapped(tmp_path: Path, mode: str) -> None:
+    table = made(tmp_path, **{"delta.columnMapping.mode": mode, **VECTORS, **FEED})
+    table.alter_sql("RENAME COLUMN st.a TO b")
+    table.alter_sql("RENAME COLUMN x TO z")
+    table.update({"st.b": "z + 1", "z": "0"}, "id < 3")
+    assert [(row["z"], row["st"]) for row in rows_of(table)][1:3] == [
+        (0, {"b": 2, "tags": ["1"]}), (0, {"b": 3, "tags": ["2"]}),
+    ]  # fmt: skip
+
+
+def test_widened_columns_are_updated(tmp_path: Path) -> None:
+    table = made(tmp_path, **{"delta.enableTypeWidening": "true", **VECTORS})
+    table.alter_sql("ALTER COLUMN x TYPE BIGINT")
+    table.update({"x": "x + 5000000000"}, "id BETWEEN 2 AND 3")
+    assert [row["x"] for row in rows_of(table)][1:5] == [1, 5_000_000_002, 5_000_000_003, None]
+
+
+@pytest.mark.parametrize("properties", [IDS, {**IDS, **VECTORS}, {**IDS, **FEED}])
+def test_rule_49_updated_rows_keep_their_ids_and_get_the_version(tmp_path: Path, properties: dict[str, str]) -> None:
+    table = made(tmp_path, **properties)
+    before = row_ids_of(table)
+    table.update({"x": "0"}, "id % 3 = 0")
+    after = row_ids_of(table)
+    assert {i: ids[0] for i, ids in after.items()} == {i: ids[0] for i, ids in before.items()}
+    assert {i: ids[1] for i, ids in after.items()} == {i: 1 if i % 3 else 2 for i in range(12)}
+    table.update({"x": "1"}, "id < 2")
+    table.update({"x": "2"})
+    assert {i: ids[0] for i, ids in row_ids_of(table).items()} == {i: ids[0] for i, ids in before.items()}
+    assert info_of(table)["tags"] == {"delta.rowTracking.preserved": "true"}
+
+
+def test_refusals_change_nothing(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    before = files_below(tmp_path / "t")
+    for error, given, match in (
+        (SchemaError, {"nope": "1"}, "nope"),
+        (SchemaError, {"st.nope": "1"}, "nope"),
+        (SchemaError, {"x": "1", "X": "2"}, "set twice"),
+        (SchemaError, {"st": "NULL", "st.a": "2"}, "set twice"),
+        (SchemaError, {"st.a": "2", "ST": "NULL"}, "set twice"),
+        (SchemaError, {"st.a": "DEFAULT"}, "only columns have one"),
+        (UnsupportedFeature, {"st.tags.element": "'a'"}, "inside an array"),
+        (PredicateError, {"x": "nope + 1"}, "nope"),
+        (PredicateError, {"x": "1 +"}, "x|parse"),
+        (PredicateError, {"x": "1 div (x - 3)"}, "fails for a row"),
+        (UnsupportedFeature, {"p": "sha2(p, 256)"}, "without Spark"),
+        (UnsupportedFeature, {"x": "rand()"}, "without Spark"),
+        (InvalidArgument, {}, "at least one column"),
+        (InvalidArgumentType, {1: "2"}, "must be"),
+        (InvalidArgumentType, {"x": object()}, "new value of x"),
+    ):
+        with pytest.raises(error, match=match):
+            table.update(given)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentType, match="set must be"):
+        table.update("x = 1")  # type: ignore[arg-type]
+    table.alter_sql("SET TBLPROPERTIES (delta.appendOnly = true)")
+    with pytest.raises(UnsupportedFeature, match="append-only"):
+        table.update({"x": "1"}, "id = 3")
+    assert files_below(tmp_path / "t") == before
+
+
+def test_an_update_comes_first_in_a_transaction(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with table.transaction() as txn:
+        assert isinstance(txn, TableTransaction)
+        txn.update({"x": "-1"}, "id < 10")
+        txn.append(rows([50]))
+    assert len(ids_of(table.refresh())) == 13
+    assert info_of(table)["operationMetrics"]["numUpdatedRows"] == "10"
+    with pytest.raises(InvalidCommit, match="update first, or commit"), table.transaction() as txn:
+        txn.append(rows([51]))
+        txn.update({"x": "1"})
+    with pytest.raises(InvalidCommit, match="has changed columns"), table.transaction() as txn:
+        txn.alter(ds.AddColumn("more", "INT"))
+        txn.update({"x": "1"})
+
+
+def test_an_application_updates_once(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    assert table.update({"x": "x + 1"}, "id = 3", txn=("job", 1)).version == 2
+    assert table.update({"x": "x + 1"}, "id = 3", txn=("job", 1)).version is None
+    assert rows_of(table)[3]["x"] == 4
+
+
+SETS: list[tuple[dict[str, Any], Callable[[Row], Row]]] = [
+    ({"x": "x + 1"}, lambda row: {**row, "x": None if row["x"] is None else row["x"] + 1}),
+    ({"p": "'c'"}, lambda row: {**row, "p": "c"}),
+    ({"p": "CASE WHEN x IS NULL THEN 'a' END"}, lambda row: {**row, "p": "a" if row["x"] is None else None}),
+    ({"st.a": "id", "x": None}, lambda row: {**row, "x": None, "st": {**row["st"], "a": row["id"]}}),
+    ({"id": "id + 1"}, lambda row: {**row, "id": row["id"] + 1}),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_table_has_the_rows_of_the_model_after_every_update(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    properties, partition_by = PROPERTIES[seed % len(PROPERTIES)], ((), ("p",))[seed // 5 % 2]
+    table = DeltaTable.create(tmp_path / "t", DDL, partition_by, properties=properties)
+    model: list[Row] = []
+    for step in range(12):
+        (text, holds), (given, new) = chance.choice(PREDICATES), chance.choice(SETS)
+        if step % 4 == 0:
+            added = as_rows([chance.randrange(100) for _ in range(chance.choice([3, 30]))])
+            table.append(table_of(added))
+            model += added
+        elif step % 4 == 3:
+            table.delete(text)
+            model = [row for row in model if not holds(row)]
+        else:
+            result = table.update(given, text)
+            assert result.metrics["numUpdatedRows"] == sum(map(holds, model))
+            model = [new(row) if holds(row) else row for row in model]
+        assert in_order_of_all(rows_of(table)) == in_order_of_all(model)
+
+
+def in_order_of_all(found: list[Row]) -> list[Row]:
+    return sorted(in_order(found), key=repr)

@@ -1,0 +1,29 @@
+"""An OPTIMIZE that is killed at each of its steps: python -m tests.maintenance.optimize.killed FOLDER TABLE.
+
+It works on copies of TABLE, FOLDER/0, FOLDER/1 …; the last one is not killed. Prints the step at which each was killed,
+or "done".
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+from deltaskip import DeltaTable
+from deltaskip.maintenance.optimize import optimize
+from deltaskip.rows import encoding
+from tests.rows.killed import Committing
+from tests.txn.killed import kill_at_each_step
+
+
+def optimizing(folder: str) -> Committing:
+    """A writer that joins the files of three partitions, each in a commit of its own."""
+    encoding._THREADS = 1
+    optimize.JOB_BYTES = 1
+    table = DeltaTable(folder)
+    return Committing(table.optimize)
+
+
+if __name__ == "__main__":
+    place, source = sys.argv[1:]
+    kill_at_each_step(lambda stop: optimizing(shutil.copytree(source, f"{place}/{stop}")))

@@ -1,0 +1,68 @@
+"""OPTIMIZE in processes of its own: killed at each step, and beside other writers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deltaskip import DeltaTable
+from tests.dml.tables import ids_of, info_of, rows_of
+from tests.maintenance.optimize.tables import ROW_IDS, VECTORS, made, row_ids
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_a_kill_at_any_step_loses_one_job_and_no_row(tmp_path: Path) -> None:
+    table = made(tmp_path, files=3, partition_by=("p",), **VECTORS, **ROW_IDS)
+    table.delete("id % 5 = 1")
+    before, ids = rows_of(table), row_ids(table)
+    (tmp_path / "killed").mkdir()
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.maintenance.optimize.killed", str(tmp_path / "killed"), str(tmp_path / "t")],
+        cwd=ROOT, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    steps = ran.stdout.split("\n")
+    assert "done" in steps and len(steps) > 10
+    versions = set()
+    for folder in sorted((tmp_path / "killed").iterdir()):
+        left = DeltaTable(folder)
+        versions.add(left.version - table.version)
+        assert rows_of(left) == before and row_ids(left) == ids, folder.name
+        left.optimize()
+        assert rows_of(left) == before and row_ids(left) == ids, folder.name
+    assert versions == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("properties", [VECTORS, {}])
+def test_processes_that_append_delete_and_optimize_lose_and_double_no_row(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table = made(tmp_path, files=20, each=30, **properties, **ROW_IDS)
+    ids = row_ids(table)
+    kinds = ["append", "delete", "optimize", "optimize"]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.maintenance.optimize.writer", table.uri, kind, "6", str(seed)],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for seed, kind in enumerate(kinds, 1)
+    ]  # fmt: skip
+    found = []
+    for each in running:
+        out, error = each.communicate(timeout=120)
+        assert each.returncode == 0, error
+        found.append(json.loads(out))
+    latest = DeltaTable(table.uri)
+    appended = {id_ for each in found for id_ in each["appended"]}
+    deleted = {id_ for each in found for id_ in each["deleted"]}
+    assert ids_of(latest) == sorted((set(range(600)) | appended) - deleted)
+    operations = [info_of(latest, version)["operation"] for version in range(1, latest.version + 1)]
+    assert "OPTIMIZE" in operations
+    now = row_ids(latest)
+    assert all(now[id_] == ids[id_] for id_ in ids if id_ in now)
+    assert len({row_id for row_id, _ in now.values()}) == len(now)

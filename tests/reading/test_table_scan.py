@@ -1,0 +1,174 @@
+"""Rows of scans read without Spark: every version and every predicate of the corpus, limits, columns, collations."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+from deltaskip.errors import DataFileMissing, PredicateError, UnsupportedFeature
+from tests import corpus
+from tests.spark.reading import digest_module
+from tests.spark.test_corpus_rows import expected_rows, has_variant
+
+# Tables with shredded variants.
+REFUSED_TABLES = frozenset(
+    (
+        "spark__variant-stats-nested-no-checkpoint",
+        "spark__variant-stats-no-checkpoint",
+        "spark__variant-stats-state-reconstruction",
+        "spark__variant-stats-with-struct-no-checkpoint",
+    )
+)
+# startswith under a collation.
+REFUSED_CASES = frozenset(("gen__collations_part#21",))
+
+
+@cache
+def opened(name: str, version: int) -> ds.DeltaTable:
+    return ds.DeltaTable(corpus.table(name).path, version)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("table", "version"), corpus.version_params("read"))
+def test_rows_are_those_of_the_reference(table: corpus.CorpusTable, version: dict[str, Any]) -> None:
+    expected = expected_rows(version)
+    scan = ds.DeltaTable(table.path, version["version"]).scan()
+    if table.name in REFUSED_TABLES and expected[0]["count"]:
+        with pytest.raises(UnsupportedFeature, match="to_spark"):
+            scan.to_arrow()
+        return
+    if not expected and scan.snapshot.schema.fields:
+        with pytest.raises(DataFileMissing):
+            scan.to_arrow()
+        return
+    found = scan.to_arrow()
+    if not expected:
+        # delta-spark refuses to read a table without columns.
+        assert found.shape == (0, 0)
+        return
+    assert found.num_rows == expected[0]["count"]
+    if not has_variant(scan.snapshot.schema):
+        assert digest_module().digest_arrow(found) == expected[0]["digest"]
+
+
+def cases() -> list[Any]:
+    found = [pytest.param(case, id=case["id"]) for case in corpus.skipping_cases()]
+    return found or corpus.absent()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", cases())
+def test_as_many_rows_match_as_in_spark(case: dict[str, Any]) -> None:
+    table = opened(case["table"], case["version"])
+    plain = [field.name for field in table.schema.fields if not has_variant(field.type)]
+    scan = table.scan(case["sql"], columns=plain if case["table"] in REFUSED_TABLES else None)
+    if case["id"] in REFUSED_CASES:
+        with pytest.raises(UnsupportedFeature, match="to_spark"):
+            scan.to_arrow()
+        return
+    assert scan.to_arrow().num_rows == case["matching_rows"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ds.DeltaTable:
+    """Ten files of 1,000 rows in two partitions, some of them deleted."""
+    table = ds.DeltaTable.create(
+        tmp_path / "t", "id BIGINT, p STRING, s STRING COLLATE UNICODE_CI, st STRUCT<a: INT>", ["p"],
+        properties={"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    for first in range(0, 10_000, 1_000):
+        ids = range(first, first + 1_000)
+        columns = {
+            "id": pa.array(ids, pa.int64()),
+            "p": pa.array(["ab"[i // 1_000 % 2] for i in ids]),
+            "s": pa.array([("Ä", "ä", "b", None)[i % 4] for i in ids]),
+            "st": pa.array([{"a": i} if i % 5 else None for i in ids], pa.struct([("a", pa.int32())])),
+        }
+        table.append(pa.table(columns))
+    table.delete("id % 10 = 0")
+    return table
+
+
+def test_batches_hold_the_rows_in_the_order_of_the_log(table: ds.DeltaTable) -> None:
+    reader = table.scan("id >= 4500").to_batches()
+    assert reader.schema.names == ["id", "p", "s", "st"]
+    batches = list(reader)
+    assert len(batches) == 6
+    found = [i for batch in batches for i in batch.column("id").to_pylist()]
+    assert sorted(found) == [i for i in range(4500, 10_000) if i % 10]
+    assert found == [i for batch in table.scan("id >= 4500").to_batches() for i in batch.column("id").to_pylist()]
+
+
+def test_columns_and_limits(table: ds.DeltaTable) -> None:
+    scan = table.scan("p = 'b' AND st.a IS NULL", columns=["st", "id"], limit=7)
+    found = scan.to_arrow()
+    assert found.schema == pa.schema([("st", pa.struct([("a", pa.int32())])), ("id", pa.int64())])
+    assert found.num_rows == 7
+    assert all(row == {"st": None, "id": row["id"]} and row["id"] % 10 == 5 for row in found.to_pylist())
+    assert table.scan(limit=0).to_arrow().num_rows == 0
+    assert table.scan(columns=["p"]).to_arrow().num_rows == 9_000
+    assert table.scan("false").to_arrow().schema == table.scan().to_arrow().schema
+
+
+def test_strings_are_compared_under_their_collation(table: ds.DeltaTable) -> None:
+    assert table.scan("s = 'Ä'").to_arrow().num_rows == 4_500
+    assert table.scan("s COLLATE UTF8_BINARY = 'Ä'").to_arrow().num_rows == 2_000
+    assert table.scan("s < 'B' AND NOT (s IN ('x', 'ä') AND id < 5000)").to_arrow().num_rows == 2_250
+    assert table.scan("s > 'Ä'").to_arrow().num_rows == 2_000
+
+
+def test_consumers_of_arrow_streams_take_a_scan(table: ds.DeltaTable) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed (test)")
+    scan = table.scan("id < 100")
+    assert duckdb.sql("SELECT count(*), min(id), max(s) FROM scan").fetchall() == [(90, 1, "ä")]
+    assert pa.table(scan).num_rows == 90
+    assert list(scan.to_pandas()["id"]) == [i for i in range(100) if i % 10]
+
+
+def test_what_fails_for_a_row_is_an_error(table: ds.DeltaTable) -> None:
+    with pytest.raises(PredicateError, match="fails for a row"):
+        table.scan("1 / (id - 5) > 0").to_arrow()
+    with pytest.raises(UnsupportedFeature, match="to_spark"), pytest.warns(ds.PredicateWarning):
+        table.scan("my_function(id) > 0").to_arrow()
+
+
+def test_a_missing_file_is_named(table: ds.DeltaTable) -> None:
+    path = table.scan("id < 100").paths()[0]
+    Path(path).unlink()
+    with pytest.raises(DataFileMissing, match=Path(path).name):
+        table.scan("id < 100").to_arrow()
+    assert table.scan("id >= 2000").to_arrow().num_rows == 7_200
+
+
+@pytest.mark.parametrize(("year", "read"), [(1500, False), (1600, True)])
+def test_dates_of_the_julian_calendar_are_refused(tmp_path: Path, year: int, read: bool) -> None:
+    days = pa.array([-(1970 - year) * 365, None], pa.int32()).cast(pa.date32())
+    rows = pa.table({"st": pa.array([{"d": day} for day in days], pa.struct([("d", pa.date32())]))})
+    table = ds.DeltaTable.create(tmp_path / "t", "st STRUCT<d: DATE>")
+    metadata = {b"org.apache.spark.legacyDateTime": b"", b"org.apache.spark.version": b"3.5.0"}
+    pq.write_table(rows.replace_schema_metadata(metadata), tmp_path / "t" / "old.parquet")
+    table.add_files("old.parquet")
+    if read:
+        assert table.scan().to_arrow()["st"].combine_chunks().field("d").to_pylist() == days.to_pylist()
+    else:
+        with pytest.raises(UnsupportedFeature, match="Julian"):
+            table.scan().to_arrow()
+
+
+def test_large_files_are_read_by_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltaskip.reading.arrow_rows.PIECE_BYTES", 5_000)
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
+    rows = pa.table({"id": pa.array(range(10_000), pa.int64())})
+    options = {"row_group_size": 1_000, "compression": "none", "use_dictionary": False}
+    pq.write_table(rows, tmp_path / "t" / "large.parquet", **options)
+    table.add_files("large.parquet")
+    table.delete("id % 3 = 0")
+    found = table.scan("id > 100").to_arrow()["id"].to_pylist()
+    assert found == [i for i in range(101, 10_000) if i % 3]
+    assert len(list(table.scan(columns=["id"]).to_batches())) == 10

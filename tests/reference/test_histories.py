@@ -1,0 +1,43 @@
+"""Random histories of deltaskip and delta-spark on tables with many features, against a plain model.
+
+DELTASKIP_LONG_HISTORIES: the number of seeds, or a range such as 100-199; DELTASKIP_HISTORY_STEPS: operations of each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.histories.columns import EXTRA, LAYOUTS
+from tests.reference.histories.shapes import NAMES, PROPERTIES, ROWS, shape_of
+
+pytestmark = pytest.mark.reference
+
+CHOSEN = os.environ.get("DELTASKIP_LONG_HISTORIES", "4")
+STEPS = os.environ.get("DELTASKIP_HISTORY_STEPS", "8")
+FIRST, LAST = map(int, CHOSEN.split("-")) if "-" in CHOSEN else (0, int(CHOSEN) - 1)
+SEEDS = [str(seed) for seed in range(FIRST, LAST + 1)]
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """By seed, how it failed."""
+    require_delta_spark()
+    answers = tmp_path_factory.mktemp("histories") / "answers.json"
+    run_module("tests.reference.histories.play", answers, STEPS, *SEEDS)
+    found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_commit_of_a_history_is_that_of_the_model(problems: dict[str, str | None], seed: str) -> None:
+    assert problems[seed] is None, problems[seed]
+
+
+def test_the_first_seeds_have_every_feature() -> None:
+    features = {feature for seed in range(24) for feature in shape_of(seed).features}
+    assert features >= {*ROWS, *NAMES, *LAYOUTS, *EXTRA, *PROPERTIES}

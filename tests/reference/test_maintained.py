@@ -1,0 +1,38 @@
+"""VACUUM, RESTORE, CLONE and GENERATE by deltaskip and delta-spark on copies of one table.
+
+By default some of the cases; DELTASKIP_MAINTAINED=all plays all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.maintained import CASES
+
+pytestmark = pytest.mark.reference
+
+SAMPLE = [
+    "vacuum, vectors and odd partitions", "lite, vectors and odd partitions", "restore, vectors and odd partitions",
+    "clone, by name with vectors and times", "generate, odd partitions",
+]  # fmt: skip
+NAMES = CASES if os.environ.get("DELTASKIP_MAINTAINED") == "all" else SAMPLE
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """By case, how it failed."""
+    require_delta_spark()
+    answers = tmp_path_factory.mktemp("maintained") / "answers.json"
+    run_module("tests.reference.maintained", answers, *NAMES)
+    found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_leave_the_same(problems: dict[str, str | None], name: str) -> None:
+    assert problems[name] is None, problems[name]

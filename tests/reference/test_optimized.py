@@ -1,0 +1,35 @@
+"""OPTIMIZE by deltaskip and delta-spark in turns, with deletion vectors, change data feed, row ids and clustering.
+
+By default some of the cases; DELTASKIP_OPTIMIZED=all plays all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.reference.conftest import require_delta_spark, run_module
+from tests.reference.optimized import NAMES as ALL
+
+pytestmark = pytest.mark.reference
+
+SAMPLE = ["vectors, feed and row ids", "clustered, vectors and row ids"]
+NAMES = ALL if os.environ.get("DELTASKIP_OPTIMIZED") == "all" else SAMPLE
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """By case, how it failed."""
+    require_delta_spark()
+    answers = tmp_path_factory.mktemp("optimized") / "answers.json"
+    run_module("tests.reference.optimized", answers, *NAMES)
+    found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_row_id_and_no_change_shows_after_optimize_of(problems: dict[str, str | None], name: str) -> None:
+    assert problems[name] is None, problems[name]

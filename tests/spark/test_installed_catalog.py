@@ -1,0 +1,322 @@
+"""A catalog installed in a Spark session: Spark's own SQL and `df.writeTo` over its tables."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+import pytest
+
+import deltaskip as ds
+from tests import corpus
+from tests.spark.test_corpus_rows import expected_rows, rows_and_digest
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(pyspark.__version__.startswith("3."), reason="refused with Spark 3.5"),
+]
+
+# Partition values and paths of every kind, column mapping, widened types, collations, void columns, deletion vectors.
+TABLES = (
+    "craft__part_value_spellings",
+    "gen__collations_part",
+    "gen__nested",
+    "gen__part_path_chars",
+    "gen__part_types",
+    "gen__type_widening",
+    "gen__types",
+    "gen__types_cm_id_part",
+    "golden__data-reader-partition-values",
+    "golden__dv-with-columnmapping",
+    "golden__table-with-columnmapping-mode-name",
+    "golden__type-widening-nested",
+    "kernelrs__partitioned_with_materialize_feature",
+    "kernelrs__void-column",
+)
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A warehouse with a namespace `db`."""
+    found = ds.catalog(f"warehouse:{tmp_path_factory.mktemp('warehouse')}")
+    found.create_namespace("db")
+    return found
+
+
+@pytest.fixture(scope="module")
+def lake(spark: Any, catalog: ds.TableCatalog) -> Iterator[Any]:
+    """Runs a statement in a session that has the catalog as `lake`, and returns the rows."""
+    with ds.install_catalog(spark, "lake", catalog):
+        yield lambda text: [tuple(row) for row in spark.sql(text).collect()]
+
+
+def files_read(frame: Any) -> int:
+    """The number of files that the scan of a DataFrame reads."""
+    scan = frame._jdf.queryExecution().sparkPlan().collectLeaves().apply(0)
+    parts = scan.inputPartitions()
+    return sum(len(parts.apply(i).files()) for i in range(parts.size()))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_those_of_the_reference(spark: Any, catalog: Any, lake: Any, name: str) -> None:
+    table = corpus.table(name)
+    version = table.versions[0]
+    catalog.register_table(("db", name), str(table.path))
+    frame = spark.sql(f"SELECT * FROM lake.db.`{name}` VERSION AS OF {version['version']}")
+    assert frame.dtypes == [tuple(column) for column in version["columns"]]
+    [expected] = expected_rows(version)
+    schema = ds.DeltaTable(table.path, version["version"]).schema
+    assert rows_and_digest(frame, schema) == (expected["count"], expected["digest"])
+    assert frame.groupBy().count().collect()[0][0] == expected["count"]
+
+
+def test_queries_skip_files_and_read_the_columns_that_they_name(spark: Any, lake: Any) -> None:
+    lake("CREATE TABLE lake.db.skipped (id BIGINT, st STRUCT<x: INT>, s STRING, ts TIMESTAMP) "
+         "PARTITIONED BY (days(ts))")  # fmt: skip
+    for day in (1, 2, 3):
+        lake(f"INSERT INTO lake.db.skipped SELECT id + {day}00, struct(CAST(id + {day}00 AS INT)), concat('s', id), "
+             f"TIMESTAMP '2026-01-0{day} 05:00:00' FROM range(10)")  # fmt: skip
+    cases = {
+        "id = 205": (1, 1),
+        "id IN (101, 102, 303)": (3, 2),
+        "st.x > 299": (10, 1),
+        "ts < TIMESTAMP '2026-01-02 00:00:00'": (10, 1),
+        "id = 205 OR s = 's3'": (4, 3),
+        "year(ts) = 2025": (0, 0),
+        "length(s) = 2 AND id < 105": (5, 1),
+        "NOT (id > 105) AND id IS NOT NULL": (6, 1),
+    }
+    for where, expected in cases.items():
+        frame = spark.sql(f"SELECT id FROM lake.db.skipped WHERE {where}")
+        assert (len(frame.collect()), files_read(frame)) == expected, where
+    plan = spark.sql("SELECT st.x FROM lake.db.skipped WHERE id > 0")._jdf.queryExecution().optimizedPlan()
+    assert [each.name() for each in plan.collectLeaves().apply(0).scan().readSchema().fields()] == ["id", "st"]
+
+
+def test_tables_are_created_described_altered_renamed_and_dropped(lake: Any, catalog: Any) -> None:
+    lake("CREATE TABLE lake.db.made (id BIGINT COMMENT 'key', ts TIMESTAMP, n INT DEFAULT 7) USING delta "
+         "PARTITIONED BY (days(ts), bucket(4, id)) COMMENT 'it''s' "
+         "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')")  # fmt: skip
+    table = catalog.load_table("db.made")
+    assert [str(each) for each in table.partitioning] == ["days(ts)", "bucket(4, id)"]
+    assert table.metadata.description == "it's"
+    assert lake("DESCRIBE lake.db.made")[0] == ("id", "bigint", "key")
+    assert ("db", "made", False) in lake("SHOW TABLES IN lake.db")
+    for change in ("ADD COLUMN z STRING COMMENT 'last' AFTER id", "RENAME COLUMN n TO m", "ALTER COLUMN m TYPE BIGINT",
+                   "ALTER COLUMN m COMMENT 'number'", "ALTER COLUMN m FIRST", "ALTER COLUMN m SET DEFAULT 8",
+                   "SET TBLPROPERTIES ('a' = 'b')", "UNSET TBLPROPERTIES ('a')", "DROP COLUMN z"):  # fmt: skip
+        lake(f"ALTER TABLE lake.db.made {change}")
+    table = catalog.load_table("db.made")
+    assert [(f.name, f.metadata.get("comment")) for f in table.schema.fields if f.name not in table.hidden_columns] == [
+        ("m", "number"), ("id", "key"), ("ts", None)
+    ]  # fmt: skip
+    lake("INSERT INTO lake.db.made (id) VALUES (1)")
+    assert lake("SELECT * FROM lake.db.made") == [(8, 1, None)]
+    lake("ALTER TABLE lake.db.made RENAME TO lake.db.renamed")
+    lake("DROP TABLE lake.db.renamed")
+    assert not catalog.table_exists("db.renamed")
+
+
+def test_namespaces(lake: Any, catalog: Any) -> None:
+    lake("CREATE NAMESPACE lake.other COMMENT 'c'")
+    lake("ALTER NAMESPACE lake.other SET PROPERTIES ('k' = 'v')")
+    assert catalog.load_namespace("other") == {"comment": "c", "k": "v"}
+    assert ("other",) in lake("SHOW NAMESPACES IN lake")
+    catalog.create_table("other.t", "id INT")
+    with pytest.raises(Exception, match="SCHEMA_NOT_EMPTY"):
+        lake("DROP NAMESPACE lake.other")
+    lake("DROP NAMESPACE lake.other CASCADE")
+    assert not catalog.namespace_exists("other")
+
+
+def test_rows_are_inserted_overwritten_and_deleted(spark: Any, lake: Any) -> None:
+    lake("CREATE TABLE lake.db.rows (a INT, p STRING, q INT DEFAULT 7) PARTITIONED BY (p)")
+    lake("INSERT INTO lake.db.rows VALUES (1, 'a', 1), (2, 'b', 2)")
+    lake("INSERT INTO lake.db.rows (p, a) VALUES ('a', 3)")
+    whole = "SELECT * FROM lake.db.rows ORDER BY a"
+    assert lake(whole) == [(1, "a", 1), (2, "b", 2), (3, "a", 7)]
+    assert lake("SELECT * FROM lake.db.rows VERSION AS OF 1 ORDER BY a") == [(1, "a", 1), (2, "b", 2)]
+    lake("INSERT OVERWRITE lake.db.rows PARTITION (p = 'b') VALUES (5, 5)")
+    lake("INSERT INTO lake.db.rows REPLACE WHERE a = 3 SELECT 3, 'z', 3")
+    assert lake(whole) == [(1, "a", 1), (3, "z", 3), (5, "b", 5)]
+    lake("DELETE FROM lake.db.rows WHERE a > 4 OR q IN (1, 100)")
+    assert lake(whole) == [(3, "z", 3)]
+    lake("INSERT OVERWRITE lake.db.rows SELECT a + 1, p, q FROM lake.db.rows")
+    assert lake(whole) == [(4, "z", 3)]
+    lake("TRUNCATE TABLE lake.db.rows")
+    assert lake(whole) == []
+    with pytest.raises(Exception, match=r"catalog\.sql"):
+        lake("DELETE FROM lake.db.rows WHERE a + 1 = 2")
+
+
+def test_dynamic_overwrites_replace_the_partitions_of_new_rows_and_leave_no_files(
+    spark: Any, lake: Any, catalog: Any
+) -> None:
+    lake("CREATE TABLE lake.db.dynamic (a INT, p STRING) PARTITIONED BY (p)")
+    lake("INSERT INTO lake.db.dynamic VALUES (1, 'a'), (2, 'b'), (3, NULL)")
+    spark.sql("SELECT 9 AS a, 'b' AS p").writeTo("lake.db.dynamic").overwritePartitions()
+    own = spark.sql("SELECT a + 10 AS a, p FROM lake.db.dynamic WHERE p = 'a'")
+    own.writeTo("lake.db.dynamic").overwritePartitions()
+    assert sorted(lake("SELECT a FROM lake.db.dynamic")) == [(3,), (9,), (11,)]
+    table = catalog.load_table("db.dynamic")
+    versions = [catalog.load_table("db.dynamic", version=number) for number in range(table.version + 1)]
+    known = {path for each in versions for path in each.scan().files()["path"].to_pylist()}
+    root = Path(table.uri.removeprefix("file://"))
+    assert {str(path.relative_to(root)) for path in root.rglob("*.parquet") if "_delta_log" not in path.parts} == known
+
+
+def test_data_frames_are_written_by_name(spark: Any, lake: Any, catalog: Any) -> None:
+    from pyspark.sql import functions as F
+
+    frame = spark.range(4).selectExpr("id", "CAST(id % 2 AS STRING) AS p")
+    frame.writeTo("lake.db.written").partitionedBy("p").tableProperty("k", "v").create()
+    frame.selectExpr("p", "id + 10 AS id").writeTo("lake.db.written").append()
+    assert catalog.load_table("db.written").properties["k"] == "v"
+    spark.sql("SELECT 7L AS id, '0' AS p").writeTo("lake.db.written").overwrite(F.col("p") == "0")
+    assert sorted(lake("SELECT id FROM lake.db.written")) == [(1,), (3,), (7,), (11,), (13,)]
+    spark.range(2).writeTo("lake.db.written").createOrReplace()
+    assert sorted(lake("SELECT * FROM lake.db.written")) == [(0,), (1,)]
+
+
+def test_tables_are_created_and_replaced_with_their_rows_or_not_at_all(lake: Any, catalog: Any) -> None:
+    lake("CREATE TABLE lake.db.staged PARTITIONED BY (day) AS SELECT id, DATE '2026-01-01' AS day FROM range(2)")
+    failing = "AS SELECT IF(id = 1, CAST(raise_error('no') AS BIGINT), id) AS id FROM range(3)"
+    for statement in ("CREATE OR REPLACE TABLE lake.db.staged", "CREATE TABLE lake.db.no"):
+        with pytest.raises(Exception, match="USER_RAISED_EXCEPTION"):
+            lake(f"{statement} {failing}")
+    assert not catalog.table_exists("db.no")
+    assert sorted(lake("SELECT * FROM lake.db.staged")) == [(0, date(2026, 1, 1)), (1, date(2026, 1, 1))]
+    lake("REPLACE TABLE lake.db.staged AS SELECT id + 5 AS x FROM lake.db.staged")
+    assert sorted(lake("SELECT * FROM lake.db.staged")) == [(5,), (6,)]
+    assert catalog.load_table("db.staged").version == 1
+
+
+def test_rules_of_rows_hold(lake: Any) -> None:
+    lake("CREATE TABLE lake.db.rules (a INT, b INT GENERATED ALWAYS AS (a * 2), v VARCHAR(3)) USING delta "
+         "TBLPROPERTIES ('delta.constraints.small' = 'a < 100')")  # fmt: skip
+    lake("INSERT INTO lake.db.rules (a, v) VALUES (4, 'abc')")
+    assert lake("SELECT * FROM lake.db.rules") == [(4, 8, "abc")]
+    with pytest.raises(Exception, match="CHECK constraint small"):
+        lake("INSERT INTO lake.db.rules (a) VALUES (100)")
+    with pytest.raises(Exception, match="another value than the generated column"):
+        lake("INSERT INTO lake.db.rules VALUES (1, 5, 'x')")
+    lake("CREATE TABLE lake.db.numbered (i BIGINT GENERATED ALWAYS AS IDENTITY, a INT) USING delta")
+    with pytest.raises(Exception, match="identity column i"):
+        lake("INSERT INTO lake.db.numbered (a) VALUES (1)")
+
+
+def test_rows_of_tables_with_deletion_vectors_collations_and_char(lake: Any) -> None:
+    lake("CREATE TABLE lake.db.odd (s STRING COLLATE UNICODE_CI, v CHAR(3), n INT) USING delta "
+         "TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")  # fmt: skip
+    lake("INSERT INTO lake.db.odd VALUES ('Ab', 'x', 1), ('aB', 'yy', 2), ('c', 'z', 3)")
+    lake("DELETE FROM lake.db.odd WHERE n = 3")
+    assert lake("SELECT * FROM lake.db.odd WHERE s = 'AB' AND v = 'x'") == [("Ab", "x  ", 1)]
+    assert lake("SELECT count(*) FROM lake.db.odd") == [(2,)]
+    assert lake("SELECT n FROM lake.db.odd WHERE s COLLATE UTF8_BINARY = 'aB'") == [(2,)]
+
+
+def test_update_and_merge_are_refused_and_run_by_sql_of_the_catalog(spark: Any, lake: Any, catalog: Any) -> None:
+    lake("CREATE TABLE lake.db.changed AS SELECT id, 'x' AS s FROM range(3)")
+    merge = "MERGE INTO {} t USING (SELECT 1L AS id) n ON t.id = n.id WHEN MATCHED THEN UPDATE SET s = 'm'"
+    for statement in ("UPDATE lake.db.changed SET s = 'y'", merge.format("lake.db.changed")):
+        with pytest.raises(Exception, match=r"catalog\.sql"):
+            lake(statement)
+    catalog.sql(spark, merge.format("db.changed"))
+    assert sorted(lake("SELECT * FROM lake.db.changed")) == [(0, "x"), (1, "m"), (2, "x")]
+
+
+def test_an_overwrite_by_rows_of_an_older_version_is_a_conflict(spark: Any, lake: Any, catalog: Any) -> None:
+    from pyspark.sql import functions as F
+
+    lake("CREATE TABLE lake.db.raced AS SELECT id FROM range(2)")
+    read = spark.table("lake.db.raced").selectExpr("id + 10 AS id")
+    catalog.load_table("db.raced").append(pa.table({"id": [99]}))
+    with pytest.raises(Exception, match="ConcurrentModificationException"):
+        read.writeTo("lake.db.raced").overwrite(F.lit(True))
+    with pytest.raises(Exception, match=r"ConcurrentModificationException|Another writer"):
+        read.writeTo("lake.db.raced").replace()
+    assert (99,) in lake("SELECT * FROM lake.db.raced")
+
+
+def test_errors_are_those_of_spark(lake: Any, catalog: Any) -> None:
+    catalog.create_table("db.taken", "id INT")
+    cases = {
+        "SELECT * FROM lake.db.nothing": "TABLE_OR_VIEW_NOT_FOUND",
+        "SELECT * FROM lake.nowhere.t": "TABLE_OR_VIEW_NOT_FOUND",
+        "CREATE TABLE lake.db.taken (id INT)": "TABLE_OR_VIEW_ALREADY_EXISTS",
+        "CREATE TABLE lake.nowhere.t (id INT)": "SCHEMA_NOT_FOUND",
+        "CREATE NAMESPACE lake.db": "SCHEMA_ALREADY_EXISTS",
+        "REPLACE TABLE lake.db.nothing AS SELECT 1 AS a": "TABLE_OR_VIEW_NOT_FOUND",
+        "DROP TABLE lake.db.nothing": "TABLE_OR_VIEW_NOT_FOUND",
+        "SELECT * FROM lake.db.taken VERSION AS OF 9": "versions? 0",
+        "CREATE TABLE lake.db.other (id INT) USING parquet": "only be 'delta'",
+    }
+    for statement, message in cases.items():
+        with pytest.raises(Exception, match=message):
+            lake(statement)
+    lake("DROP TABLE IF EXISTS lake.db.nothing")
+    lake("CREATE TABLE IF NOT EXISTS lake.db.taken (id INT)")
+
+
+def test_threads_query_side_by_side(spark: Any, lake: Any, catalog: Any) -> None:
+    catalog.create_table("db.threads", "id BIGINT").append(pa.table({"id": range(5)}))
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda i: lake(f"SELECT count(*) FROM lake.db.threads WHERE id > {i}"), range(4)))
+    assert found == [[(4,)], [(3,)], [(2,)], [(1,)]]
+
+
+def test_a_catalog_belongs_to_its_session_until_it_is_closed(spark: Any, catalog: Any) -> None:
+    catalog.create_table("db.own", "id INT")
+    installed = ds.install_catalog(spark, "closing", catalog)
+    with pytest.raises(ds.InvalidArgument, match="has a catalog closing already"):
+        ds.install_catalog(spark, "closing", catalog)
+    other = spark.newSession()
+    assert "closing" not in [each.name for each in other.catalog.listCatalogs()]
+    with ds.install_catalog(other, "closing", catalog):
+        assert other.sql("SELECT * FROM closing.db.own").collect() == []
+    spark.sql("USE closing.db")
+    assert spark.sql("SELECT * FROM own").collect() == []
+    installed.close()
+    installed.close()
+    assert installed.closed
+    assert spark.catalog.currentCatalog() == "spark_catalog"
+    with pytest.raises(Exception, match="closing"):
+        spark.sql("SELECT * FROM closing.db.own")
+
+
+@pytest.mark.parametrize(("name", "message"), [("", "not ''"), ("spark_catalog", "has a catalog spark_catalog")])
+def test_names_that_cannot_be_installed(spark: Any, catalog: Any, name: str, message: str) -> None:
+    with pytest.raises(ds.InvalidArgument, match=message):
+        ds.install_catalog(spark, name, catalog)
+
+
+def test_only_a_catalog_is_installed(spark: Any) -> None:
+    with pytest.raises(ds.InvalidArgumentType, match="a TableCatalog"):
+        ds.install_catalog(spark, "x", "warehouse:/tmp")  # type: ignore[arg-type]
+
+
+SCRIPT = """
+import sys
+import deltaskip as ds
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+ds.install_catalog(spark, "lake", ds.catalog("warehouse:" + sys.argv[1]))
+print(spark.sql("SHOW NAMESPACES IN lake").count())
+"""
+
+
+def test_a_process_ends_that_has_neither_closed_its_catalog_nor_stopped_its_session(tmp_path: Path) -> None:
+    ds.catalog(f"warehouse:{tmp_path}").create_namespace("db")
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
+    assert found.stdout.split() == ["1"]

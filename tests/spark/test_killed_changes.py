@@ -1,0 +1,129 @@
+"""Changes through Spark that are killed or fail at any step: the table has the rows before or after, never half.
+
+A copy of the table at each step is what a process leaves that is killed there.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+
+from deltaskip import DeltaTable
+from deltaskip.errors import StorageError
+from deltaskip.stats.footer import read_footer
+from deltaskip.storage.kill_points import observe_kill_points
+from tests.dml.killed import SOURCE, WHERE
+from tests.dml.tables import files_below, rows_of
+from tests.dml.test_killed_changes import Failing, expected, made, referenced
+
+pytestmark = pytest.mark.spark
+
+PROPERTIES = [
+    {"delta.enableChangeDataFeed": "true"},
+    {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"},
+    {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"},
+    {"delta.enableRowTracking": "true"},
+]
+
+
+def merged(table: DeltaTable, spark: Any) -> object:
+    """As tests.dml.killed.merged, through Spark."""
+    source = spark.createDataFrame([(i,) for i in SOURCE["id"].to_pylist()], "id BIGINT")
+    merge = table.merge(source, "t.id = s.id", "s", "t").when_matched_delete("s.id = 4")
+    merge = merge.when_matched_update({"x": "-1", "p": "'z'"})
+    return merge.when_not_matched_insert({"id": "s.id", "x": "-1", "p": "'z'"}, where="s.id = 100").execute()
+
+
+CHANGES: dict[str, Callable[[DeltaTable, Any], object]] = {
+    "delete": lambda table, spark: table.delete(WHERE, spark),
+    "update": lambda table, spark: table.update({"x": "-1", "p": "'z'"}, WHERE, spark),
+    "merge": merged,
+}
+
+
+class FailingToRead(Failing):
+    """Storage whose nth write of this process, or read of a data file, fails."""
+
+    def open_input(self, path: str) -> Any:
+        self._write()
+        return super().open_input(path)
+
+    def footer(self, *given: Any) -> Any:
+        """The footer of a file that Spark has written."""
+        self._write()
+        return read_footer(self, *given)
+
+
+@pytest.fixture(params=["by jobs", "partly by this process"])
+def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Spark join the source of a merge; and by jobs alone, find and copy all rows."""
+    monkeypatch.setattr("deltaskip.spark.merge.SparkMergeSource._is_collected_quickly", lambda _: False)
+    if request.param == "by jobs":
+        request.getfixturevalue("found_by_a_job")
+
+
+@pytest.mark.parametrize("properties", PROPERTIES)
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_killed_change_leaves_the_rows_before_or_after(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: None, what: str, properties: dict[str, str]
+) -> None:
+    # Steps have an order.
+    monkeypatch.setattr("deltaskip.rows.encoding._THREADS", 1)
+    table = made(tmp_path / "t", properties)
+    copies: list[tuple[str, Path]] = []
+    one_at_once = Lock()
+
+    def keep(step: str) -> None:
+        with one_at_once:
+            copy = tmp_path / "copies" / str(len(copies))
+            shutil.copytree(tmp_path / "t", copy)
+            copies.append((step, copy))
+
+    observe_kill_points(keep)
+    try:
+        CHANGES[what](table, spark)
+    finally:
+        observe_kill_points(None)
+    assert len(copies) > 4
+    versions = []
+    for step, copy in copies:
+        left = DeltaTable(copy)
+        versions.append(left.version)
+        assert rows_of(left) == expected(what, left.version == 2), step
+        assert referenced(left) <= files_below(copy), step
+    assert versions == sorted(versions) and set(versions) == {1, 2}
+    # What was left is in nobody's way.
+    for step, copy in (copies[0], copies[versions.index(2) - 1], copies[-1]):
+        left = DeltaTable(copy)
+        CHANGES[what](left, spark)
+        assert rows_of(left) == expected(what, True), step
+
+
+@pytest.mark.parametrize("properties", PROPERTIES)
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_that_fails_leaves_no_file(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: None, what: str, properties: dict[str, str]
+) -> None:
+    monkeypatch.setattr("deltaskip.spark.write.read_footer", FailingToRead.footer)
+    made(tmp_path / "t", properties)
+    before = files_below(tmp_path / "t")
+    failed = 0
+    for at in range(1, 60):
+        table = DeltaTable(tmp_path / "t")
+        table.snapshot.storage = FailingToRead(at)
+        try:
+            CHANGES[what](table, spark)
+        except StorageError:
+            failed += 1
+            assert files_below(tmp_path / "t") == before, at
+            assert DeltaTable(tmp_path / "t").version == 1
+        else:
+            break
+    assert failed >= 1
+    assert rows_of(DeltaTable(tmp_path / "t")) == expected(what, True)
+    assert not spark.sparkContext._jsc.getPersistentRDDs()

@@ -1,0 +1,447 @@
+"""MERGE through Spark: clauses, names, types, features of tables, and what it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+from deltaskip import DeltaTable, col
+from deltaskip.errors import AmbiguousMerge, InvalidArgument, PredicateError, RowViolation, SchemaError
+from tests.dml.tables import actions_of, files_below, info_of
+
+pytestmark = pytest.mark.spark
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+TRACKING = {"delta.enableRowTracking": "true"}
+MAPPED = {"delta.columnMapping.mode": "name"}
+ON = "t.id = s.id"
+
+
+def made(folder: Path, schema: str = "id INT, v INT", rows: Any = None, **options: Any) -> DeltaTable:
+    table = DeltaTable.create(folder / "t", schema, **options)
+    table.append(pa.table({"id": [1, 2, 3], "v": [1, 2, 3]}) if rows is None else rows)
+    return table
+
+
+def merging(table: DeltaTable, source: Any, on: Any = ON, **options: Any) -> Any:
+    return table.merge(source, on, "s", "t", **options)
+
+
+def rows_of(spark: Any, table: DeltaTable) -> list[tuple[Any, ...]]:
+    found = [tuple(row) for row in DeltaTable(table.uri).scan().to_spark(spark).collect()]
+    return sorted(found, key=repr)
+
+
+def source(spark: Any, *rows: Any, schema: str = "id INT, v INT") -> Any:
+    """Rows whose number Spark does not know, so that they are joined by jobs."""
+    return spark.createDataFrame(list(rows), schema)
+
+
+@pytest.fixture
+def carried_out_by_the_driver(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let sources be small ones that the driver collects; returns how often it did."""
+    from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
+
+    found: list[int] = []
+    matched = ArrowMergeSource.matched
+
+    def counted(self: Any, join: Any) -> Any:
+        found.append(1)
+        return matched(self, join)
+
+    monkeypatch.setattr(ArrowMergeSource, "matched", counted)
+    return found
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS, VECTORS | FEED | TRACKING])
+def test_small_sources_are_joined_by_the_driver(
+    spark: Any, tmp_path: Path, properties: dict[str, str], carried_out_by_the_driver: list[int]
+) -> None:
+    table = made(tmp_path, "id BIGINT, v INT, ts TIMESTAMP", properties=properties)
+    given = spark.range(2, 6).selectExpr("id", "CAST(id * 10 AS INT) AS v", "TIMESTAMP'2026-01-01 05:00:00' AS ts")
+    merge = table.merge(given.alias("s"), "t.id = s.id", target_alias="t").when_matched_update_all(where="s.v > 20")
+    metrics = merge.when_matched_delete().when_not_matched_insert_all().execute().metrics
+    assert carried_out_by_the_driver == [1]
+    assert [row[:2] for row in rows_of(spark, table)] == [(1, 1), (3, 30), (4, 40), (5, 50)]
+    assert spark.createDataFrame(rows_of(spark, table)[1:]).selectExpr("max(_3)", "min(_3)").distinct().count() == 1
+    assert (metrics["numTargetRowsUpdated"], metrics["numTargetRowsDeleted"], metrics["numSourceRows"]) == (1, 1, 4)
+    # What is not evaluated by whole columns is left to Spark.
+    merging(table, spark.range(3, 4)).when_matched_update({"v": "t.v + CAST(s.id AS INT)"}).execute()
+    assert carried_out_by_the_driver == [1]
+    assert rows_of(spark, table)[1][1] == 33
+
+
+def test_what_the_driver_cannot_finish_is_done_by_jobs(
+    spark: Any, tmp_path: Path, carried_out_by_the_driver: list[int]
+) -> None:
+    check = {"delta.constraints.c": "soundex(CAST(v AS STRING)) IS NOT NULL", **VECTORS}
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, v BIGINT", properties=check)
+    table.append(spark.range(3).selectExpr("id", "id AS v"))
+    given = spark.range(2, 4).selectExpr("id", "id * 10 AS v")
+    merge = merging(table, given).when_matched_update_all().when_not_matched_insert_all()
+    merge.execute()
+    assert carried_out_by_the_driver == [1]
+    assert rows_of(spark, table) == [(0, 0), (1, 1), (2, 20), (3, 30)]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{}, VECTORS, FEED, VECTORS | FEED | TRACKING, TRACKING, VECTORS | MAPPED],
+    ids=lambda each: "+".join(name.rpartition(".")[2] for name in each) or "plain",
+)
+@pytest.mark.parametrize("partition_by", [(), ("v",)])
+def test_the_first_clause_of_its_kind_decides_of_a_row(
+    spark: Any, tmp_path: Path, properties: dict[str, str], partition_by: tuple[str, ...]
+) -> None:
+    table = made(tmp_path, properties=properties, partition_by=partition_by)
+    given = source(spark, (1, 10), (2, 20), (4, 40), (None, 50))
+    result = (
+        merging(table, given)
+        .when_matched_update_all(where="s.v < 15")
+        .when_matched_delete()
+        .when_not_matched_insert({"id": "s.id", "v": "v + 1"}, where=col("v") == 40)
+        .when_not_matched_insert_all(where="s.id IS NULL")
+        .when_not_matched_by_source_update({"v": "v + 100"}, where="t.id = 3")
+        .when_not_matched_by_source_delete()
+        .execute()
+    )
+    assert rows_of(spark, table) == [(1, 10), (3, 103), (4, 41), (None, 50)]
+    assert (result.operation, result.version, table.version) == ("MERGE", 2, 2)
+    wanted = {
+        "numSourceRows": 4, "numTargetRowsInserted": 2, "numTargetRowsUpdated": 2, "numTargetRowsMatchedUpdated": 1,
+        "numTargetRowsNotMatchedBySourceUpdated": 1, "numTargetRowsDeleted": 1, "numTargetRowsMatchedDeleted": 1,
+        "numTargetRowsNotMatchedBySourceDeleted": 0, "numTargetRowsCopied": 0,
+    }  # fmt: skip
+    assert {name: result.metrics[name] for name in wanted} == wanted
+    info = info_of(table)["operationParameters"]
+    assert json.loads(info["predicate"]) == ["t.id = s.id"]
+    assert json.loads(info["matchedPredicates"]) == [
+        {"predicate": "s.v < 15", "actionType": "update"},
+        {"actionType": "delete"},
+    ]
+    assert [each["actionType"] for each in json.loads(info["notMatchedBySourcePredicates"])] == ["update", "delete"]
+
+
+def test_only_changed_rows_are_written_where_vectors_are_allowed(spark: Any, tmp_path: Path) -> None:
+    ids = pa.table({"id": pa.array(range(1000), pa.int32()), "v": pa.array(range(1000), pa.int32())})
+    marked = made(tmp_path, rows=ids, properties=VECTORS)
+    result = merging(marked, source(spark, (5, 50), (2000, 1))).when_matched_update_all().execute()
+    assert (result.metrics["numTargetRowsCopied"], result.metrics["numTargetDeletionVectorsAdded"]) == (0, 1)
+    assert result.metrics["numOutputRows"] == 1
+    rewritten = made(tmp_path / "2", rows=ids)
+    result = merging(rewritten, source(spark, (5, 50), (2000, 1))).when_matched_delete().execute()
+    assert (result.metrics["numTargetRowsCopied"], result.metrics["numTargetDeletionVectorsAdded"]) == (999, 0)
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS])
+def test_a_merge_that_changes_nothing_commits_nothing(spark: Any, tmp_path: Path, properties: dict[str, str]) -> None:
+    table = made(tmp_path, properties=properties)
+    before = files_below(tmp_path)
+    given = source(spark, (1, 10), (4, 40))
+    for builder in (
+        merging(table, given).when_matched_update_all(where="s.v > 100"),
+        merging(table, given).when_matched_delete("s.v > 100").when_not_matched_insert_all(where="v > 100"),
+        merging(table, given, "t.id = s.id AND t.v > 5").when_matched_delete(),
+        merging(table, source(spark, (1, 1))).when_not_matched_insert_all(),
+        merging(table, source(spark)).when_matched_delete().when_not_matched_insert_all(),
+    ):
+        assert builder.execute().version is None
+    assert (table.version, files_below(tmp_path)) == (1, before)
+
+
+# Rule 41
+@pytest.mark.parametrize("where", [None, "s.v = 10", "s.v = 99"])
+def test_several_source_rows_for_one_target_row_are_refused(spark: Any, tmp_path: Path, where: str | None) -> None:
+    table = made(tmp_path, properties=VECTORS)
+    before = files_below(tmp_path)
+    twice = source(spark, (2, 10), (2, 11), (3, 12))
+    for builder in (
+        merging(table, twice).when_matched_update_all(where=where),
+        merging(table, twice).when_matched_delete("s.v > 0"),
+        merging(table, twice).when_matched_delete("s.v > 0").when_not_matched_insert_all(),
+        merging(table, twice).when_not_matched_by_source_delete(),
+        merging(table, twice).when_not_matched_insert_all().when_not_matched_by_source_delete(),
+    ):
+        with pytest.raises(AmbiguousMerge, match="id=2"):
+            builder.execute()
+    assert (table.version, files_below(tmp_path)) == (1, before)
+
+
+def test_an_unconditional_delete_and_inserts_alone_may_match_twice(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, properties=VECTORS)
+    twice = source(spark, (2, 10), (2, 11), (7, 1), (7, 1))
+    metrics = merging(table, twice).when_matched_delete().when_not_matched_insert_all().execute().metrics
+    assert (metrics["numTargetRowsDeleted"], metrics["numTargetRowsInserted"]) == (1, 2)
+    metrics = merging(table, twice).when_not_matched_insert_all().execute().metrics
+    assert metrics["numTargetRowsInserted"] == 2
+    assert rows_of(spark, table) == [(1, 1), (2, 10), (2, 11), (3, 3), (7, 1), (7, 1)]
+
+
+# Rule 44
+def test_null_keys_match_only_by_the_null_safe_comparison(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, rows=pa.table({"id": [None, 2], "v": [1, 2]}))
+    given = source(spark, (None, 10), (2, 20))
+    merging(table, given).when_matched_update_all().execute()
+    assert rows_of(spark, table) == [(2, 20), (None, 1)]
+    merging(table, given, "t.id <=> s.id").when_matched_update_all().execute()
+    assert rows_of(spark, table) == [(2, 20), (None, 10)]
+
+
+def test_files_are_pruned_by_the_keys_of_the_source(spark: Any, tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id INT, v INT", properties=VECTORS)
+    for first in range(0, 100, 10):
+        ids = pa.array(range(first, first + 10), pa.int32())
+        table.append(pa.table({"id": ids, "v": ids}))
+
+    def planned(builder: Any) -> int:
+        found = builder.execute(dry_run=True)
+        assert (found.operation, found.whole.files, found.marks_rows) == ("MERGE", 0, True)
+        assert found.read.files + found.skipped.files == 10
+        return int(found.read.files)
+
+    few, near = source(spark, (5, 1), (95, 1)), source(spark, (15, 1), (31, 1))
+    assert planned(merging(table, few).when_matched_delete()) == 2
+    assert planned(merging(table, near).when_matched_delete()) == 2
+    assert planned(merging(table, near, "t.id >= s.id").when_matched_delete()) == 9
+    assert planned(merging(table, few, "t.id = s.id AND t.id < 50").when_matched_delete()) == 1
+    assert planned(merging(table, few).when_matched_delete().when_not_matched_by_source_delete()) == 10
+    metrics = merging(table, few).when_matched_update_all().when_not_matched_insert_all().execute().metrics
+    assert (metrics["numTargetRowsUpdated"], metrics["numTargetDeletionVectorsAdded"]) == (2, 2)
+
+
+# Rule 43
+@pytest.mark.parametrize("properties", [VECTORS, VECTORS | FEED])
+def test_a_source_that_is_not_deterministic_is_computed_once(
+    spark: Any, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table = made(tmp_path, "id INT, v INT, r DOUBLE", pa.table({"id": range(50), "v": range(50)}),
+                 properties=properties)  # fmt: skip
+    keys = (F.rand() * 100).cast("int").alias("id")
+    given = spark.range(200).select(keys, F.rand().alias("r")).dropDuplicates(["id"])
+    given = given.withColumn("v", F.lit(1))
+    metrics = merging(table, given).when_matched_update_all().when_not_matched_insert_all().execute().metrics
+    assert metrics["numTargetRowsUpdated"] + metrics["numTargetRowsInserted"] == metrics["numSourceRows"]
+    ids = [row[0] for row in rows_of(spark, table)]
+    assert len(ids) == len(set(ids))
+
+
+# Rule 46
+def test_nested_assignments_keep_the_other_fields(spark: Any, tmp_path: Path) -> None:
+    struct = pa.array([{"a": 1, "b": 2}, None, {"a": 5, "b": 6}], pa.struct([("a", pa.int32()), ("b", pa.int32())]))
+    table = made(tmp_path, "id INT, st STRUCT<a: INT, b: INT>", pa.table({"id": [1, 2, 3], "st": struct}))
+    merging(table, source(spark, (1, 10), (2, 20))).when_matched_update({"t.st.B": "s.v"}).execute()
+    assert rows_of(spark, table) == [(1, (1, 10)), (2, (None, 20)), (3, (5, 6))]
+
+
+def test_generated_columns_are_computed_again_and_given_ones_compared(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, "id INT, v INT, g INT GENERATED ALWAYS AS (v + 1)", properties=VECTORS)
+    update = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update({"v": "s.v"})
+    update.when_not_matched_insert({"id": "s.id", "v": "s.v"}).execute()
+    assert rows_of(spark, table) == [(1, 10, 11), (2, 2, 3), (3, 3, 4), (4, 40, 41)]
+    given = source(spark, (1, 5, 6), (2, 7, 8), schema="id INT, v INT, g INT")
+    two = merging(table, given).when_matched_update_all(where="s.id = 1").when_matched_update({"v": "0"})
+    two.execute()
+    assert rows_of(spark, table)[:2] == [(1, 5, 6), (2, 0, 1)]
+    wrong = source(spark, (1, 5, 7), schema="id INT, v INT, g INT")
+    with pytest.raises(RowViolation, match="g"):
+        merging(table, wrong).when_matched_update_all().execute()
+    with pytest.raises(SchemaError, match="has no column g"):
+        merging(table, source(spark, (1, 5))).when_matched_update_all().execute()
+
+
+@pytest.mark.parametrize("kind", ["ALWAYS", "BY DEFAULT"])
+@pytest.mark.parametrize("properties", [VECTORS, FEED])
+def test_identity_columns_are_filled_for_inserted_rows(
+    spark: Any, tmp_path: Path, kind: str, properties: dict[str, str]
+) -> None:
+    table = made(tmp_path, f"id INT, v INT, k BIGINT GENERATED {kind} AS IDENTITY", properties=properties)
+    clauses = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update({"v": "s.v"})
+    clauses.when_not_matched_insert({"id": "s.id", "v": "s.v"}).execute()
+    found = rows_of(spark, table)
+    assert [row[:2] for row in found] == [(1, 10), (2, 2), (3, 3), (4, 40)]
+    assert [row[2] for row in found[:3]] == [1, 2, 3] and found[3][2] > 3
+    given = source(spark, (9, 90, 70), (1, 1, 1), schema="id INT, v INT, k BIGINT")
+    builder = merging(table, given).when_not_matched_insert_all()
+    if kind == "ALWAYS":
+        with pytest.raises(SchemaError, match="GENERATED ALWAYS"):
+            builder.execute()
+    else:
+        builder.execute()
+        assert rows_of(spark, table)[-1] == (9, 90, 70)
+    with pytest.raises(SchemaError, match="cannot be updated"):
+        merging(table, given).when_matched_update_all().execute()
+
+
+# Rule 28
+def test_defaults_fill_what_a_clause_does_not_set(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, "id INT, v INT DEFAULT 9, w INT")
+    merge = merging(table, source(spark, (1, 10), (4, 40), (5, 50)))
+    merge = merge.when_matched_update({"v": "DEFAULT"}).when_not_matched_insert({"id": "s.id"}, where="s.id = 4")
+    merge.when_not_matched_insert({"id": "s.id", "v": "s.v", "w": "default"}).execute()
+    assert rows_of(spark, table) == [(1, 9, None), (2, 2, None), (3, 3, None), (4, 9, None), (5, 50, None)]
+
+
+# Rule 45
+def test_values_are_stored_as_spark_casts_them(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, "id INT, v INT, s STRING, d DECIMAL(5, 2)")
+    given = source(spark, (1, "12", 3.456), schema="id BIGINT, v STRING, d DOUBLE")
+    merging(table, given).when_matched_update({"v": "s.v", "s": "s.id", "d": "s.d"}).execute()
+    assert str(rows_of(spark, table)[0]) == "(1, 12, '1', Decimal('3.46'))"
+    before = files_below(tmp_path)
+    for schema, value in (("id INT, v BIGINT", 5_000_000_000), ("id INT, v STRING", "many")):
+        with pytest.raises(RowViolation, match="column v") as raised:
+            merging(table, source(spark, (1, value), schema=schema)).when_matched_update({"v": "s.v"}).execute()
+        assert (raised.value.column, raised.value.value) == ("v", str(value))
+        with pytest.raises(RowViolation, match="column v"):
+            merging(table, source(spark, (8, value), schema=schema)).when_not_matched_insert({"v": "s.v"}).execute()
+    assert (files_below(tmp_path), table.version) == (before, 2)
+
+
+def test_rules_of_the_table_hold_for_merged_rows(spark: Any, tmp_path: Path) -> None:
+    properties = {**VECTORS, "delta.constraints.small": "v < 100"}
+    table = made(tmp_path, "id INT, v INT NOT NULL, c VARCHAR(2)", properties=properties)
+    before = files_below(tmp_path)
+    for values in ({"v": "100"}, {"v": "NULL"}, {"c": "'abc'"}):
+        with pytest.raises(RowViolation):
+            merging(table, source(spark, (1, 1))).when_matched_update(values).execute()
+        with pytest.raises(RowViolation):
+            merging(table, source(spark, (9, 1))).when_not_matched_insert({"v": "1", **values}).execute()
+    assert (files_below(tmp_path), table.version) == (before, 1)
+
+
+def test_schema_evolution_adds_what_clauses_take_or_set(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, "id INT, v INT, st STRUCT<a: INT, b: INT>", properties=VECTORS | MAPPED)
+    given = source(
+        spark, (1, "x", (7, 9)), (4, "y", (8, 10)), schema="id INT, w STRING, st STRUCT<a: INT, c: INT>"
+    )
+    evolving = merging(table, given, schema_mode="merge").when_matched_update({"v": "0"})
+    evolving.execute()
+    assert table.schema.names == ("id", "v", "st")
+    merging(table, given, schema_mode="merge").when_matched_update({"w": "upper(s.w)"}).execute()
+    assert table.schema.names == ("id", "v", "st", "w")
+    evolving = merging(table, given, schema_mode="merge").when_matched_update_all().when_not_matched_insert_all()
+    evolving.execute()
+    assert rows_of(spark, table) == [
+        (1, 0, (7, None, 9), "x"), (2, 2, None, None), (3, 3, None, None), (4, None, (8, None, 10), "y"),
+    ]  # fmt: skip
+    with pytest.raises(SchemaError, match="w"):
+        merging(table, given).when_matched_update({"nope": "s.w"}).execute()
+
+
+def test_a_table_may_be_merged_into_itself(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, properties=VECTORS)
+    own = table.scan().to_spark(spark).where("id < 3")
+    merging(table, own).when_matched_update({"v": "s.v + t.v"}).when_not_matched_by_source_delete().execute()
+    assert rows_of(spark, table) == [(1, 2), (2, 4)]
+
+
+@pytest.mark.parametrize("alias", ["s", None])
+def test_the_source_may_have_the_name_of_its_dataframe_and_columns_its_own(
+    spark: Any, tmp_path: Path, alias: str | None
+) -> None:
+    table = made(tmp_path, properties=VECTORS)
+    given = source(spark, (1, 10), (4, 40))
+    frame = given if alias else given.alias("s")
+    merge = table.merge(frame, F.expr("t.id = s.id"), alias, "t")
+    merge = merge.when_matched_update({"v": given["v"] + F.col("t.v")}, where=given["v"] > 1)
+    merge.when_not_matched_insert({"id": given["id"], "v": F.col("s.v")}).execute()
+    assert rows_of(spark, table) == [(1, 11), (2, 2), (3, 3), (4, 40)]
+
+
+def test_names_without_a_side_are_resolved_where_they_are_unambiguous(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, "id INT, v INT, `a.b` INT", properties=MAPPED)
+    given = source(spark, (1, 10, 5), (4, 40, 6), schema="k INT, W INT, `a.b` INT")
+    merge = table.merge(given, "ID = K").when_matched_update({"V": "w + v"}).when_not_matched_insert(
+        {"`a.b`": "`a.b`", "id": "k"}
+    )
+    merge.when_not_matched_by_source_update({"v": "v * 2", "`A.B`": "id"}).execute()
+    assert rows_of(spark, table) == [(1, 11, None), (2, 4, 2), (3, 6, 3), (4, None, 6)]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda m: m.when_matched_update({"v": "v + 1"}), "ambiguous"),
+        (lambda m: m.when_not_matched_insert({"id": "t.id"}), "t.id|`t`.`id`"),
+        (lambda m: m.when_not_matched_by_source_update({"v": "s.v"}), "s.v|`s`.`v`"),
+        (lambda m: m.when_not_matched_by_source_delete("s.v = 1"), "s.v|`s`.`v`"),
+        (lambda m: m.when_matched_delete("rand() > 2"), "(?i)deterministic"),
+        (lambda m: m.when_not_matched_insert_all(where="rand() > 2"), "(?i)deterministic"),
+        (lambda m: m.when_not_matched_by_source_delete("rand() > 2"), "(?i)deterministic"),
+        (lambda m: m.when_matched_update({"v": "max(s.v)"}), "max|GROUP BY"),
+        (lambda m: m.when_matched_update({"v": "nope"}), "nope"),
+        (lambda m: m.when_matched_update({"v": "1 +"}), "(?i)syntax|parse"),
+    ],
+)
+def test_expressions_see_the_side_of_their_clause(spark: Any, tmp_path: Path, build: Any, message: str) -> None:
+    table = made(tmp_path, properties=VECTORS)
+    with pytest.raises(PredicateError, match=message):
+        build(merging(table, source(spark, (1, 10), (4, 40)))).execute()
+    assert table.version == 1
+
+
+def test_conditions_of_the_join_are_checked(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path)
+    for on in ("t.id = s.id AND rand() > 2", "t.nope = s.id", "id = 1"):
+        with pytest.raises(PredicateError):
+            merging(table, source(spark, (1, 1)), on).when_matched_delete().execute()
+
+
+def test_clauses_are_checked(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with pytest.raises(InvalidArgument, match="no clause"):
+        merging(table, source(spark, (1, 1))).execute()
+    with pytest.raises(InvalidArgument, match="only the last clause"):
+        merging(table, source(spark, (1, 1))).when_matched_delete().when_matched_update({"v": "1"}).execute()
+
+
+def test_a_merge_is_written_exactly_once(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path)
+    builder = merging(table, source(spark, (1, 10)), txn=("app", 3), user_metadata="note").when_matched_update_all()
+    assert builder.execute().version == 2
+    assert info_of(table)["userMetadata"] == "note"
+    assert builder.execute().version is None
+
+
+def test_arrow_data_is_merged_through_a_session(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, properties=VECTORS)
+    rows = pa.table({"id": [1, 9], "v": [10, 90]})
+    merge = table.merge(rows, ON, "s", "t", spark=spark).when_matched_update_all().when_not_matched_insert_all()
+    assert merge.execute().metrics["numTargetRowsUpdated"] == 1
+    assert rows_of(spark, table) == [(1, 10), (2, 2), (3, 3), (9, 90)]
+
+
+def test_a_row_that_another_writer_adds_conflicts_if_it_may_match(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    from deltaskip.dml.merge import statement
+
+    table = made(tmp_path, properties=VECTORS)
+    applied = statement.apply_changes
+    appended: list[int] = []
+
+    def interrupted(*arguments: Any) -> Any:
+        if not appended:
+            appended.append(DeltaTable(table.uri).append(pa.table({"id": [4], "v": [0]})).version or 0)
+        return applied(*arguments)
+
+    monkeypatch.setattr(statement, "apply_changes", interrupted)
+    merge = merging(table, source(spark, (1, 10), (4, 40))).when_matched_update_all().when_not_matched_insert_all()
+    assert merge.execute().version == 3
+    assert rows_of(spark, table) == [(1, 10), (2, 2), (3, 3), (4, 40)]
+
+
+def test_the_change_feed_has_pre_and_postimages(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, properties=VECTORS | FEED)
+    merge = merging(table, source(spark, (1, 10), (2, 2), (9, 9)))
+    merge = merge.when_matched_update_all(where="s.v = 10").when_matched_delete()
+    merge.when_not_matched_insert({"id": "s.id", "v": "CAST(rand() * 1000 AS INT)"}).execute()
+    files = [str(Path(table.snapshot.root) / each["path"]) for each in actions_of(table)["cdc"]]
+    found = sorted((r["_change_type"], r["id"], r["v"]) for r in spark.read.parquet(*files).collect())
+    [inserted] = [row for row in rows_of(spark, table) if row[0] == 9]
+    assert found == [("delete", 2, 2), ("insert", 9, inserted[1]), ("update_postimage", 1, 10),
+                     ("update_preimage", 1, 1)]  # fmt: skip

@@ -1,0 +1,52 @@
+"""Spark's rows in tables that Unity Catalog manages: written, changed, read and queried through the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaskip.catalogs.unity import UnityCatalog
+
+pytest.importorskip("unitycatalog", reason="unitycatalog-client is not installed (extra test)")
+
+from tests.catalogs.unity_server import UnityServer, unity_server
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[UnityServer]:
+    with unity_server(tmp_path / "storage") as running:
+        yield running
+
+
+def test_rows_of_spark_go_through_the_catalog(server: UnityServer, spark: Any) -> None:
+    cat = UnityCatalog(server.url, "main")
+    table = cat.create_table("db.t", "id BIGINT, name STRING, p INT", ["p"])
+    table.append(spark.range(100).selectExpr("id", "concat('n', id) AS name", "cast(id % 3 AS INT) AS p"))
+    table.delete("id >= 50")
+    table.update({"name": "upper(name)"}, where="id < 5")
+    source = spark.range(48, 52).selectExpr("id", "'new' AS name", "9 AS p")
+    merge = table.merge(source, on="t.id = s.id", source_alias="s", target_alias="t")
+    merge.when_matched_update({"name": "s.name"}).when_not_matched_insert_all().execute()
+    found = cat.load_table("db.t").scan("id < 3 OR id >= 48").to_spark(spark).orderBy("id").collect()
+    assert [(row.id, row.name, row.p) for row in found] == [
+        (0, "N0", 0), (1, "N1", 1), (2, "N2", 2), (48, "new", 0), (49, "new", 1), (50, "new", 9), (51, "new", 9),
+    ]  # fmt: skip
+    assert (server.table("main.db.t").latest, server.table("main.db.t").commits) == (4, [])
+
+
+def test_statements_of_sql_go_through_the_catalog(server: UnityServer, spark: Any) -> None:
+    cat = UnityCatalog(server.url, "main")
+    cat.sql(spark, "CREATE TABLE db.t (id BIGINT, ts TIMESTAMP) PARTITIONED BY (days(ts))")
+    cat.sql(spark, "INSERT INTO db.t SELECT id, timestamp_seconds(id * 86400) FROM range(5)")
+    cat.sql(spark, "DELETE FROM db.t WHERE id = 3")
+    cat.sql(spark, "CREATE TABLE db.u AS SELECT id FROM db.t WHERE ts >= '1970-01-02'")
+    assert [row.id for row in cat.sql(spark, "SELECT id FROM db.u ORDER BY id").collect()] == [1, 2, 4]
+    cat.sql(spark, "REPLACE TABLE db.u AS SELECT 7 AS seven")
+    assert [row.seven for row in cat.sql(spark, "SELECT * FROM db.u").collect()] == [7]
+    assert cat.load_table("db.u").version == 1
+    assert server.table("main.db.u").columns["fields"][0]["name"] == "seven"

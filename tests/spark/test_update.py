@@ -1,0 +1,273 @@
+"""Updating rows through Spark: one pass finds and computes them; what is written, copied and imaged."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as F
+
+from deltaskip import AddConstraint, DeltaTable
+from deltaskip.dml.positions import RowPositions
+from deltaskip.errors import DeltaSkipError, InvalidArgument, PredicateError, RowViolation, SchemaError, StorageError
+from tests.dml.tables import DDL, actions_of, files_below, row_ids_of, rows, rows_of
+from tests.dml.test_sequences import PREDICATES, PROPERTIES, Row, as_rows, table_of
+from tests.dml.test_update import SETS, images_of, in_order_of_all
+
+pytestmark = pytest.mark.spark
+
+MATCHING_HERE = "deltaskip.spark.changes.SparkExecution.matching_here"
+VECTORS = {"delta.enableDeletionVectors": "true"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+IDS = {"delta.enableRowTracking": "true"}
+
+
+def made(folder: Path, ddl: str, data: pa.Table, partition_by: tuple[str, ...] = (), **properties: str) -> DeltaTable:
+    table = DeltaTable.create(folder / "t", ddl, partition_by, properties=properties)
+    table.append(data)
+    return table
+
+
+def found(table: DeltaTable, spark: Any) -> list[Row]:
+    return [row.asDict(recursive=True) for row in table.scan().to_spark(spark).collect()]
+
+
+def persisted(spark: Any) -> int:
+    return len(spark.sparkContext._jsc.getPersistentRDDs())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_table_has_the_rows_of_the_model_after_every_update(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    if seed % 2:
+        # As for a table that is too large to find the rows in this process.
+        monkeypatch.setattr(MATCHING_HERE, lambda *_: None)
+    chance = random.Random(100 + seed)
+    properties, partition_by = PROPERTIES[seed % len(PROPERTIES)], ((), ("p",))[seed // 5 % 2]
+    table = DeltaTable.create(tmp_path / "t", DDL, partition_by, properties=properties)
+    model: list[Row] = []
+    for step in range(8):
+        (text, holds), (given, new) = chance.choice(PREDICATES), chance.choice(SETS)
+        if step % 3 == 0:
+            added = as_rows([chance.randrange(100) for _ in range(chance.choice([3, 30]))])
+            table.append(table_of(added))
+            model += added
+        else:
+            result = table.update(given, text, spark if step % 3 == 1 else None)
+            assert result.metrics["numUpdatedRows"] == sum(map(holds, model))
+            model = [new(row) if holds(row) else row for row in model]
+        assert in_order_of_all(rows_of(table)) == in_order_of_all(model)
+    assert in_order_of_all(found(table, spark)) == in_order_of_all(model)
+    assert persisted(spark) == 0
+
+
+@pytest.mark.parametrize("properties", [FEED, {**FEED, **VECTORS}, {**FEED, **VECTORS, **IDS}])
+@pytest.mark.parametrize("where", ["x > 4 AND x < 10", "p = 'a' OR id = 4", None])
+def test_images_are_the_rows_before_and_after(
+    spark: Any, tmp_path: Path, properties: dict[str, str], where: str | None
+) -> None:
+    table = made(tmp_path, DDL, rows(range(12)), ("p",), **properties)
+    before = {row["id"]: row for row in rows_of(table)}
+    table.update({"x": "x * 100 + CAST(rand() * 50 AS INT)", "p": "'zz'"}, where, spark)
+    after = {row["id"]: row for row in rows_of(table)}
+    changed = [i for i in before if after[i]["p"] == "zz"]
+    images = images_of(table)
+    assert [(i, x) for kind, i, x in images if kind == "update_preimage"] == [(i, before[i]["x"]) for i in changed]
+    assert [(i, x) for kind, i, x in images if kind == "update_postimage"] == [(i, after[i]["x"]) for i in changed]
+    assert len(images) == 2 * len(changed) > 0
+
+
+@pytest.mark.parametrize("properties", [IDS, {**IDS, **VECTORS}, {**IDS, **FEED, "delta.columnMapping.mode": "id"}])
+def test_rule_49_updated_rows_keep_their_ids_and_get_the_version(
+    spark: Any, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table = made(tmp_path, DDL, rows(range(12)), **properties)
+    before = row_ids_of(table)
+    table.update({"x": "0"}, "id % 3 = 0", spark)
+    after = row_ids_of(table)
+    assert {i: ids[0] for i, ids in after.items()} == {i: ids[0] for i, ids in before.items()}
+    assert {i: ids[1] for i, ids in after.items()} == {i: 1 if i % 3 else 2 for i in range(12)}
+    table.update({"x": "1"}, "id < 2", spark)
+    table.update({"x": "2"}, None, spark)
+    assert {i: ids[0] for i, ids in row_ids_of(table).items()} == {i: ids[0] for i, ids in before.items()}
+
+
+def test_columns_of_pyspark_and_functions_of_spark_are_values(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as F
+
+    table = made(tmp_path, DDL, rows(range(6)), **VECTORS)
+    table.update({"p": "sha2(cast(id AS STRING), 256)", "x": F.col("x") + 1, "st.a": F.lit(9)}, F.col("id") == 5, spark)
+    row = rows_of(table)[5]
+    assert (len(row["p"]), row["x"], row["st"]) == (64, 6, {"a": 9, "tags": ["5"]})
+    table.update({"st.tags": "transform(st.tags, t -> concat(t, '!'))"}, "exists(st.tags, t -> t = '5')", spark)
+    assert rows_of(table)[5]["st"] == {"a": 9, "tags": ["5!"]}
+
+
+def test_an_expression_has_one_value_in_the_table_and_in_the_feed(spark: Any, tmp_path: Path) -> None:
+    ddl = "id BIGINT, x STRING, d STRING DEFAULT uuid()"
+    features = {"delta.feature.allowColumnDefaults": "supported"}
+    table = DeltaTable.create(tmp_path / "t", ddl, properties={**FEED, **features})
+    table.append(pa.table({"id": range(50), "x": ["a"] * 50, "d": ["a"] * 50}))
+    table.update({"x": "uuid()", "d": "DEFAULT"}, "id % 5 = 0", spark)
+    after = {row["id"]: (row["x"], row["d"]) for row in rows_of(table) if row["x"] != "a"}
+    files = [Path(table.snapshot.root) / cdc["path"] for cdc in actions_of(table)["cdc"]]
+    images = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+    assert {r["id"]: (r["x"], r["d"]) for r in images if r["_change_type"] == "update_postimage"} == after
+    assert len(set(after.values())) == 10
+
+
+def test_rule_29_char_is_compared_padded_and_kept_as_stored(spark: Any, tmp_path: Path) -> None:
+    data = pa.table({"id": [1, 2], "c": ["a", "bcd"], "v": ["x", "y"]})
+    table = made(tmp_path, "id BIGINT, c CHAR(3), v VARCHAR(4)", data, **FEED)
+    table.update({"v": "concat(c, '|')"}, "c = 'a'", spark)
+    assert [(row["c"], row["v"]) for row in rows_of(table)] == [("a", "a  |"), ("bcd", "y")]
+    assert {(kind, i) for kind, i, _ in images_without_x(table)} == {("update_postimage", 1), ("update_preimage", 1)}
+    with pytest.raises(RowViolation, match=r"varchar\(4\)"):
+        table.update({"v": "'12345'"}, "id = 2", spark)
+
+
+def images_without_x(table: DeltaTable) -> list[tuple[str, int, str]]:
+    files = [Path(table.snapshot.root) / cdc["path"] for cdc in actions_of(table).get("cdc", [])]
+    return [(r["_change_type"], r["id"], r["c"]) for f in files for r in pq.ParquetFile(f).read().to_pylist()]
+
+
+def test_rule_46_structs_with_fields_of_type_void(spark: Any, tmp_path: Path) -> None:
+    ddl = "id BIGINT, st STRUCT<a: INT, nothing: VOID, in: STRUCT<b: INT, c: STRING>>, v VOID"
+    data = pa.table({"id": [1, 2], "st": [{"a": 1, "in": {"b": 1, "c": "x"}}, None]})
+    table = made(tmp_path, ddl, data)
+    table.update({"st.in.b": "id * 10"}, None, spark)
+    table.update({"st.a": "5"}, "id = 2", spark)
+    assert sorted((row["st"]["a"], row["st"]["in"]) for row in found(table, spark)) == [
+        (1, {"b": 10, "c": "x"}), (5, {"b": 20, "c": None}),
+    ]  # fmt: skip
+    table.delete("id = 1", spark)
+    assert [row["id"] for row in found(table, spark)] == [2]
+
+
+def test_rule_23_generated_columns_follow_and_rows_move(spark: Any, tmp_path: Path) -> None:
+    ddl = (
+        "id BIGINT, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), "
+        "n BIGINT GENERATED ALWAYS AS IDENTITY, price DECIMAL(6,2)"
+    )
+    table = DeltaTable.create(tmp_path / "t", ddl, ["day"], properties=VECTORS)
+    columns = "id", "TIMESTAMP'2024-01-01 10:00:00' AS ts", "CAST(1.5 AS DECIMAL(6,2)) AS price"
+    table.append(spark.range(4).selectExpr(*columns))
+    numbers = {row["id"]: row["n"] for row in found(table, spark)}
+    table.update({"ts": "ts + INTERVAL 1 DAY", "PRICE": "price * 2"}, "id > 1", spark)
+    rows_now = found(table, spark)
+    assert {row["id"]: row["n"] for row in rows_now} == numbers
+    assert {row["id"]: str(row["day"]) for row in rows_now} == {i: f"2024-01-0{1 + (i > 1)}" for i in range(4)}
+    assert {row["price"] for row in rows_now} == {Decimal("1.50"), Decimal("3.00")}
+    assert {add["partitionValues"]["day"] for add in actions_of(table)["add"]} == {"2024-01-01", "2024-01-02"}
+    for error, given in ((RowViolation, {"day": "DATE'2020-01-01'"}), (SchemaError, {"n": "1"}),
+                         (RowViolation, {"price": "99999"}), (RowViolation, {"price": "'one'"}),
+                         (SchemaError, {"price": "DATE'2020-01-01'"})):  # fmt: skip
+        with pytest.raises(error):
+            table.update(given, None, spark)
+
+
+def test_collated_columns_are_compared_by_their_collation(spark: Any, tmp_path: Path) -> None:
+    data = pa.table({"id": [1, 2, 3], "s": ["a", "A", "b"]})
+    table = made(tmp_path, "id BIGINT, s STRING COLLATE UTF8_LCASE", data)
+    assert table.update({"s": "concat(s, '1')"}, "s = 'A'", spark).metrics["numUpdatedRows"] == 2
+    assert sorted(row["s"] for row in found(table, spark)) == ["A1", "a1", "b"]
+
+
+def test_a_small_file_that_is_rewritten_stays_one_file(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, DDL, rows(range(1000)))
+    for _ in range(3):
+        table.update({"x": "x + 1"}, "id % 10 = 3", spark)
+    assert table.detail().num_files == 1
+
+
+def test_refusals_leave_no_file_and_nothing_persisted(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, DDL, rows(range(12)), **VECTORS, **FEED)
+    table.alter(AddConstraint("small", "x IS NULL OR x < 1000"))
+    before = files_below(tmp_path / "t")
+    for error, given, where in (
+        (PredicateError, {"x": "nope"}, "id = 3"),
+        (PredicateError, {"x": "1 +"}, "id = 3"),
+        (PredicateError, {"x": "1"}, "nope = 3"),
+        (InvalidArgument, {"x": "1 DIV (x - 3)"}, "id > 0"),
+        (InvalidArgument, {"x": "1"}, "1 DIV (x - 3) = 1"),
+        (RowViolation, {"x": "x + 990"}, "id > 4"),
+        (RowViolation, {"x": "5000000000"}, "id > 4"),
+        (SchemaError, {"st": "1"}, "id > 4"),
+    ):
+        with pytest.raises(error):
+            table.update(given, where, spark)
+        assert files_below(tmp_path / "t") == before, given
+        assert persisted(spark) == 0
+    assert table.refresh().version == 2
+
+
+def test_rows_that_are_found_and_written_differently_are_refused(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(tmp_path, DDL, rows(range(12)), **VECTORS)
+    before = files_below(tmp_path / "t")
+    one = RowPositions([pa.array([3], pa.int64())])
+    monkeypatch.setattr(MATCHING_HERE, lambda *_: one)
+    with pytest.raises(StorageError, match="2 rows were written instead of 1"):
+        table.update({"x": "1"}, "id IN (3, 4)", spark)
+    assert files_below(tmp_path / "t") == before
+
+
+def test_nothing_is_committed_where_nothing_matches(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path, DDL, rows(range(12)), **VECTORS)
+    before = files_below(tmp_path / "t")
+    assert table.update({"x": "1"}, "st.a = 3 AND id = 4", spark).version is None
+    assert table.update({"x": "1"}, "id > 100", spark).version is None
+    assert files_below(tmp_path / "t") == before
+
+
+def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
+    table = made(tmp_path, DDL, rows(range(2)))
+    with pytest.raises(DeltaSkipError):
+        table.update({"x": "1"}, "id = 1", "session")
+
+
+@pytest.mark.parametrize("properties", [{}, VECTORS, {**IDS, **FEED, "delta.columnMapping.mode": "name"}])
+def test_values_of_every_type_pass_through_this_process_unchanged(
+    spark: Any, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    ddl = (
+        "id BIGINT, ts TIMESTAMP, n TIMESTAMP_NTZ, d DATE, dec DECIMAL(38,10), b BINARY, f FLOAT, v DOUBLE, t BOOLEAN, "
+        "y TINYINT, s SMALLINT, c CHAR(4), w VARCHAR(5), a ARRAY<TIMESTAMP>, "
+        "m MAP<STRING, STRUCT<x: DATE, z: DOUBLE>>, st STRUCT<ab: STRING, deep: ARRAY<STRUCT<k: TIMESTAMP>>>, "
+        "p TIMESTAMP"
+    )
+    values = [
+        "id", "TIMESTAMP'2024-03-10 02:30:00.123456' - make_dt_interval(700 * CAST(id AS INT))",
+        "TIMESTAMP_NTZ'0001-01-01 00:00:00' + make_dt_interval(CAST(id AS INT))",
+        "date_add(DATE'0001-01-01', CAST(id AS INT))",
+        "CAST(id / 7 AS DECIMAL(38,10))", "encode(concat('é', id), 'UTF-8')",
+        "IF(id % 5 = 0, FLOAT('NaN'), FLOAT('-0.0'))",
+        "IF(id % 3 = 0, DOUBLE('-Infinity'), id / 7)", "IF(id % 4 = 0, NULL, id % 2 = 0)", "CAST(id AS TINYINT)",
+        "CAST(-id AS SMALLINT)", "'ab'", "concat('é', id)", "array(TIMESTAMP'1969-12-31 23:59:59.999999', NULL)",
+        "map('k', named_struct('x', DATE'1582-10-04', 'z', DOUBLE('NaN')), '', NULL)",
+        "IF(id % 6 = 0, NULL, named_struct('ab', '', 'deep', array(named_struct('k', TIMESTAMP'2024-11-03 01:30'))))",
+        "TIMESTAMP'2024-03-10 02:30:00' + make_dt_interval(0, CAST(id % 3 AS INT))",
+    ]  # fmt: skip
+    table = DeltaTable.create(tmp_path / "t", ddl, ["p"], properties=properties)
+    table.append(spark.range(0, 40, 1, 2).selectExpr(*values).toDF(*table.snapshot.schema.names))
+
+    def texts() -> list[str]:
+        rows = DeltaTable(table.uri).scan().to_spark(spark).withColumn("id", F.expr("id % 1000"))
+        return sorted(str(row) for row in rows.collect())
+
+    before = texts()
+    spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    try:
+        changed = DeltaTable(table.uri).update({"id": "id + 1000"}, "id % 4 = 1 OR hash(id) = 0", spark)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert changed.metrics["numUpdatedRows"] == 10
+    assert texts() == before
+    assert DeltaTable(table.uri).scan("id >= 1000").to_spark(spark).count() == 10

@@ -1,0 +1,96 @@
+"""Registered views: the latest rows, files that are skipped by the view and by the query, and what Spark keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip.spark.plans import files_read
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ds.DeltaTable:
+    """Ten files of ten rows in two partitions."""
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", ["p"])
+    for first in range(0, 100, 10):
+        append(table, first)
+    return table
+
+
+def append(table: ds.DeltaTable, first: int) -> None:
+    parts = ["ab"[first // 10 % 2]] * 10
+    table.append(pa.table({"id": pa.array(range(first, first + 10), pa.int64()), "p": parts}))
+
+
+def ids(frame: Any) -> list[int]:
+    return sorted(row["id"] for row in frame.collect())
+
+
+def test_a_view_has_the_rows_of_its_predicate_and_moves_when_refreshed(spark: Any, table: ds.DeltaTable) -> None:
+    view = ds.register_view(spark, "orders", table, ds.col("p") == "a")
+    assert ids(spark.sql("SELECT id FROM orders")) == [i for i in range(100) if i // 10 % 2 == 0]
+    assert not view.refresh()
+    append(table, 100)
+    assert len(ids(spark.sql("SELECT id FROM orders"))) == 50
+    assert len(ids(ds.sql(spark, "SELECT id FROM orders"))) == 60
+    assert view.refresh()
+    assert (view.version, len(ids(spark.sql("SELECT id FROM orders")))) == (11, 60)
+    view.drop()
+    assert not spark.catalog.tableExists("orders")
+
+
+def test_conditions_of_a_query_skip_files(spark: Any, table: ds.DeltaTable) -> None:
+    view = ds.register_view(spark, "orders", table.uri, "p = 'a'")
+    found = ds.sql(spark, "SELECT o.id FROM Orders AS o WHERE o.id >= :low", {"low": 75})
+    assert ids(found) == list(range(80, 90))
+    assert files_read(found) == 1
+    joined = ds.sql(
+        spark, "SELECT a.id FROM orders a JOIN orders b ON a.id = b.id WHERE a.id < 15 AND b.id < 5 ORDER BY 1"
+    )
+    assert ids(joined) == [0, 1, 2, 3, 4]
+    assert files_read(joined) == 2
+    old = ds.sql(spark, "SELECT count(*) AS n FROM orders VERSION AS OF 2")
+    assert old.collect()[0]["n"] == 10
+    view.drop()
+
+
+def test_other_names_are_those_of_the_session(spark: Any, table: ds.DeltaTable) -> None:
+    view = ds.register_view(spark, "orders", table)
+    spark.range(3).createOrReplaceTempView("wanted")
+    found = ds.sql(spark, "WITH few AS (SELECT id FROM wanted) SELECT id FROM orders WHERE id IN (SELECT id FROM few)")
+    assert ids(found) == [0, 1, 2]
+    view.drop()
+    spark.catalog.dropTempView("wanted")
+    with pytest.raises(ds.PredicateError, match="orders"):
+        ds.sql(spark, "SELECT * FROM orders")
+
+
+def test_a_view_takes_the_place_of_another_one(spark: Any, table: ds.DeltaTable) -> None:
+    before = ds.register_view(spark, "orders", table, "id < 3")
+    after = ds.register_view(spark, "ORDERS", table, "id < 5")
+    before.drop()
+    assert len(ids(ds.sql(spark, "TABLE orders"))) == 5
+    assert "id < 5" in repr(after)
+    after.drop()
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "text", "error", "message"),
+    [
+        ("a.b", None, "", ds.SchemaError, "not the name of a temporary view"),
+        ("v", "ix = 1", "", ds.PredicateError, "There is no column ix"),
+        ("v", None, "DELETE FROM v", ds.InvalidArgument, "queries only"),
+    ],
+)
+def test_what_is_no_view_or_query_is_refused(
+    spark: Any, table: ds.DeltaTable, name: str, where: str | None, text: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ds.register_view(spark, name, table, where)
+        ds.sql(spark, text)

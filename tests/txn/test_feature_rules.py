@@ -1,0 +1,278 @@
+"""What table features ask of a transaction: new rows, change files, deletion vectors, domains, times and row ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip.actions import AddCdcFile, Metadata, add_files, unchanged
+from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.features import FEATURES
+from deltaskip.schema import INTEGER, LONG, StructField, StructType
+from tests.txn.tables import actions, append, commits, file, gone, lines, make_table, members_of, paths, vector
+
+ICT = "delta.enableInCommitTimestamps"
+NEW_ROWS = {
+    "invariants": {"schema": {"delta.invariants": '{"expression":{"expression":"id > 0"}}'}},
+    "checkConstraints": {"properties": {"delta.constraints.positive": "id > 0"}},
+    "generatedColumns": {"schema": {"delta.generationExpression": "part + 1"}},
+    "identityColumns": {"schema": {"delta.identity.start": 1, "delta.identity.step": 1}},
+    "materializePartitionColumns": {},
+}
+
+
+@pytest.mark.parametrize("feature", NEW_ROWS)
+def test_rules_for_new_rows_that_cannot_be_enforced_stop_commits_with_new_rows(folder: Path, feature: str) -> None:
+    made = NEW_ROWS[feature]
+    schema = StructType((StructField("id", LONG, True, made.get("schema", {})), StructField("part", INTEGER)))
+    old = [{"add": file("old").to_json()}]
+    table = make_table(folder, made.get("properties"), [feature], schema, actions=old)
+    txn = table.transaction()
+    txn.add(file("a"))
+    with pytest.raises(UnsupportedFeature, match=f"has the writer feature {feature}, whose requirements"):
+        txn.commit()
+    assert commits(table) == 1
+    other = table.transaction()
+    other.add(file("old", data_change=False))
+    assert other.commit() == 1
+
+
+@pytest.mark.parametrize("version", range(2, 7))
+def test_plain_writer_versions_ask_only_for_what_the_table_uses(folder: Path, version: int) -> None:
+    protocol = {"minReaderVersion": 1, "minWriterVersion": version}
+    table = make_table(folder, protocol=protocol)
+    assert append(table, file("a")) == 1
+    used = make_table(folder / "used", {"delta.constraints.x": "id > 0"}, protocol=protocol)
+    txn = used.transaction()
+    txn.add(file("a"))
+    if version < 3:
+        assert txn.commit() == 1
+    else:
+        with pytest.raises(UnsupportedFeature, match="checkConstraints"):
+            txn.commit()
+
+
+@pytest.mark.parametrize(
+    ("features", "properties", "named"),
+    [
+        (["fooFromTheFuture", "appendOnly"], {}, "writer feature fooFromTheFuture,"),
+        (["liquid", "aNewOne"], {}, "writer features aNewOne, liquid,"),
+        (["icebergCompatV2"], {"delta.enableIcebergCompatV2": "true"}, "writer feature icebergCompatV2,"),
+    ],
+)
+def test_a_feature_that_is_not_supported_is_refused_by_name(
+    folder: Path, features: list[str], properties: dict[str, str], named: str
+) -> None:
+    table = make_table(folder, properties, features)
+    txn = table.transaction()
+    txn.add(file("a", data_change=False))
+    with pytest.raises(UnsupportedFeature, match=named):
+        txn.commit()
+    assert commits(table) == 1
+
+
+def test_a_feature_that_is_there_and_not_used_stops_nothing(folder: Path) -> None:
+    unused = ["icebergCompatV1", "icebergCompatV2", "changeDataFeed", "appendOnly", "invariants", "allowColumnDefaults"]
+    table = make_table(folder, {}, unused)
+    append(table, file("a"))
+    txn = table.refresh().transaction()
+    txn.remove(gone("a"))
+    txn.add(file("b"))
+    assert txn.commit() == 2
+
+
+# Whether a file contains its partition columns cannot be seen in the log: see NEW_ROWS.
+@pytest.mark.parametrize(
+    "feature",
+    sorted(
+        {name for name, row in FEATURES.items() if row.writes == "yes" and not row.by_name}
+        - {"materializePartitionColumns"}
+    ),
+)
+def test_a_supported_feature_takes_new_rows_old_files_and_removals(folder: Path, feature: str) -> None:
+    domains = [] if feature == "domainMetadata" else ["domainMetadata"]
+    table = make_table(folder, {}, [feature, *domains])
+    append(table, file("a"), file("b"))
+    table.checkpoint()
+    txn = table.refresh().transaction(read="true")
+    txn.add(file("a", data_change=False))
+    txn.remove(gone("b"))
+    txn.set_domain("mine", "{}")
+    assert txn.commit() == 2
+    assert paths(folder) == ["a"]
+
+
+def test_a_writer_version_of_the_future_is_refused(folder: Path) -> None:
+    table = make_table(folder, protocol={"minReaderVersion": 1, "minWriterVersion": 8})
+    txn = table.transaction()
+    txn.add(file("a"))
+    with pytest.raises(UnsupportedFeature, match="needs Delta writer version 8"):
+        txn.commit()
+
+
+def test_an_append_only_table_keeps_its_rows(folder: Path) -> None:
+    table = make_table(folder, {"delta.appendOnly": "true"})
+    append(table, file("a"))
+    txn = table.refresh().transaction()
+    txn.remove(gone("a"))
+    with pytest.raises(UnsupportedFeature, match="append-only"):
+        txn.commit()
+    optimize = table.transaction()
+    optimize.remove(gone("a", data_change=False))
+    optimize.add(file("b", data_change=False))
+    assert optimize.commit() == 2
+
+
+def test_a_change_data_feed_needs_change_data_where_rows_come_and_go(folder: Path) -> None:
+    table = make_table(folder, {"delta.enableChangeDataFeed": "true"}, ["changeDataFeed"])
+    append(table, file("a"))
+    txn = table.refresh().transaction()
+    txn.remove(gone("a"))
+    txn.add(file("b"))
+    with pytest.raises(UnsupportedFeature, match="changeDataFeed"):
+        txn.commit()
+    told = table.transaction()
+    told.remove(gone("a"))
+    told.add(file("b"))
+    told.add_cdc(change("_change_data/c"))
+    with pytest.raises(InvalidCommit, match="added twice"):
+        told.add_cdc(change("_change_data/./c"))
+    with pytest.raises(InvalidCommit, match="No file can be left out"):
+        told.leave_out("a")
+    assert told.commit() == 2
+    [action] = actions(folder, 2, "cdc")
+    assert action == {"path": "_change_data/c", "partitionValues": {}, "size": 10, "dataChange": False}
+    assert paths(folder) == ["b"]
+    ds.DeltaTable(folder).snapshot.verify()
+
+
+def change(path: str, **members: Any) -> AddCdcFile:
+    return AddCdcFile(path, **{"partition_values": {}, "size": 10, **members})
+
+
+@pytest.mark.parametrize(
+    ("kept", "members", "why"),
+    [
+        ("false", {}, "has no change data feed enabled"),
+        ("true", {"path": "a b"}, "not a URI"),
+        ("true", {"data_change": True}, "dataChange of a CDC file must be false"),
+        ("true", {"partition_values": {"part": "1"}}, "partition values must be of exactly these columns: none"),
+    ],
+)
+def test_change_files_that_cannot_be_are_refused(folder: Path, kept: str, members: dict[str, Any], why: str) -> None:
+    table = make_table(folder, {"delta.enableChangeDataFeed": kept}, ["changeDataFeed"])
+    txn = table.transaction()
+    txn.add(file("a"))
+    txn.add_cdc(change(members.pop("path", "c"), **members))
+    with pytest.raises(InvalidCommit, match=why):
+        txn.commit()
+    assert ds.DeltaTable(folder).version == 0
+
+
+def test_what_only_removes_needs_no_change_data(folder: Path) -> None:
+    table = make_table(folder, {"delta.enableChangeDataFeed": "true"}, ["changeDataFeed"])
+    append(table, file("a"))
+    table.refresh()
+    only = table.transaction()
+    only.remove(gone("a"))
+    assert only.commit() == 2
+
+
+def test_new_deletion_vectors_need_the_feature_and_the_property(folder: Path) -> None:
+    table = make_table(folder, {}, ["deletionVectors"])
+    txn = table.transaction()
+    txn.add(file("a", deletion_vector=vector("1")))
+    with pytest.raises(UnsupportedFeature, match=r"delta\.enableDeletionVectors"):
+        txn.commit()
+
+
+def test_a_file_with_a_deletion_vector_says_how_many_rows_it_has(folder: Path) -> None:
+    table = make_table(folder, {"delta.enableDeletionVectors": "true"}, ["deletionVectors"])
+    txn = table.transaction()
+    txn.add(file("a", deletion_vector=vector("1"), stats=None))
+    with pytest.raises(InvalidCommit, match="needs numRecords"):
+        txn.commit()
+
+
+def test_domains_need_their_feature(folder: Path) -> None:
+    txn = make_table(folder).transaction()
+    txn.set_domain("x", "{}")
+    with pytest.raises(UnsupportedFeature, match="domainMetadata"):
+        txn.commit()
+
+
+def test_in_commit_timestamps_come_first_and_never_go_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_table(folder, {ICT: "true"}, ["inCommitTimestamp"])
+    append(table, file("a"))
+    [first] = lines(folder, 1)[:1]
+    assert first["commitInfo"]["inCommitTimestamp"] > 1_700_000_000_000
+    monkeypatch.setattr("time.time_ns", lambda: 1_000_000)
+    append(table, file("b"))
+    append(table, file("c"))
+    times = [lines(folder, version)[0]["commitInfo"]["inCommitTimestamp"] for version in (1, 2, 3)]
+    assert times == [times[0], times[0] + 1, times[0] + 2]
+    assert table.refresh().in_commit_timestamp == times[2]
+
+
+def test_enabling_in_commit_timestamps_says_since_when(folder: Path) -> None:
+    table = make_table(folder, {"a": "b"}, ["inCommitTimestamp"])
+    txn = table.transaction()
+    txn.set_metadata(Metadata(**{**members_of(table.metadata), "configuration": {"a": "b", ICT: "true"}}))
+    txn.commit()
+    time = lines(folder, 1)[0]["commitInfo"]["inCommitTimestamp"]
+    assert dict(table.refresh().properties) == {
+        "a": "b",
+        ICT: "true",
+        "delta.inCommitTimestampEnablementVersion": "1",
+        "delta.inCommitTimestampEnablementTimestamp": str(time),
+    }
+
+
+def test_row_ids_are_fresh_for_new_files_and_stay_with_old_ones(folder: Path) -> None:
+    table = make_table(folder, {"delta.enableRowTracking": "true"}, ["rowTracking", "domainMetadata"])
+    append(table, file("a"), file("b"))
+    append(table, file("c"))
+    found = {add.path: add for add in add_files(table.refresh().snapshot.adds())}
+    ids = {path: (add.base_row_id, add.default_row_commit_version) for path, add in found.items()}
+    assert ids == {"a": (0, 1), "b": (10, 1), "c": (20, 2)}
+    assert table.domains == {"delta.rowTracking": '{"rowIdHighWaterMark":29}'}
+    txn = table.transaction()
+    txn.add(file("a", data_change=False), unchanged(found["b"], None), file("d"))
+    txn.commit()
+    rows = {row["path"]: row for row in table.refresh().scan().files().to_pylist()}
+    assert {path: (row["base_row_id"], row["default_row_commit_version"]) for path, row in rows.items()} == {
+        "a": (0, 1), "b": (10, 1), "c": (20, 2), "d": (30, 3),
+    }
+    assert table.domains == {"delta.rowTracking": '{"rowIdHighWaterMark":39}'}
+
+
+def test_without_fresh_ids_the_high_water_mark_stays_unsaid(folder: Path) -> None:
+    table = make_table(folder, {}, ["rowTracking", "domainMetadata"])
+    append(table, file("a"))
+    txn = table.refresh().transaction()
+    txn.add(file("a", data_change=False))
+    txn.commit()
+    assert actions(folder, 2, "domainMetadata") == []
+
+
+def test_a_table_that_tracks_rows_asks_how_many_there_are(folder: Path) -> None:
+    table = make_table(folder, {}, ["rowTracking", "domainMetadata"])
+    txn = table.transaction()
+    txn.add(file("a", stats=None))
+    with pytest.raises(InvalidCommit, match="must have numRecords"):
+        txn.commit()
+    suspended = make_table(folder / "s", {"delta.rowTrackingSuspended": "true"}, ["rowTracking", "domainMetadata"])
+    append(suspended, file("a", stats=None))
+    assert "baseRowId" not in actions(folder / "s", 1, "add")[0]
+
+
+def test_row_ids_without_their_mark_are_not_given_twice(folder: Path) -> None:
+    old = {"add": {**file("a").to_json(), "baseRowId": 5}}
+    table = make_table(folder, {}, ["rowTracking", "domainMetadata"], actions=[old])
+    txn = table.transaction()
+    txn.add(file("b"))
+    with pytest.raises(InvalidCommit, match=r"no domain delta\.rowTracking"):
+        txn.commit()

@@ -1,0 +1,342 @@
+"""Two changes of one file that mark different rows are both committed; each rule of `txn.row_level` by its name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deltaskip import DeltaTable
+from deltaskip.dml.assignments import given_values
+from deltaskip.dml.matching import removed_rows_match
+from deltaskip.dml.update import update_in
+from deltaskip.errors import CommitConflict
+from deltaskip.features import deletion_vectors
+from deltaskip.table.transaction import TableTransaction
+from tests.dml.tables import DDL, actions_of, files_below, ids_of, info_of, rows, rows_of
+
+ROOT = Path(__file__).resolve().parents[2]
+VECTORS = {"delta.enableDeletionVectors": "true"}
+
+
+def made(folder: Path, **properties: str) -> DeltaTable:
+    """Twenty rows in two files."""
+    table = DeltaTable.create(folder / "t", DDL, properties={**VECTORS, **properties})
+    for start in (0, 10):
+        table.append(rows(range(start, start + 10)))
+    return table
+
+
+def begun(table: DeltaTable, act: Callable[[Any], object], operation: str = "DELETE") -> TableTransaction:
+    """A transaction on the version that `table` has, with the actions of a change."""
+    transaction = table.transaction(operation=operation)
+    assert isinstance(transaction, TableTransaction)
+    act(transaction)
+    return transaction
+
+
+def updating(column: str, value: str, where: str) -> Callable[[Any], object]:
+    def act(transaction: Any) -> None:
+        given, text = given_values({column: value}, where, None)
+        update_in(transaction, given, text)
+
+    return act
+
+
+def other(table: DeltaTable) -> DeltaTable:
+    return DeltaTable(Path(table.snapshot.root))
+
+
+def test_marks_of_different_rows_are_united(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id = 3"))
+    other(table).delete("id = 5")
+    mine.commit()
+    table.refresh()
+    assert ids_of(table) == [i for i in range(20) if i not in (3, 5)]
+    [add], [remove] = actions_of(table)["add"], actions_of(table)["remove"]
+    [winner] = actions_of(table, table.version - 1)["add"]
+    assert remove["deletionVector"] == winner["deletionVector"]
+    assert add["deletionVector"]["cardinality"] == 2
+    stats = json.loads(add["stats"])
+    assert (stats["numRecords"], stats["tightBounds"]) == (10, False)
+    assert info_of(table)["readVersion"] == 2
+
+
+def test_the_vector_that_was_written_first_is_deleted(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id = 3 OR id = 13"))
+    other(table).delete("id = 5")
+    mine.commit()
+    table.refresh()
+    vectors = [name for name in files_below(tmp_path / "t") if name.startswith("deletion_vector")]
+    # The other file of the transaction is still marked by the first vectors.
+    assert len(vectors) == 3
+    mine = begun(table, lambda txn: txn.delete("id = 4"))
+    other(table).delete("id = 6")
+    mine.commit()
+    assert len([name for name in files_below(tmp_path / "t") if name.startswith("deletion_vector")]) == 5
+
+
+def test_several_winners_are_united_one_after_the_other(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id IN (1, 11)"))
+    for number in (2, 12, 3):
+        other(table).delete(f"id = {number}")
+    mine.commit()
+    assert ids_of(table.refresh()) == [i for i in range(20) if i not in (1, 11, 2, 12, 3)]
+
+
+def test_a_deletion_of_rows_that_are_gone_removes_the_others(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id IN (3, 4)"))
+    other(table).delete("id IN (4, 5)")
+    mine.commit()
+    table.refresh()
+    assert ids_of(table) == [i for i in range(20) if i not in (3, 4, 5)]
+    assert info_of(table)["operationMetrics"]["numDeletedRows"] == "1"
+
+
+def test_a_deletion_of_which_everything_is_gone_is_repeated(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id = 3"))
+    other(table).delete("id IN (3, 5)")
+    with pytest.raises(CommitConflict):
+        mine.commit()
+    assert table.delete("id = 3").version is None
+
+
+def test_a_file_whose_last_rows_go_is_removed(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id < 9 AND id % 2 = 0"))
+    other(table).delete("id % 2 = 1 AND id < 10")
+    mine.commit()
+    table.refresh()
+    assert ids_of(table) == list(range(10, 20))
+    assert "add" not in actions_of(table)
+    [remove] = actions_of(table)["remove"]
+    assert remove["deletionVector"]["cardinality"] == 5
+
+
+def test_a_file_that_goes_whole_is_removed_with_the_winners_vector(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id < 10"))
+    other(table).delete("id = 4")
+    mine.commit()
+    table.refresh()
+    assert ids_of(table) == list(range(10, 20))
+    assert info_of(table)["operationMetrics"]["numDeletedRows"] == "9"
+    [winner] = actions_of(table, table.version - 1)["add"]
+    assert actions_of(table)["remove"][0]["deletionVector"] == winner["deletionVector"]
+
+
+def test_an_update_of_other_rows_is_united_and_writes_its_rows(tmp_path: Path) -> None:
+    table = made(tmp_path, **{"delta.enableRowTracking": "true", "delta.enableChangeDataFeed": "true"})
+    mine = begun(table, updating("x", "x + 100", "id = 3"), "UPDATE")
+    other(table).update({"x": "x + 200"}, "id = 5")
+    mine.commit()
+    table.refresh()
+    found = {row["id"]: row["x"] for row in rows_of(table)}
+    assert (found[3], found[5], len(found)) == (103, 205, 20)
+    again = [add for add in actions_of(table)["add"] if "deletionVector" in add]
+    [winner] = [add for add in actions_of(table, table.version - 1)["add"] if "deletionVector" in add]
+    assert [each["baseRowId"] for each in again] == [winner["baseRowId"]]
+    assert [each["defaultRowCommitVersion"] for each in again] == [winner["defaultRowCommitVersion"]]
+    assert len(actions_of(table)["cdc"]) == 1
+
+
+def test_an_update_of_rows_that_are_gone_is_a_conflict(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, updating("x", "1", "id IN (3, 5)"), "UPDATE")
+    other(table).delete("id = 5")
+    with pytest.raises(CommitConflict):
+        mine.commit()
+    mine.discard()
+    table.refresh()
+    assert 5 not in ids_of(table)
+    assert len([name for name in files_below(tmp_path / "t") if name.endswith(".bin")]) == 1
+
+
+def test_write_skew_new_files_of_a_winner_are_checked(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("x > 14 AND x < 18"))
+    other(table).update({"x": "15"}, "id = 11")
+    with pytest.raises(CommitConflict) as error:
+        mine.commit()
+    assert error.value.kind == "append"
+    table.delete("x > 14 AND x < 18")
+    assert not [row for row in rows_of(table.refresh()) if row["x"] is not None and 14 < row["x"] < 18]
+
+
+def test_a_predicate_that_new_files_of_a_winner_cannot_match_holds(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id = 13"))
+    other(table).update({"x": "15"}, "id = 11")
+    mine.commit()
+    assert 13 not in ids_of(table.refresh())
+
+
+def test_a_winner_that_removes_the_file_is_a_conflict(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id = 3"))
+    other(table).delete("id < 10")
+    with pytest.raises(CommitConflict):
+        mine.commit()
+
+
+def test_rows_that_came_back_are_a_conflict(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.delete("id = 3")
+    mine = begun(table, lambda txn: txn.delete("id = 4"))
+    other(table).restore(version=2)
+    with pytest.raises(CommitConflict):
+        mine.commit()
+
+
+def test_a_winner_that_changed_statistics_is_followed(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id = 3"))
+    winner = other(table)
+    with winner.transaction(operation="COMPUTE STATS") as txn:
+        from dataclasses import replace
+
+        from deltaskip.actions import add_files
+
+        first = next(iter(add_files(winner.snapshot.adds())))
+        assert first.stats is not None
+        txn.add(replace(first, tags={"k": "v"}, data_change=False))
+    mine.commit()
+    [add] = actions_of(table.refresh())["add"]
+    assert (add["tags"], add["deletionVector"]["cardinality"]) == ({"k": "v"}, 1)
+
+
+def test_rows_that_were_read_and_not_removed_are_evaluated(tmp_path: Path) -> None:
+    """A transaction that depends on rows by a predicate, as MERGE does."""
+    table = made(tmp_path)
+    for where, evaluates, holds in (
+        ("id < 4 AND x > 1", True, True),
+        ("id > 4 AND x < 8", True, False),
+        ("id < 4 AND x > 1", False, False),
+    ):
+        txn = table.transaction(operation="MERGE")
+        txn.read(where)
+        if evaluates:
+            txn.read_matching_rows(removed_rows_match)
+        txn.add_written()
+        txn.set_app_version("app", table.version)
+        found = sorted(set(ids_of(table.refresh())) & {5, 6, 7})[0]
+        other(table).delete(f"id = {found}")
+        if holds:
+            txn.commit()
+        else:
+            with pytest.raises(CommitConflict):
+                txn.commit()
+        table.refresh()
+
+
+def test_a_deletion_does_not_settle_what_else_its_transaction_read(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    txn = table.transaction(operation="DELETE")
+    assert isinstance(txn, TableTransaction)
+    txn.read("x > 5")
+    txn.delete("id = 3")
+    other(table).delete("id = 6")
+    with pytest.raises(CommitConflict):
+        txn.commit()
+
+
+def test_an_overwrite_of_other_rows_is_united(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.overwrite(rows([3]), where="id = 3"), "WRITE")
+    other(table).delete("id = 5")
+    mine.commit()
+    assert ids_of(table.refresh()) == [i for i in range(20) if i != 5]
+    mine = begun(table, lambda txn: txn.overwrite(rows([7]), where="id = 7"), "WRITE")
+    other(table).delete("id = 7")
+    with pytest.raises(CommitConflict):
+        mine.commit()
+
+
+def test_a_file_that_was_read_by_name_is_a_conflict(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    txn = table.transaction(operation="MERGE")
+    txn.read_files(table.snapshot.adds(["path"])["path"].to_pylist())
+    txn.set_app_version("app", 1)
+    other(table).delete("id = 5")
+    with pytest.raises(CommitConflict):
+        txn.commit()
+
+
+def test_a_change_of_the_schema_is_a_conflict(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id = 3"))
+    other(table).alter_sql("ADD COLUMN more INT")
+    other(table).delete("id = 5")
+    with pytest.raises(CommitConflict) as error:
+        mine.commit()
+    assert error.value.kind == "metadata"
+
+
+@pytest.mark.parametrize("isolation", ["Serializable", "WriteSerializable"])
+def test_a_blind_append_that_may_match_conflicts_under_serializable_only(tmp_path: Path, isolation: str) -> None:
+    table = made(tmp_path, **{"delta.isolationLevel": isolation})
+    mine = begun(table, lambda txn: txn.delete("id = 3"))
+    other(table).delete("id = 5")
+    other(table).append(rows([3]))
+    if isolation == "Serializable":
+        with pytest.raises(CommitConflict):
+            mine.commit()
+    else:
+        mine.commit()
+        assert ids_of(table.refresh()) == sorted([3, *(i for i in range(20) if i not in (3, 5))])
+
+
+def test_a_lost_race_leaves_no_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first winner is united with, the next one is a conflict."""
+    table = made(tmp_path)
+    mine = begun(table, lambda txn: txn.delete("id = 3"))
+    other(table).delete("id = 5")
+    from deltaskip.txn.commit_loop import CommitLoop
+
+    tries = CommitLoop._try
+
+    def late(self: CommitLoop, text: bytes, latest: Any) -> bool:
+        monkeypatch.setattr(CommitLoop, "_try", tries)
+        other(table).delete("id < 10")
+        return tries(self, text, latest)
+
+    monkeypatch.setattr(CommitLoop, "_try", late)
+    with pytest.raises(CommitConflict):
+        mine.commit()
+    mine.discard()
+    table.refresh()
+    [vector] = [name for name in files_below(tmp_path / "t") if name.endswith(".bin")]
+    [winner] = actions_of(table, 3)["add"]
+    assert deletion_vectors.read_deletion_vectors(
+        table.snapshot.storage, table.snapshot.table_root, table.snapshot.adds(["deletion_vector"])["deletion_vector"]
+    ) == [None]
+    assert vector and winner["deletionVector"]["cardinality"] == 1
+
+
+def test_a_kill_while_vectors_are_united_leaves_the_rows_of_one_version(tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "copies").mkdir()
+    command = [sys.executable, "-m", "tests.txn.killed_uniting", str(tmp_path / "copies"), str(tmp_path / "t")]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    steps = run.stdout.splitlines()
+    assert steps[-1] == "done" and {"renamed", "linked", "committed"} <= set(steps)
+    before = [i for i in range(20) if i not in (5, 15)]
+    after = [i for i in before if i not in (3, 13)]
+    for number in range(len(steps)):
+        table = DeltaTable(tmp_path / "copies" / str(number))
+        assert ids_of(table) == (before if table.version == 3 else after), steps[number]
+        # Whatever was left, the next deletion and its neighbours work.
+        table.delete("id = 3 OR id = 7")
+        assert 7 not in ids_of(table) and 3 not in ids_of(table)
+    assert DeltaTable(tmp_path / "copies" / str(len(steps) - 1)).version == 5
