@@ -41,7 +41,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("moto", reason="moto is not installed (extra test), so there is no S3 server")
     url = f"http://127.0.0.1:{_free_port()}"
     log = tmp_path_factory.mktemp("s3") / "log"
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", url.rpartition(":")[2]]
+    command = [sys.executable, "-m", "tests.storage.s3_server", url.rpartition(":")[2]]
     with log.open("wb") as output:
         server = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "NO_PROXY": "127.0.0.1"})
     try:
