@@ -13,10 +13,13 @@ from hypothesis import settings
 
 from deltaskip import engine
 from tests import corpus, not_compared
+from tests.jvm import start_quickly
 
 # The time of an example depends on the machine's load, so a limit on it fails tests for no fault of the code.
 settings.register_profile("deltaskip", settings(), deadline=None)
 settings.load_profile("deltaskip")
+
+start_quickly()
 
 # Credentials of clouds that the machine may have, for this process and all that it starts.
 _CLOUDS = ("AWS_", "AZURE_", "GOOGLE_", "GCE_", "GCLOUD_", "CLOUDSDK_", "MSI_", "IDENTITY_", "ARM_")

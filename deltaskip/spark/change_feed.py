@@ -89,6 +89,9 @@ def _partly(spark: SparkSession, scan: ChangeScan, rows: ChangedRows) -> DataFra
     coded = one_chunk(rows.files["uri"]).dictionary_encode()
     of_entry = numpy_values(coded.indices).astype(np.int64)
     first = np.unique(of_entry, return_index=True)[1]
+    if len(first) == len(of_entry):
+        source = _source(spark, scan, scan.snapshot.schema, rows.files, FEED_NAMES, ())
+        return rows_at(source, PositionalRows(rows.positions, only=True))
     files = rows.files.take(arrow_array(first, pa.int64()))
     source = _source(spark, scan, scan.snapshot.schema, files, (), FEED_NAMES)
     values = {f.name: carriers(_feed_column(rows.files, f.name), f.type) for f in FEED_FIELDS}

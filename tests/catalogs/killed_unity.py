@@ -6,15 +6,14 @@ last one is not killed. Prints the step at which each was killed, then "done".
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Callable
 
 import pyarrow as pa
 
 from deltaskip.catalogs.unity import UnityCatalog
-from deltaskip.storage.kill_points import observe_kill_points
+from tests.rows.killed import Committing
+from tests.txn.killed import kill_at_each_step
 
 COLUMNS = "id BIGINT, name STRING"
 TOO_MANY = 100
@@ -25,7 +24,6 @@ OF_ONE_FILE = ("opened", "written", "synced", "unchecked", "linked", "renamed", 
 def rows(*ids: int) -> pa.Table:
     """Rows of COLUMNS."""
     return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"n{each}" for each in ids]})
-
 
 
 def ctas(cat: UnityCatalog, name: str) -> None:
@@ -48,47 +46,15 @@ def rtas(cat: UnityCatalog, name: str) -> None:
 WORK: dict[str, Callable[[UnityCatalog, str], None]] = {"ctas": ctas, "append": append, "rtas": rtas}
 
 
-def main(url: str, what: str) -> None:
-    """Kill a child at its first step, the next at its second, and so on, until one gets through."""
-    for stop in range(TOO_MANY):
-        name = f"db.t{stop}"
-        if what in ("append", "rtas"):
-            properties = {"delta.checkpointInterval": "2"}
-            UnityCatalog(url, "main").create_table(name, COLUMNS, properties=properties).append(rows(0))
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            _work(url, name, WORK[what], stop, writer)
-        os.close(writer)
-        with os.fdopen(reader) as said:
-            step = said.read()
-        status = os.waitpid(child, 0)[1]
-        if status == 0:
-            print("done")
-            return
-        if not os.WIFSIGNALED(status):
-            sys.exit(f"the client failed after {step!r}")
-        print(step, flush=True)
-    sys.exit("the client never came to an end")
-
-
-def _work(url: str, name: str, work: Callable[[UnityCatalog, str], None], stop: int, writer: int) -> None:
-    seen = 0
-
-    def kill(step: str) -> None:
-        nonlocal seen
-        if step in OF_ONE_FILE:
-            return
-        if seen == stop:
-            os.write(writer, step.encode())
-            os.kill(os.getpid(), signal.SIGKILL)
-        seen += 1
-
+def working(url: str, what: str, name: str) -> Committing:
+    """A client that does `what`, with a table of one row where that needs one."""
     cat = UnityCatalog(url, "main")
-    observe_kill_points(kill)
-    work(cat, name)
-    os._exit(0)
+    if what in ("append", "rtas"):
+        cat.create_table(name, COLUMNS, properties={"delta.checkpointInterval": "2"}).append(rows(0))
+        cat = UnityCatalog(url, "main")
+    return Committing(lambda: WORK[what](cat, name))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    address, wanted = sys.argv[1:]
+    kill_at_each_step(lambda stop: working(address, wanted, f"db.t{stop}"), TOO_MANY, OF_ONE_FILE)

@@ -284,7 +284,7 @@ class TestOpening:
 
 
 @pytest.mark.skipif(KIND != "memory", reason="begun by the tests of the other kind")
-@pytest.mark.parametrize(("kind", "parts"), [("hive", ["", "_namespaces"]), ("connect", ["_changes", "_staged"])])
+@pytest.mark.parametrize(("kind", "parts"), [("hive", [""]), ("connect", ["_namespaces", "_staged"])])
 def test_the_contract_holds_for_other_sessions(kind: str, parts: list[str]) -> None:
     if os.environ.get("DELTASKIP_SESSIONS") == "all":
         parts = ["", "_changes", "_namespaces", "_staged"]

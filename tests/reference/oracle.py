@@ -22,13 +22,12 @@ from urllib.parse import unquote
 
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.sql_text import quoted_name
+from tests.jvm import JAVA_OPTIONS
 from tests.not_compared import DELTA_JARS as JARS
 from tests.reference.predicates import Predicate, random_predicates
 from tests.reference.recipes import RECIPES, Writer
 from tests.reference.rows import digest, plain_rows
 
-# Most code runs too few times for the optimizing compiler to pay, and the small cache of the other one overflows.
-JAVA_OPTIONS = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 SEED = 20_260_101
 PREDICATES = (24, 6)
 FILE = "__file"
@@ -49,7 +48,7 @@ def session(scratch: Path, more: Mapping[str, str] | None = None) -> Any:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.driver.extraJavaOptions": f"-Duser.timezone=UTC {JAVA_OPTIONS}",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
         "spark.databricks.delta.snapshotPartitions": "1",

@@ -1,6 +1,6 @@
 """Tables that are partitioned by transforms, written by deltaskip and delta-spark in turns: both read and prune them.
 
-    python -m tests.reference.partitioned ANSWERS.json
+    python -m tests.reference.partitioned ANSWERS.json [CASE ...]
 
 ANSWERS.json has by case the error that it ended with; null if both agree.
 """
@@ -11,7 +11,7 @@ import json
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -169,12 +169,12 @@ STEPS: dict[str, Callable[[Both, list[t.Transform]], None]] = {
 CASES = [f"{step}, {name}" for step in STEPS for name in TRANSFORMS]
 
 
-def main(answers: Path) -> None:
-    """Play every case."""
+def main(answers: Path, cases: Sequence[str]) -> None:
+    """Play these cases."""
     found: dict[str, str | None] = {}
     with tempfile.TemporaryDirectory() as folder:
         spark = session(Path(folder))
-        for case in CASES:
+        for case in cases:
             step, _, name = case.partition(", ")
             scratch = Path(folder, case.replace(" ", "_").replace(",", ""))
             scratch.mkdir()
@@ -188,4 +188,4 @@ def main(answers: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:] or CASES)

@@ -17,7 +17,7 @@ from tests.reference.maintained import CASES
 pytestmark = pytest.mark.reference
 
 SAMPLE = [
-    "vacuum, vectors and odd partitions", "lite, vectors and odd partitions", "restore, vectors and odd partitions",
+    "vacuum, vectors and odd partitions", "restore, vectors and odd partitions",
     "clone, by name with vectors and times", "generate, odd partitions",
 ]  # fmt: skip
 NAMES = CASES if os.environ.get("DELTASKIP_MAINTAINED") == "all" else SAMPLE

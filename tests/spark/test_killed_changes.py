@@ -19,7 +19,7 @@ from deltaskip.stats.footer import read_footer
 from deltaskip.storage.kill_points import observe_kill_points
 from tests.dml.killed import SOURCE, WHERE
 from tests.dml.tables import files_below, rows_of
-from tests.dml.test_killed_changes import Failing, expected, made, referenced
+from tests.dml.test_killed_changes import ALL_STEPS, Failing, expected, made, referenced
 
 pytestmark = pytest.mark.spark
 
@@ -59,16 +59,26 @@ class FailingToRead(Failing):
         return read_footer(self, *given)
 
 
-@pytest.fixture(params=["by jobs", "partly by this process"])
+JOBS = ["by jobs", "partly by this process"]
+# Each change of each table in one of the two ways, unless the environment asks for both.
+CASES = [
+    pytest.param(way, what, properties, id=f"{way}-{what}-{number}")
+    for first, what in enumerate(CHANGES)
+    for number, properties in enumerate(PROPERTIES)
+    for way in (JOBS if ALL_STEPS else [JOBS[(first + number) % 2]])
+]
+each_case = pytest.mark.parametrize(("jobs", "what", "properties"), CASES, indirect=["jobs"])
+
+
+@pytest.fixture
 def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Spark join the source of a merge; and by jobs alone, find and copy all rows."""
     monkeypatch.setattr("deltaskip.spark.merge.SparkMergeSource._is_collected_quickly", lambda _: False)
-    if request.param == "by jobs":
+    if request.param == JOBS[0]:
         request.getfixturevalue("found_by_a_job")
 
 
-@pytest.mark.parametrize("properties", PROPERTIES)
-@pytest.mark.parametrize("what", CHANGES)
+@each_case
 def test_a_killed_change_leaves_the_rows_before_or_after(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: None, what: str, properties: dict[str, str]
 ) -> None:
@@ -104,8 +114,7 @@ def test_a_killed_change_leaves_the_rows_before_or_after(
         assert rows_of(left) == expected(what, True), step
 
 
-@pytest.mark.parametrize("properties", PROPERTIES)
-@pytest.mark.parametrize("what", CHANGES)
+@each_case
 def test_a_change_that_fails_leaves_no_file(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: None, what: str, properties: dict[str, str]
 ) -> None:

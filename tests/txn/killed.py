@@ -4,11 +4,13 @@ Each time it works on a fresh copy of TABLE, FOLDER/0, FOLDER/1 …; the last on
 the step at which it was killed, or "done".
 """
 
+import importlib
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Protocol
 
 import deltaskip as ds
 from deltaskip.storage.kill_points import observe_kill_points
@@ -20,20 +22,33 @@ __all__ = ["kill_at_each_step", "replacing"]
 TOO_MANY = 500
 
 
-def kill_at_each_step(begin: Callable[[int], Transaction], too_many: int = TOO_MANY) -> None:
+class Commits(Protocol):
+    """A transaction, or what else has a method with its steps."""
+
+    def commit(self) -> object:
+        """Go through the steps."""
+
+
+def kill_at_each_step(
+    begin: Callable[[int], Commits], too_many: int = TOO_MANY, passed_over: Collection[str] = ()
+) -> None:
     """Kill a child at its first step, the next at its second, and so on, until one gets through.
 
-    begin: called in each child with its number; makes the transaction that the child commits.
+    begin: called in each child with its number; makes the transaction that the child commits. passed_over: steps at
+    which none is killed.
     """
     for stop in range(too_many):
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
-            _commit(begin, stop, writer)
+            _commit(begin, stop, writer, passed_over)
         os.close(writer)
         with os.fdopen(reader) as said:
-            step = said.read()
+            step, *imported = said.read().split("\n")
         status = os.waitpid(child, 0)[1]
+        # Imported once, and not by each child again.
+        for module in imported:
+            importlib.import_module(module)
         if status == 0:
             print("done")
             return
@@ -51,13 +66,17 @@ def replacing(table: str) -> Transaction:
     return txn
 
 
-def _commit(begin: Callable[[int], Transaction], stop: int, writer: int) -> None:
+def _commit(begin: Callable[[int], Commits], stop: int, writer: int, passed_over: Collection[str]) -> None:
     seen = 0
+    before = set(sys.modules)
 
     def kill(step: str) -> None:
         nonlocal seen
+        if step in passed_over:
+            return
         if seen == stop:
-            os.write(writer, step.encode())
+            with os.fdopen(writer, "w") as said:
+                said.write("\n".join([step, *_modules_to_import(before)]))
             os.kill(os.getpid(), signal.SIGKILL)
         seen += 1
 
@@ -69,6 +88,12 @@ def _commit(begin: Callable[[int], Transaction], stop: int, writer: int) -> None
         os.write(writer, repr(error).encode())
         os._exit(1)
     os._exit(0)
+
+
+def _modules_to_import(before: set[str]) -> list[str]:
+    """The names of modules that were imported since, of which a package stands before its modules."""
+    found = sorted(name for name, module in sys.modules.items() if getattr(module, "__spec__", None) is not None)
+    return [name for name in found if name not in before and name != "__main__"]
 
 
 if __name__ == "__main__":

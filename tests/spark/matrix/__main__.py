@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import deltaskip as ds
+from tests.jvm import start_quickly
 from tests.spark.matrix.cases import CASES, Case, Session
 
 KINDS = ("classic", "connect")
@@ -44,6 +45,7 @@ def local_session(kind: str, folder: Path) -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
     }
+    start_quickly()
     builder = SparkSession.builder.appName("deltaskip matrix")
     builder = builder.master("local[2]") if kind == "classic" else builder.remote("local[2]")
     for key, value in settings.items():
