@@ -10,9 +10,6 @@ import pyspark
 import pytest
 
 import deltaskip as ds
-from tests import corpus
-from tests.reading.test_table_scan import REFUSED_TABLES
-from tests.spark.test_corpus_rows import expected_rows, rows_and_digest
 
 pytestmark = [
     pytest.mark.spark,
@@ -26,18 +23,6 @@ def source(spark: Any) -> Any:
 
     spark.dataSource.register(DeltaSkipDataSource)
     return spark.read.format("deltaskip")
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("table", corpus.covering_params(1, "read"))
-def test_rows_are_those_of_the_reference(source: Any, table: corpus.CorpusTable) -> None:
-    version = table.entry["versions"][0]
-    expected = expected_rows(version)
-    if not expected or table.name in REFUSED_TABLES:
-        pytest.skip("the rows cannot be read, or not without Spark's own reader")
-    frame = source.option("versionAsOf", version["version"]).load(str(table.path))
-    schema = ds.DeltaTable(table.path, version["version"]).schema
-    assert rows_and_digest(frame, schema) == (expected[0]["count"], expected[0]["digest"])
 
 
 @pytest.fixture

@@ -1,0 +1,93 @@
+"""Tables of the corpus through every way in: the rows of the reference.
+
+By default so many tables that all the corpus exercises comes once; DELTASKIP_WHOLE_CORPUS=1 takes every table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyspark
+import pytest
+
+import deltaskip as ds
+from tests import corpus
+from tests.reading.test_table_scan import REFUSED_TABLES
+from tests.spark.test_corpus_rows import expected_rows, has_variant, rows_and_digest
+
+pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
+
+
+def has_rows(table: corpus.CorpusTable) -> bool:
+    """Whether the reference has rows of the latest version."""
+    return bool(expected_rows(table.versions[0]))
+
+
+WHOLE = os.environ.get("DELTASKIP_WHOLE_CORPUS") == "1"
+TABLES = corpus.table_params("read", where=has_rows) if WHOLE else corpus.covering_params(1, "read", where=has_rows)
+
+
+@pytest.fixture(autouse=True)
+def no_view_stays(spark: Any) -> Iterator[None]:
+    yield
+    spark.catalog.dropTempView("of_the_corpus")
+
+
+def through_a_view(spark: Any, table: ds.DeltaTable) -> Any:
+    ds.register_view(spark, "of_the_corpus", table.uri)
+    return spark.table("of_the_corpus")
+
+
+def through_sql(spark: Any, table: ds.DeltaTable) -> Any:
+    ds.register_view(spark, "of_the_corpus", table.uri)
+    return ds.sql(spark, "SELECT * FROM of_the_corpus")
+
+
+def through_the_data_source(spark: Any, table: ds.DeltaTable) -> Any:
+    from deltaskip.spark.data_source.source import DeltaSkipDataSource
+
+    spark.dataSource.register(DeltaSkipDataSource)
+    return spark.read.format("deltaskip").option("versionAsOf", table.version).load(table.uri)
+
+
+DOORS: dict[str, Callable[[Any, ds.DeltaTable], Any]] = {
+    "view": through_a_view,
+    "SQL": through_sql,
+    "planned on Spark": lambda spark, table: table.scan(engine="spark").to_spark(spark),
+    "files not listed": lambda spark, table: table.scan().to_spark(spark, listing=False),
+    "names of delta-spark": lambda spark, table: _names().DeltaTable.forPath(spark, table.uri).toDF(),
+}
+if not pyspark.__version__.startswith("3."):
+    DOORS["data source"] = through_the_data_source
+
+
+def _names() -> Any:
+    import deltaskip.delta
+
+    return deltaskip.delta
+
+
+def is_refused(door: str, table: ds.DeltaTable, name: str) -> bool:
+    """Whether a door refuses the table, which it must do by name."""
+    if door == "planned on Spark":
+        return has_variant(table.schema)
+    return door == "data source" and name in REFUSED_TABLES
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("table", TABLES)
+def test_rows_are_those_of_the_reference(spark: Any, table: corpus.CorpusTable, door: str) -> None:
+    [version, *_] = table.versions
+    opened = ds.DeltaTable(table.path)
+    if opened.version != version["version"]:
+        pytest.skip("the corpus has rows of older versions only")
+    if is_refused(door, opened, table.name):
+        with pytest.raises((ds.UnsupportedFeature, pyspark.errors.PySparkException)):
+            DOORS[door](spark, opened).toArrow()
+        return
+    [expected] = expected_rows(version)
+    frame = DOORS[door](spark, opened)
+    assert frame.columns == [name for name, _ in version["columns"]]
+    assert rows_and_digest(frame, opened.schema) == (expected["count"], expected["digest"])
