@@ -12,7 +12,7 @@ from tests.reference.conftest import require_delta_spark, run_module
 
 pytestmark = pytest.mark.reference
 
-SEEDS = ["renamed", *(str(seed) for seed in range(int(os.environ.get("DELTASKIP_CHANGE_FEEDS", "4"))))]
+SEEDS = ["renamed", *(str(seed) for seed in range(int(os.environ.get("DELTASKIP_CHANGE_FEEDS", "2"))))]
 
 
 @pytest.fixture(scope="module")

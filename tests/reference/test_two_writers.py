@@ -12,7 +12,7 @@ from tests.reference.conftest import require_delta_spark, run_module
 
 pytestmark = pytest.mark.reference
 
-SEEDS = [str(seed) for seed in range(int(os.environ.get("DELTASKIP_TWO_WRITERS", "5")))]
+SEEDS = [str(seed) for seed in range(int(os.environ.get("DELTASKIP_TWO_WRITERS", "3")))]
 
 
 @pytest.fixture(scope="module")
