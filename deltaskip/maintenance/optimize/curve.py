@@ -24,7 +24,8 @@ SAMPLE_ROWS = 1 << 16
 """Number of values from which quantiles are computed."""
 
 _GRID_BITS = 20
-_Cells = npt.NDArray[np.int64]
+_Cells = npt.NDArray[np.int32]
+"""Numbers of parts or of cells, which have at most 24 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,14 @@ def cut_places(values: int, nulls: int, bits: int) -> tuple[npt.NDArray[np.int64
 
 def cells_of(values: npt.NDArray[Any], is_null: npt.NDArray[Any] | None, cuts: Cuts) -> _Cells:
     """Return the part of each value. Values that are null are not looked at."""
-    found = np.searchsorted(cuts.values, values, side="right").astype(np.int64) + cuts.nulls
+    found = np.searchsorted(cuts.values, values, side="right").astype(np.int32)
+    found += cuts.nulls
     if is_null is not None:
         found[is_null] = 0
     return found
 
 
-def places_on(curve: CurveName, cells: Sequence[_Cells], bits: int) -> npt.NDArray[np.int64]:
+def places_on(curve: CurveName, cells: Sequence[npt.NDArray[Any]], bits: int) -> npt.NDArray[Any]:
     """Return the place of each row on the curve through the grid.
 
     Args:
@@ -92,19 +94,20 @@ def places_on(curve: CurveName, cells: Sequence[_Cells], bits: int) -> npt.NDArr
     """
     if curve == "range" or len(cells) == 1:
         return cells[0]
-    grid = cells[0]
+    grid = cells[0].copy()
     for each in cells[1:]:
-        grid = (grid << bits) | each
-    table: npt.NDArray[np.int64] = _table(curve, len(cells), bits)[grid]
-    return table
+        grid <<= bits
+        grid |= each
+    places: _Cells = _table(curve, len(cells), bits)[grid]
+    return places
 
 
 @lru_cache(maxsize=8)
-def _table(curve: CurveName, columns: int, bits: int) -> npt.NDArray[np.int64]:
+def _table(curve: CurveName, columns: int, bits: int) -> _Cells:
     """The place of each cell, which is numbered column by column."""
     if columns * bits > 24:
         raise InvalidArgument(f"A curve through {columns} columns of {1 << bits} parts has too many cells.")
-    grid = np.arange(1 << (columns * bits), dtype=np.int64)
+    grid = np.arange(1 << (columns * bits), dtype=np.int32)
     mask = (1 << bits) - 1
     axes = [(grid >> (bits * (columns - 1 - i))) & mask for i in range(columns)]
     if curve == "hilbert":
@@ -114,7 +117,7 @@ def _table(curve: CurveName, columns: int, bits: int) -> npt.NDArray[np.int64]:
 
 def _interleaved(axes: Sequence[_Cells], bits: int) -> _Cells:
     """The bits of all axes in turn, the highest first."""
-    places = np.zeros(len(axes[0]), np.int64)
+    places = np.zeros(len(axes[0]), np.int32)
     for bit in reversed(range(bits)):
         for axis in axes:
             places = (places << 1) | ((axis >> bit) & 1)
@@ -142,7 +145,7 @@ def _hilbert_axes(axes: Sequence[_Cells], bits: int) -> list[_Cells]:
         bit >>= 1
     for i in range(1, len(found)):
         found[i] = found[i] ^ found[i - 1]
-    flips = np.zeros(len(found[0]), np.int64)
+    flips = np.zeros(len(found[0]), np.int32)
     bit = 1 << (bits - 1)
     while bit > 1:
         flips ^= np.where((found[-1] & bit) != 0, bit - 1, 0)

@@ -92,6 +92,7 @@ class ArrowRewriting(Rewriting):
         batches = list(self._execution.rows(parts, layout.schema, row_ids, layout.mapping_mode))
         if not batches:
             return WrittenRows((), 0)
+        _give_back_memory()
         rows = placed(batches, order)
         return _write(_contiguous(batches), rows, order.new_files, layout)
 
@@ -106,7 +107,7 @@ def placed(batches: Sequence[pa.RecordBatch], order: RowOrder) -> npt.NDArray[np
     chosen = order.columns[:_MOST_COLUMNS]
     bits = side_bits(len(chosen))
 
-    def cells(column: Resolved) -> npt.NDArray[np.int64]:
+    def cells(column: Resolved) -> npt.NDArray[Any]:
         found = order_values([batch.column(column.logical[0]) for batch in batches], column)
         if isinstance(found, Texts):
             if order.curve == "range":
@@ -142,7 +143,7 @@ def _ranks(values: npt.NDArray[Any], is_null: npt.NDArray[np.bool_] | None) -> n
     return found
 
 
-def _sorted(places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _sorted(places: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """The numbers of the rows in the order of their places; rows of one place stay in their order."""
     low = np.argsort((places & 0xFFFF).astype(np.uint16), kind="stable")
     high = places >> 16
@@ -167,7 +168,13 @@ def _contiguous(batches: list[pa.RecordBatch]) -> pa.Table:
         name = table.column_names[0]
         columns[name] = table.select([0]).combine_chunks().column(0)
         table = table.remove_column(0)
+        _give_back_memory()
     return pa.table(columns)
+
+
+def _give_back_memory() -> None:
+    """Return to the system what nothing uses: of threads that have ended, Arrow's pool keeps it until it is asked."""
+    pa.default_memory_pool().release_unused()
 
 
 def _write(

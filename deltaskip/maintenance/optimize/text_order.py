@@ -20,6 +20,8 @@ __all__ = ["Texts"]
 
 _KEY_BYTES = 8
 _MOST_LEVELS = 16
+# So that what is computed on the way takes little memory.
+_ROWS_AT_ONCE = 1 << 20
 _Numbers = npt.NDArray[np.int64]
 
 
@@ -37,7 +39,7 @@ class Texts:
         least, greatest = bounds["min"] or b"", bounds["max"] or b""
         self._skip = _common_prefix(least, greatest)
 
-    def cells(self, sample: _Numbers, bits: int) -> _Numbers:
+    def cells(self, sample: _Numbers, bits: int) -> npt.NDArray[np.int32]:
         """Return the part of each text between the quantiles of a sample; nulls are in part 0.
 
         Args:
@@ -48,7 +50,10 @@ class Texts:
         places, before = cut_places(len(values), len(sample) - len(values), bits)
         ordered = sorted(values)
         cuts = [ordered[place] for place in places]
-        found = self._between(cuts) + before
+        found = np.zeros(len(self._array), np.int32)
+        for start in range(0, len(found), _ROWS_AT_ONCE):
+            rows = np.arange(start, min(start + _ROWS_AT_ONCE, len(found)))
+            found[rows] = self._between(cuts, rows) + before
         found[self._null] = 0
         return found
 
@@ -59,16 +64,15 @@ class Texts:
         found[numpy_values(order).astype(np.int64)] = np.arange(len(found))
         return found
 
-    def _between(self, cuts: Sequence[bytes]) -> _Numbers:
-        """The number of cuts that are not greater than each text."""
+    def _between(self, cuts: Sequence[bytes], texts: _Numbers) -> _Numbers:
+        """The number of cuts that are not greater than each of these texts. texts: numbers of their rows."""
         if not cuts:
-            return np.zeros(len(self._array), np.int64)
+            return np.zeros(len(texts), np.int64)
         ends = pa.array(cuts, pa.large_binary())
         longest = max(map(len, cuts)) - self._skip
         levels = max(1, min(_MOST_LEVELS, -(-longest // _KEY_BYTES)))
         every = np.arange(len(cuts))
-        rows = np.arange(len(self._array))
-        cut_keys, own = _keys(ends, self._skip, every), _keys(self._array, self._skip, rows)
+        cut_keys, own = _keys(ends, self._skip, every), _keys(self._array, self._skip, texts)
         low = np.searchsorted(cut_keys, own, side="left").astype(np.int64)
         high = np.searchsorted(cut_keys, own, side="right").astype(np.int64)
         for level in range(1, levels):
@@ -76,7 +80,7 @@ class Texts:
             if not len(rows):
                 break
             at = self._skip + level * _KEY_BYTES
-            cut_keys, own = _keys(ends, at, every), _keys(self._array, at, rows)
+            cut_keys, own = _keys(ends, at, every), _keys(self._array, at, texts[rows])
             rows_by_cut = np.argsort(low[rows], kind="stable")
             firsts = low[rows][rows_by_cut]
             starts = np.flatnonzero(np.diff(firsts, prepend=-1))
