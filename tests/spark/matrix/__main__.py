@@ -2,8 +2,8 @@
 
 Runs every case through one local session and prints a line for each: "ok", "refused" where this Spark cannot do it and
 deltaskip has to say so, or what is wrong; the exit status is 1 if something is. `.ci/run` runs it with each PySpark
-that docs/pages/spark.md claims. The server of Spark Connect 3.5 is not part of PySpark: DELTASKIP_CONNECT_JAR names its
-jar (org.apache.spark:spark-connect_2.12), and without it nothing is run there.
+that docs/pages/spark.md claims, but for the one of the tests. The server of Spark Connect 3.5 is not part of PySpark:
+DELTASKIP_CONNECT_JAR names its jar (org.apache.spark:spark-connect_2.12), and without it nothing is run there.
 """
 
 from __future__ import annotations
