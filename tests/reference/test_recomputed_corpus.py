@@ -6,7 +6,6 @@ Of the corpus so many tables that all it exercises comes twice; DELTASKIP_WHOLE_
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from typing import Any
 
@@ -17,14 +16,7 @@ from deltaskip.features.registry import FEATURES
 from tests import corpus
 from tests.reference.conftest import require_delta_spark, run_module
 
-
-def has_rows(table: corpus.CorpusTable) -> bool:
-    """Whether the reference has rows of the latest version."""
-    return "count" in (table.versions[0].get("rows") or {})
-
-
-WHOLE = os.environ.get("DELTASKIP_WHOLE_CORPUS") == "1"
-TABLES = corpus.table_params("read", where=has_rows) if WHOLE else corpus.covering_params(2, "read", where=has_rows)
+TABLES = corpus.params_with_rows(2)
 pytestmark = [
     pytest.mark.reference,
     pytest.mark.spark,

@@ -5,7 +5,6 @@ By default so many tables that all the corpus exercises comes once; DELTASKIP_WH
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,14 +18,7 @@ from tests.spark.test_corpus_rows import expected_rows, has_variant, rows_and_di
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
-
-def has_rows(table: corpus.CorpusTable) -> bool:
-    """Whether the reference has rows of the latest version."""
-    return bool(expected_rows(table.versions[0]))
-
-
-WHOLE = os.environ.get("DELTASKIP_WHOLE_CORPUS") == "1"
-TABLES = corpus.table_params("read", where=has_rows) if WHOLE else corpus.covering_params(1, "read", where=has_rows)
+TABLES = corpus.params_with_rows(1)
 
 
 @pytest.fixture(autouse=True)
