@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -33,6 +33,9 @@ PIECE_BYTES = 16 << 20
 
 # Files of fewer bytes are read at once, as opening them again takes longer than their columns.
 _TWICE_BYTES = 1 << 17
+# Where rows match in a larger share of the row groups, the columns of the predicate are not read first.
+_TWICE_SHARE = 0.6
+_LATE_READS = 10
 # Bytes of files that are read ahead of their turn.
 _AHEAD_BYTES = 256 << 20
 _CURE = "Read the rows with to_spark instead."
@@ -43,11 +46,23 @@ def arrow_schema_of(scan: Scan) -> pa.Schema:
     return pa.schema([pa.field(field.name, row_type(field, scan)) for field in _fields(scan)])
 
 
+@dataclass(slots=True)
+class _Matches:
+    """The share of the row groups that were read of late in which rows matched."""
+
+    share: float = 0.0
+
+    def add(self, some: bool) -> None:
+        """Take a row group, or all of a file, into account."""
+        self.share += (some - self.share) / _LATE_READS
+
+
 @dataclass(frozen=True, slots=True)
 class RowReader:
     """Reads the matching rows of the files of a scan. It can be pickled.
 
-    Of larger files the columns of the predicate are read first, and the others only of row groups with matching rows.
+    Of larger files the columns of the predicate are read first, and the others only of row groups with matching rows,
+    unless rows match in most row groups.
 
     Attributes:
         rows: Reads the rows of files.
@@ -55,6 +70,7 @@ class RowReader:
         schema: The schema of the batches.
         first: Reads the columns of the predicate; None if there is nothing else to read.
         others: Reads the other columns.
+        matches: In how many row groups rows match.
     """
 
     rows: StoredRows
@@ -62,6 +78,7 @@ class RowReader:
     schema: pa.Schema
     first: StoredRows | None = None
     others: StoredRows | None = None
+    matches: _Matches = field(default_factory=_Matches)
 
     @classmethod
     def of(cls, scan: Scan, files: int, counts: ReadCounts | None = None) -> RowReader:
@@ -98,14 +115,18 @@ class RowReader:
             file: One row with the columns FILE_COLUMNS of `Scan.files()`.
             groups: The row groups to read; None for all.
         """
-        if self.first is not None and self.others is not None and file["size"][0].as_py() >= _TWICE_BYTES:
+        large = file["size"][0].as_py() >= _TWICE_BYTES
+        if large and self.first is not None and self.others is not None and self.matches.share < _TWICE_SHARE:
             for found in self.rows.row_groups(file) if groups is None else (groups,):
                 yield from self._read_twice(file, found, self.first, self.others)
             return
+        some = False
         for _, batch in self.rows.live(file, groups):
             chosen = batch if self.matching is None else batch.filter(self.matching.mask(batch))
             if len(chosen.positions):
+                some = True
                 yield self._record_batch(chosen.columns)
+        self.matches.add(some)
 
     def _read_twice(
         self, file: pa.Table, groups: RowGroups, first: StoredRows, others: StoredRows
@@ -114,6 +135,7 @@ class RowReader:
         assert self.matching is not None
         found = [batch.filter(self.matching.mask(batch)) for _, batch in first.live(file, groups)]
         found = [batch for batch in found if len(batch.positions)]
+        self.matches.add(bool(found))
         if not found:
             return
         positions = np.concatenate([batch.positions for batch in found])

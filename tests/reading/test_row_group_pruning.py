@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
+from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 
 DDL = (
@@ -290,3 +291,28 @@ def test_a_pruning_can_be_pickled(table: ds.DeltaTable) -> None:
     with pa.OSFile(str(path)) as source:
         metadata = pq.read_metadata(path)
         assert again.kept(source, metadata, str(path)) == pruning.kept(source, metadata, str(path))
+
+
+@pytest.mark.parametrize(("where", "least", "most"), [("i = 3", 9, 30), ("i = 3 AND pmod(hash(id), 4) = 1", 60, 60)])
+def test_columns_of_the_predicate_are_read_first_unless_rows_match_in_most_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, least: int, most: int
+) -> None:
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT, i INT, s STRING")
+    for first in range(0, 600, 10):
+        pq.write_table(_ten_rows(first), tmp_path / "t" / f"{first}.parquet")
+    table.add_files([f"{first}.parquet" for first in range(0, 600, 10)])
+    at_once = table.scan(where).to_arrow()
+    monkeypatch.setattr("deltaskip.reading.arrow_rows._TWICE_BYTES", 0)
+    twice = []
+    read = RowReader._read_twice
+    monkeypatch.setattr(RowReader, "_read_twice", lambda self, *given: twice.append(1) or read(self, *given))
+    assert table.scan(where).to_arrow().sort_by("id") == at_once.sort_by("id")
+    assert 4 < len(at_once) <= 60
+    assert {number % 10 for number in at_once["id"].to_pylist()} == {3}
+    assert least <= len(twice) <= most
+
+
+def _ten_rows(first: int) -> pa.Table:
+    ids = range(first, first + 10)
+    columns = {"id": pa.array(ids, pa.int64()), "i": pa.array([number % 10 for number in ids], pa.int32())}
+    return pa.table({**columns, "s": [f"s{number}" for number in ids]})
