@@ -14,7 +14,7 @@ import pytest
 import deltaskip as ds
 from tests import corpus
 from tests.reading.test_table_scan import REFUSED_TABLES
-from tests.spark.test_corpus_rows import expected_rows, has_variant, rows_and_digest
+from tests.spark.test_corpus_rows import expected_rows, rows_and_digest
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
@@ -61,10 +61,8 @@ def _names() -> Any:
     return deltaskip.delta
 
 
-def is_refused(door: str, table: ds.DeltaTable, name: str) -> bool:
+def is_refused(door: str, name: str) -> bool:
     """Whether a door refuses the table, which it must do by name."""
-    if door == "planned on Spark":
-        return has_variant(table.schema)
     return door == "data source" and name in REFUSED_TABLES
 
 
@@ -75,7 +73,7 @@ def test_rows_are_those_of_the_reference(spark: Any, table: corpus.CorpusTable, 
     opened = ds.DeltaTable(table.path)
     if opened.version != version["version"]:
         pytest.skip("the corpus has rows of older versions only")
-    if is_refused(door, opened, table.name):
+    if is_refused(door, table.name):
         with pytest.raises((ds.UnsupportedFeature, pyspark.errors.PySparkException)):
             DOORS[door](spark, opened).toArrow()
         return

@@ -23,6 +23,7 @@ from deltaskip.skipping.files import FILE_COLUMNS
 from deltaskip.spark.planning import files as planning
 from deltaskip.spark.planning import reading, rows, tasks
 from deltaskip.spark.planning.files import FilesPlan
+from deltaskip.spark.settings import session_settings
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, remove
 from tests.skipping.test_file_batches import random_log
@@ -238,6 +239,26 @@ def test_a_file_that_is_given_twice_is_a_corrupt_log(large: Path) -> None:
     assert sum(len(found) for found in runner(iter([batch]))) == 10 - 1
     with pytest.raises(ds.CorruptLog, match="twice"):
         list(runner(iter([batch, batch])))
+
+
+def test_executors_return_variants_at_every_depth(spark: Any, tmp_path: Path) -> None:
+    variant = "parse_json(IF(id % 3 = 0, NULL, concat('{\"a\": [', id, ', \"x\"]}')))"
+    rows = spark.range(12).selectExpr(
+        "id", f"{variant} AS v", f"IF(id = 5, NULL, named_struct('v', {variant}, 'n', nullif(id, -1))) AS s",
+        f"IF(id = 6, NULL, array({variant}, NULL, {variant})) AS l", f"IF(id = 7, NULL, map('k', {variant})) AS m",
+        f"array(named_struct('v', {variant})) AS ls", "named_struct('value', X'01', 'metadata', X'02') AS plain",
+    )  # fmt: skip
+    table = ds.DeltaTable.create(tmp_path / "t", rows.schema)
+    # What pyarrow cannot read.
+    with session_settings(spark, {"spark.sql.variant.writeShredding.enabled": "false"}):
+        table.append(rows)
+    texts = "id", "to_json(struct(*)) AS j", "variant_get(v, '$.a[0]', 'int') AS a", "s IS NULL", "l IS NULL", "plain"
+    expected = sorted(rows.selectExpr(*texts).collect())
+    for where in (None, "id > 4", "variant_get(v, '$.a[0]', 'int') > 6"):
+        chosen = [row for row in expected if where is None or row["id"] > 4]
+        chosen = [row for row in chosen if where in (None, "id > 4") or (row["a"] or 0) > 6]
+        assert sorted(table.scan(where, engine="spark").to_spark(spark).selectExpr(*texts).collect()) == chosen
+        assert len(chosen) > 3
 
 
 def refused(scan: ds.TableScan) -> Iterator[tuple[str, Any]]:

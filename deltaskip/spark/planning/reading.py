@@ -44,9 +44,15 @@ def rows_runner(
                 groups = None if pieces == 1 else _share(rows, file, piece, pieces)
                 if groups is None or groups.numbers:
                     for _, found in rows.live(file, groups):
-                        yield pa.RecordBatch.from_arrays([found.columns[name] for name in schema.names], schema=schema)
+                        arrays = [_under(found.columns[field.name], field.type) for field in schema]
+                        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     return run
+
+
+def _under(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """The array under a type that differs in metadata of fields only, of which a cast would keep the earlier ones."""
+    return array if array.type.equals(data_type, check_metadata=True) else array.view(data_type)
 
 
 def _share(rows: StoredRows, file: pa.Table, piece: int, pieces: int) -> RowGroups:

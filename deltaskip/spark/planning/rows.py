@@ -9,14 +9,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.errors import SchemaError
 from deltaskip.expr.nodes import Node, Opaque, columns_of, walk
 from deltaskip.reading.arrow_rows import FILE_COLUMNS, row_type
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.stored_rows import StoredRows
+from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
-from deltaskip.schema.types import VARIANT, StructField, StructType, nested_types
+from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.skipping.files import files_schema
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.client import without_pandas_warning
@@ -32,6 +33,9 @@ __all__ = ["PIECE_BYTES", "planned_rows"]
 
 PIECE_BYTES = 128 << 20
 """Bytes of data files that one task reads; a larger file is read in pieces by several tasks."""
+
+# Spark 4.1, ArrowUtils.toArrowField: what it takes for a variant.
+_MARKED_VARIANT = pa.struct([each.with_metadata({"variant": "true"}) for each in VARIANT_STORAGE])
 
 _CURE = "Leave out engine='spark'."
 
@@ -54,16 +58,10 @@ def planned_rows(spark: SparkSession, scan: Scan) -> DataFrame:
     scan = planned_for(spark, scan)
     snapshot = scan.snapshot
     fields = _read_fields(scan)
-    for field in fields:
-        if VARIANT in nested_types(field.type):
-            raise UnsupportedFeature(
-                f"Column {field.name!r} of {snapshot.table_root} is or contains a variant, which tasks in Python "
-                f"cannot return. {_CURE}"
-            )
     pruning = None if scan.where is None else RowGroupPruning.of(scan)
     names = [field.name for field in fields]
     stored = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, names, cure=_CURE, pruning=pruning)
-    schema = pa.schema([pa.field(field.name, row_type(field, scan)) for field in fields])
+    schema = pa.schema([pa.field(f.name, _with_marks(row_type(f, scan), f.type)) for f in fields])
     runner = rows_runner(stored, files_schema(snapshot, FILE_COLUMNS), schema, snapshot.table_root)
     plain = spark_types.StructType([spark_types.StructField(f.name, spark_type(f.type)) for f in fields])
     pieces = _pieces(spark, scan)
@@ -105,6 +103,22 @@ def _read_fields(scan: Scan) -> list[StructField]:
 
 def _is_opaque(node: Node) -> bool:
     return any(isinstance(part, Opaque) for part in walk(node))
+
+
+def _with_marks(arrow: pa.DataType, data_type: DataType) -> pa.DataType:
+    """The Arrow type with the mark by which Spark tells a variant from a struct, at every depth."""
+    match data_type:
+        case _ if data_type == VARIANT:
+            return _MARKED_VARIANT
+        case StructType(fields):
+            members = zip(arrow, fields, strict=True)
+            return pa.struct([member.with_type(_with_marks(member.type, f.type)) for member, f in members])
+        case ArrayType(element):
+            return pa.list_(arrow.value_field.with_type(_with_marks(arrow.value_type, element)))
+        case MapType(_, value):
+            return pa.map_(arrow.key_field, arrow.item_field.with_type(_with_marks(arrow.item_type, value)))
+        case _:
+            return arrow
 
 
 def _as_declared(field: StructField) -> Any:
