@@ -436,13 +436,13 @@ class Scan:
                 the file, deleted rows included), and in tables with row tracking `row_id` and `row_commit_version`.
             listing: Whether Spark asks storage for the size and time of each file. If not, it takes them from the log,
                 which plans reads of many files faster, and a missing one raises when the DataFrame runs; for classic
-                sessions only, without `metadata`.
+                sessions only.
 
         Raises:
             SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
             DataFileMissing: A data file of the snapshot does not exist.
             UnsupportedFeature: This version of Spark cannot read the table, or `listing` is false with Spark Connect.
-            InvalidArgument: `metadata` is true, and the table has a column named `_metadata`, or `listing` is false.
+            InvalidArgument: `metadata` is true, and the table has a column named `_metadata`.
         """
         given = arguments.flag("metadata", metadata), arguments.flag("listing", listing)
         return engine(f"Reading {self.snapshot.table_root} through Spark").scan_to_dataframe(spark, self, *given)

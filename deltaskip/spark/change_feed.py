@@ -20,7 +20,16 @@ from deltaskip.spark.client import union
 from deltaskip.spark.literals import carriers
 from deltaskip.spark.projection import with_declared_lengths
 from deltaskip.spark.read import matching, planned_for, source_of
-from deltaskip.spark.scans import EntryRows, PositionalRows, Source, constant_rows, rows_at, rows_of_entries
+from deltaskip.spark.scans import (
+    EntryRows,
+    PositionalRows,
+    Source,
+    coded_rows,
+    constant_rows,
+    listed_source,
+    rows_at,
+    rows_of_entries,
+)
 from deltaskip.spark.types import spark_schema
 
 __all__ = ["changes_to_dataframe"]
@@ -36,14 +45,18 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
     """Return a DataFrame of the changes that match a scan, with its columns and those of the feed.
 
     Change files, whole files and rows of files at known positions are one group of Spark scans each, whatever the
-    number of versions.
+    number of versions; where the files can be listed here, the first two are one scan.
     """
     scan = planned_for(spark, scan)
     snapshot = scan.snapshot
     schema = snapshot.schema
     change_files, whole, partly = scan.rows()
     frames = []
-    if len(change_files.files):
+    coded = _coded(spark, scan, change_files, whole)
+    if coded is not None:
+        frames.append(coded)
+        whole = _chosen(whole, whole.deleted.is_valid())
+    elif len(change_files.files):
         names = [name for name in FEED_NAMES if name != CHANGE_TYPE]
         frames.append(_live(spark, scan, change_files, names, stored=(CHANGE_TYPE,)))
     frames += [_live(spark, scan, layer, FEED_NAMES) for layer in _layers(whole)]
@@ -51,6 +64,22 @@ def changes_to_dataframe(spark: SparkSession, scan: ChangeScan) -> DataFrame:
         frames.append(_partly(spark, scan, partly))
     frame = union(frames) if frames else spark.createDataFrame([], spark_schema(schema))
     return matching(with_declared_lengths(frame, schema), snapshot.table_root, schema, scan.where, scan.columns)
+
+
+def _coded(spark: SparkSession, scan: ChangeScan, change_files: ChangedRows, whole: ChangedRows) -> DataFrame | None:
+    """All rows of the change files and of the whole files without deleted rows, by a scan that has their values.
+
+    None if they have one value or too many, or if Spark has to list the files.
+    """
+    files = pa.concat_tables([change_files.files, _chosen(whole, whole.deleted.is_null()).files])
+    rows = range(len(files))
+    source = _source(spark, scan, scan.snapshot.schema, files, FEED_NAMES, (), repeated=True)
+    listed = listed_source(source, rows) if len(source.partitions.tuples) > 1 else None
+    return None if listed is None else coded_rows(listed, rows, CHANGE_TYPE)
+
+
+def _chosen(rows: ChangedRows, which: pa.BooleanArray) -> ChangedRows:
+    return ChangedRows(rows.files.filter(which).combine_chunks(), rows.deleted.filter(which))
 
 
 def _live(
@@ -105,6 +134,7 @@ def _source(
     files: pa.Table,
     names: Sequence[str],
     stored: Sequence[str],
+    repeated: bool = False,
 ) -> Source:
     snapshot = scan.snapshot
     return source_of(
@@ -116,6 +146,7 @@ def _source(
         files=_with_values(files, names),
         storage_options=getattr(snapshot.storage, "options", None),
         stored=stored,
+        repeated=repeated,
     )
 
 

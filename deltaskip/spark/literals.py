@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from deltaskip.rows.store import sql_string
 from deltaskip.schema.arrow_values import domain_values
 from deltaskip.schema.calendar import format_timestamp
 from deltaskip.schema.types import (
@@ -34,7 +35,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.types import spark_type
 
-__all__ = ["carriers", "decoded", "decoded_sql", "literal"]
+__all__ = ["carrier_sql", "carriers", "decoded_sql", "literal"]
 
 _CARRIER_TYPES: dict[DataType, pa.DataType] = {
     **dict.fromkeys((BYTE, SHORT, INTEGER, LONG, DATE, TIMESTAMP), pa.int64()),
@@ -49,7 +50,7 @@ def literal(value: object, data_type: DataType) -> Column:
         return F.lit(None)
     if value is None:
         return F.lit(None).cast(spark_type(data_type))
-    return decoded(F.lit(_carrier(value, data_type)), data_type, spark_type(data_type))
+    return _decoded(F.lit(_carrier(value, data_type)), data_type, spark_type(data_type))
 
 
 def carriers(values: pa.Array, data_type: DataType) -> pa.Array:
@@ -60,7 +61,40 @@ def carriers(values: pa.Array, data_type: DataType) -> pa.Array:
     return pa.array(distinct, carrier_type).take(encoded.indices)
 
 
-def decoded(carrier: Column, data_type: DataType, target: spark_types.DataType) -> Column:
+def carrier_sql(carrier: bool | float | str | None) -> str:
+    """A carrier as SQL text that means the same under every setting of the parser."""
+    match carrier:
+        case None:
+            return "NULL"
+        case bool():
+            return str(carrier)
+        case int():
+            return f"CAST('{carrier}' AS BIGINT)"
+        case float():
+            return f"CAST('{carrier!r}' AS DOUBLE)"
+        case _:
+            return sql_string(carrier)
+
+
+def decoded_sql(carrier: str, data_type: DataType, target: spark_types.DataType) -> str:
+    """SQL text of the values of type `target` (`data_type` in Spark, with its collation) for that of carriers.
+
+    It takes a fraction of the requests to the JVM that a Column takes.
+    """
+    match data_type:
+        case _ if data_type == DATE:
+            return f"date_from_unix_date(CAST({carrier} AS INT))"
+        case _ if data_type == TIMESTAMP:
+            return f"timestamp_micros(CAST({carrier} AS BIGINT))"
+        case _ if data_type == BINARY:
+            return f"unhex({carrier})"
+        case _ if data_type == VOID:
+            return "NULL"
+        case _:
+            return f"CAST({carrier} AS {target.simpleString()})"
+
+
+def _decoded(carrier: Column, data_type: DataType, target: spark_types.DataType) -> Column:
     """The values of type `target` (`data_type` in Spark, with its collation) for a column of carriers."""
     match data_type:
         case _ if data_type == DATE:
@@ -73,21 +107,6 @@ def decoded(carrier: Column, data_type: DataType, target: spark_types.DataType) 
             return F.lit(None)
         case _:
             return carrier.cast(target)
-
-
-def decoded_sql(carrier: str, data_type: DataType, target: spark_types.DataType) -> str:
-    """The same as SQL text, of which a Column takes a fraction of the requests to the JVM. carrier: SQL text."""
-    match data_type:
-        case _ if data_type == DATE:
-            return f"date_from_unix_date(CAST({carrier} AS INT))"
-        case _ if data_type == TIMESTAMP:
-            return f"timestamp_micros(CAST({carrier} AS BIGINT))"
-        case _ if data_type == BINARY:
-            return f"unhex({carrier})"
-        case _ if data_type == VOID:
-            return "NULL"
-        case _:
-            return f"CAST({carrier} AS {target.simpleString()})"
 
 
 def _carrier(value: Any, data_type: DataType) -> Any:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from deltaskip.errors import UnsupportedFeature
 
-__all__ = ["check_not_hidden", "is_hidden", "is_local", "metadata_path", "needs_own_scan", "spark_path"]
+__all__ = ["check_not_hidden", "is_hidden", "is_local", "local_name", "metadata_path", "needs_own_scan", "spark_path"]
 
 _LOCAL = re.compile(r"file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
@@ -69,6 +69,11 @@ def check_not_hidden(paths: Iterable[str], table_root: str) -> None:
 def is_local(path: str) -> bool:
     """Whether a spark_path is on this machine's file system."""
     return path.startswith("file:")
+
+
+def local_name(path: str) -> bytes:
+    """The name in the file system of a local spark_path."""
+    return path.removeprefix("file:").encode()
 
 
 def _quoted(character: str) -> str:

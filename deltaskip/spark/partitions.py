@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_type
 
+from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.calendar import format_date
 from deltaskip.schema.mapping import MappingMode, physical_name
+from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import BYTE, DATE, INTEGER, LONG, SHORT, STRING, DataType, StructField, StructType
-from deltaskip.spark.literals import carriers, decoded
+from deltaskip.spark.literals import carrier_sql, carriers, decoded_sql
 from deltaskip.spark.types import logical_type
 
-__all__ = ["PartitionTable", "constants", "hive_directory", "partition_table"]
+__all__ = ["PartitionTable", "constants", "hive_directory", "indexed", "partition_table"]
 
 _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 # Text that every writer writes into a directory name without escapes, and that Spark reads from it unchanged.
@@ -62,10 +64,22 @@ def partition_table(files: pa.Table, schema: StructType, partition_columns: Sequ
     return PartitionTable(fields, values, codes, tuples)
 
 
-def constants(table: PartitionTable, code: int) -> dict[str, Column]:
-    """Literals with the values of the tuple `code`, by logical name of the partition column."""
+def constants(table: PartitionTable, code: int) -> dict[str, str]:
+    """SQL texts of the values of the tuple `code`, by logical name of the partition column."""
     values = zip(table.fields, table.tuple_of(code), strict=True)
-    return {field.name: decoded(F.lit(carrier), field.type, logical_type(field)) for field, carrier in values}
+    return {field.name: decoded_sql(carrier_sql(value), field.type, logical_type(field)) for field, value in values}
+
+
+def indexed(table: PartitionTable, code: str) -> dict[str, str]:
+    """SQL texts of the values of the tuple whose number a column has, by logical name of the partition column."""
+    found = {}
+    for field, values in zip(table.fields, table.values, strict=True):
+        texts = json.dumps(values.take(arrow_array(table.tuples)).to_pylist())
+        # Spark parses this constant once, when it optimizes the plan.
+        type_ = from_arrow_type(values.type).simpleString()
+        tuples = f"from_json({carrier_sql(texts)}, 'array<{type_}>', map('mode', 'FAILFAST'))"
+        found[field.name] = decoded_sql(f"get({tuples}, {quoted_name(code)})", field.type, logical_type(field))
+    return found
 
 
 def hive_directory(table: PartitionTable, code: int, mode: MappingMode) -> str | None:

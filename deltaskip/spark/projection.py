@@ -21,22 +21,27 @@ from deltaskip.schema.types import (
 )
 from deltaskip.spark.types import logical_type
 
-__all__ = ["logical_columns", "with_declared_lengths"]
+__all__ = ["logical_columns", "projected", "with_declared_lengths"]
 
 _CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
 
 
-def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, Column]) -> list[Column]:
+def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, str]) -> list[str | Column]:
     """The table's columns in the order of the schema, over a DataFrame of the files' columns under physical names.
 
-    partition_values: the column to use for each partition column, by logical name.
+    They are SQL text wherever it can say them, and `projected` selects them.
+
+    partition_values: the SQL text of each partition column, by logical name.
     """
-    return [
-        F.col(quoted_name(f.name))
-        if f.name not in partition_values and _is_stored_so(f, mode)
-        else _logical_column(f, mode, partition_values).alias(f.name)
-        for f in struct.fields
-    ]
+    return [_logical_column(f, mode, partition_values) for f in struct.fields]
+
+
+def projected(frame: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
+    """The columns of a DataFrame, as SQL text or as columns: a request to the JVM for each text, and six for others."""
+    texts = [column for column in columns if isinstance(column, str)]
+    if len(texts) == len(columns):
+        return frame.selectExpr(*texts)
+    return frame.select(*(F.expr(column) if isinstance(column, str) else column for column in columns))
 
 
 def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
@@ -62,20 +67,23 @@ def _declared(name: str, declaration: str | None) -> Column:
     return column.alias(name, metadata={CHAR_VARCHAR_KEY: declaration})
 
 
-def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, Column]) -> Column:
+def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, str]) -> str | Column:
+    name = quoted_name(field.name)
     if field.name in partition_values:
         # A literal is not nullable, a directory's value is: make both nullable. (Spark would fold a plain TRUE.)
-        return F.when(~F.lit(False), partition_values[field.name])
+        return f"CASE WHEN NOT false THEN {partition_values[field.name]} END AS {name}"
     if field.type == VOID:
-        return F.lit(None)
+        return f"NULL AS {name}"
+    if _is_stored_so(field, mode):
+        return name
     stored = F.col(quoted_name(physical_name(field, mode)))
     if _holds(field.type, lambda f: f.type == VOID):
-        return _rebuilt(stored, field.type, mode)
+        return _rebuilt(stored, field.type, mode).alias(field.name)
     # A cast between structs with the same number of fields is by position, at any depth. In mode "id" it also removes
     # the field ids, which an alias would keep.
     if mode == "id" or _holds(field.type, lambda f: physical_name(f, mode) != f.name):
-        return stored.cast(logical_type(field))
-    return stored
+        return stored.cast(logical_type(field)).alias(field.name)
+    return f"{quoted_name(physical_name(field, mode))} AS {name}"
 
 
 def _is_stored_so(field: StructField, mode: MappingMode) -> bool:

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from deltaskip.engine import PlannedScan, is_column
-from deltaskip.errors import CorruptLog, InvalidArgument, InvalidArgumentType, SchemaError, UnsupportedFeature
+from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
 from deltaskip.features import deletion_vectors
@@ -23,7 +23,8 @@ from deltaskip.schema.types import StructType
 from deltaskip.spark.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.collations import check_compared, warn_of_unknown
 from deltaskip.spark.failures import predicate_errors_named
-from deltaskip.spark.file_index import check_unlisted, milliseconds
+from deltaskip.spark.file_index import MOST_CODES, check_unlisted, milliseconds
+from deltaskip.spark.listing import LISTED_HERE, listed_here
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import with_declared_lengths
@@ -53,13 +54,9 @@ def scan_to_dataframe(
     scan = planned_for(spark, scan)
     snapshot = scan.snapshot
     if metadata:
-        if not listing:
-            raise InvalidArgument(
-                f"Rows of {snapshot.table_root} with metadata need listing=True: their files are joined by path."
-            )
         from deltaskip.spark.row_metadata import with_metadata
 
-        return _limited(with_metadata(spark, scan), scan)
+        return _limited(with_metadata(spark, scan, listing), scan)
 
     def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
         return deletion_vectors.read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
@@ -177,10 +174,12 @@ def source_of(
     storage_options: Mapping[str, str] | None = None,
     stored: Sequence[str] = (),
     listing: bool = True,
+    repeated: bool = False,
 ) -> Source:
     """Return what the scans of a read share. Arguments, errors and settings are those of to_dataframe.
 
     stored: columns of the schema that files have under their own names, whatever the column mapping mode.
+    repeated: whether a file may be listed more than once.
     """
     _check_readable(spark, table_root, schema)
     if not listing:
@@ -191,18 +190,14 @@ def source_of(
     for field in schema.fields:
         if field.name in stored:
             data.add(field.name, logical_type(field))
-    source = Source(
-        spark,
-        table_root,
-        schema,
-        mapping_mode,
-        partition_table(files, schema, partition_columns),
-        [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), storage_options)],
-        data,
-        files["size"].to_pylist() if "size" in files.column_names else None,
-        None if listing else milliseconds(files["modification_time"]),
-    )
-    _check_paths(source)
+    paths = [spark_path(uri) for uri in hadoop_uris(spark, files["uri"].to_pylist(), storage_options)]
+    sizes = files["size"].to_pylist() if "size" in files.column_names else None
+    times = None if listing else milliseconds(files["modification_time"])
+    partitions = partition_table(files, schema, partition_columns)
+    if listing and len(paths) >= LISTED_HERE and len(partitions.tuples) <= MOST_CODES:
+        sizes, times = listed_here(spark, paths) or (sizes, None)
+    source = Source(spark, table_root, schema, mapping_mode, partitions, paths, data, sizes, times)
+    _check_paths(source, repeated)
     return source
 
 
@@ -219,8 +214,8 @@ def _check_readable(spark: SparkSession, table_root: str, schema: StructType) ->
         )
 
 
-def _check_paths(source: Source) -> None:
-    if len(set(source.paths)) != len(source.paths):
+def _check_paths(source: Source, repeated: bool) -> None:
+    if not repeated and len(set(source.paths)) != len(source.paths):
         twice = Counter(source.paths).most_common(1)[0][0]
         raise CorruptLog(f"The log of {source.table_root} lists {twice} twice, which would duplicate its rows.")
     check_not_hidden(source.paths, source.table_root)

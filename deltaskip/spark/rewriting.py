@@ -49,6 +49,7 @@ from deltaskip.schema.types import (
 from deltaskip.spark.changes import SparkExecution
 from deltaskip.spark.client import broadcast_rows
 from deltaskip.spark.job_descriptions import described_jobs
+from deltaskip.spark.literals import carrier_sql
 from deltaskip.spark.parquet_files import WRITE_SETTINGS
 from deltaskip.spark.settings import session_settings
 from deltaskip.spark.write import write_dataframe
@@ -205,22 +206,18 @@ def _key(column: Resolved, version: str) -> _Key:
     if kind == BOOLEAN:
         return _Key(f"CAST({name} AS INT)", str)
     if kind in (FLOAT, DOUBLE) or isinstance(kind, DecimalType):
-        return _Key(f"CAST({name} AS DOUBLE)", lambda value: f"CAST('{value!r}' AS DOUBLE)")
+        return _Key(f"CAST({name} AS DOUBLE)", carrier_sql)
     if kind == DATE:
         return _Key(f"unix_date({name})", str)
     if kind in (TIMESTAMP, TIMESTAMP_NTZ):
-        return _Key(f"unix_micros(CAST({name} AS TIMESTAMP))", _bigint)
+        return _Key(f"unix_micros(CAST({name} AS TIMESTAMP))", carrier_sql)
     if kind == STRING:
         if collation_of(column) is not None and not version.startswith("3."):
             return _Key(f"substring(CAST(collation_key({name}) AS BINARY), 1, {_TEXT_LENGTH})", _binary)
         return _Key(f"substring(CAST({name} AS BINARY), 1, {_TEXT_LENGTH})", _binary)
     if kind == BINARY:
         return _Key(f"substring({name}, 1, {_TEXT_LENGTH})", _binary)
-    return _Key(f"CAST({name} AS BIGINT)", _bigint)
-
-
-def _bigint(value: int) -> str:
-    return f"CAST('{value}' AS BIGINT)"
+    return _Key(f"CAST({name} AS BIGINT)", carrier_sql)
 
 
 def _binary(value: bytes) -> str:

@@ -29,9 +29,10 @@ _BASE = "__deltaskip_base_row_id"
 _VERSION = "__deltaskip_default_version"
 
 
-def with_metadata(spark: SparkSession, scan: PlannedScan) -> DataFrame:
+def with_metadata(spark: SparkSession, scan: PlannedScan, listing: bool = True) -> DataFrame:
     """Return the rows that match the scan, planned for the session, with the column `_metadata` behind its columns.
 
+    listing: as of Scan.to_spark.
     # PROTOCOL, Row Tracking: the id of a row is the materialized one, else the base row id of its file plus its
     # position; its commit version is the materialized one, else the default of its file.
     Raises InvalidArgument if the table has a column of this name.
@@ -57,6 +58,7 @@ def with_metadata(spark: SparkSession, scan: PlannedScan) -> DataFrame:
         partition_columns=snapshot.partition_columns,
         files=files,
         storage_options=getattr(snapshot.storage, "options", None),
+        listing=listing,
     )
     stored = [] if ids is None else [ids.row_id, ids.commit_version]
     for name in stored:

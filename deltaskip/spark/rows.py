@@ -25,6 +25,7 @@ from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.spark.collations import unknown_collations
+from deltaskip.spark.literals import carrier_sql
 from deltaskip.spark.types import logical_type
 
 __all__ = ["check_rows", "rows_to_write", "violation_of"]
@@ -172,12 +173,8 @@ def _identity_values(identity: Identity, tasks: int) -> str:
     partition = "CAST(spark_partition_id() AS BIGINT)"
     index = f"(monotonically_increasing_id() - shiftleft({partition}, {_ROW_INDEX_BITS}))"
     number = f"try_add({partition}, try_multiply({index}, {tasks}L))"
-    value = f"try_add({_bigint(first)}, try_multiply({number}, {_bigint(step)}))"
+    value = f"try_add({carrier_sql(first)}, try_multiply({number}, {carrier_sql(step)}))"
     members = {"column": identity.column, "type": "BIGINT", "value": None}
     full = f"raise_error({sql_string(VIOLATION + json.dumps(members))})"
     many = f"raise_error('More than {tasks} partitions write values of an identity column.')"
     return f"CASE WHEN {partition} < {tasks}L THEN coalesce({value}, {full}) ELSE {many} END"
-
-
-def _bigint(value: int) -> str:
-    return f"CAST('{value}' AS BIGINT)"

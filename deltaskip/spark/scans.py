@@ -21,12 +21,12 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.spark.client import broadcast_rows, metadata_column, parquet_scan, union
 from deltaskip.spark.deletion_vectors import WORD_SHIFT, DeletedRows, deleted_rows
-from deltaskip.spark.file_index import unlisted_scan
-from deltaskip.spark.listing import missing_files_named, tuned_listing
+from deltaskip.spark.file_index import CODE, MOST_CODES, unlisted_scan
+from deltaskip.spark.listing import listed_here, missing_files_named, tuned_listing
 from deltaskip.spark.literals import decoded_sql
 from deltaskip.spark.locations import metadata_path, needs_own_scan
-from deltaskip.spark.partitions import PartitionTable, constants
-from deltaskip.spark.projection import logical_columns
+from deltaskip.spark.partitions import PartitionTable, constants, indexed
+from deltaskip.spark.projection import logical_columns, projected
 from deltaskip.spark.shapes import ConstantScan, HiveScan, JoinedScan, Shape, shapes_of
 from deltaskip.spark.types import logical_type, spark_schema
 
@@ -35,7 +35,9 @@ __all__ = [
     "EntryRows",
     "PositionalRows",
     "Source",
+    "coded_rows",
     "constant_rows",
+    "listed_source",
     "live_rows",
     "rows_at",
     "rows_by_path",
@@ -92,12 +94,9 @@ def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: De
     deleting = pc.is_valid(vectors).to_numpy(zero_copy_only=False)
     whole = [row for row in range(len(source.paths)) if not deleting[row]]
     cut = [row for row in range(len(source.paths)) if deleting[row]]
-    # Folders tell partition values only if Spark lists them.
-    folders = source.paths if source.times is None else [""] * len(source.paths)
-    scans = shapes_of(folders, whole, source.partitions, source.mode, source.sizes)
     deleted = deleted_rows(read_deletion_vectors(vectors.filter(pc.is_valid(vectors)))) if cut else None
     with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
-        frames = [_scan(source, shape) for shape in scans]
+        frames = [_scan(source, shape) for shape in _shapes(source, whole)]
         if deleted is not None:
             frames.append(_with_file_values(source, cut, deleted))
         frame = union(frames)
@@ -140,6 +139,29 @@ def constant_rows(source: Source, rows: Sequence[int], code: int) -> DataFrame |
     return frame
 
 
+def coded_rows(
+    source: Source, rows: Sequence[int], stored: str | None = None, wanted: PositionalRows = _LIVE
+) -> DataFrame:
+    """Every row of the files in the table's columns, by one scan whatever the number of partition values.
+
+    Args:
+        source: The files with their sizes and times. A file may be listed more than once, with several values.
+        rows: The numbers of the files to read.
+        stored: A partition column whose value, where it is null, is that of the file's column of the same name.
+        wanted: What to return of each row beside the table's columns; neither some positions only nor `values`.
+    """
+    if stored is not None:
+        source.data.add(stored, spark_types.StringType())
+    with missing_files_named(source.table_root):
+        frame = _files(source, rows, None, _location_for(wanted), coded=True)
+        values = indexed(source.partitions, CODE)
+        if stored is not None:
+            values[stored] = f"coalesce({values[stored]}, {quoted_name(stored)})"
+        frame = projected(frame, [*_logical(source, values), *_beside(wanted)])
+        _ = frame.schema
+    return frame
+
+
 def rows_at(source: Source, wanted: PositionalRows, files: Sequence[int] | None = None) -> DataFrame:
     """The rows in the table's columns, then the position, the values of the file and the stored columns.
 
@@ -167,8 +189,7 @@ def rows_by_path(source: Source, wanted: PositionalRows) -> DataFrame:
     whole = [i for i in range(len(source.paths)) if marked is None or not len(marked[i])]
     cut = [i for i in range(len(source.paths)) if marked is not None and len(marked[i])]
     with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
-        shapes = shapes_of(source.paths, whole, source.partitions, source.mode, source.sizes)
-        frames = [_scan(source, shape, replace(wanted, positions=None)) for shape in shapes]
+        frames = [_scan(source, shape, replace(wanted, positions=None)) for shape in _shapes(source, whole)]
         if marked is not None and cut:
             rows = [marked[i] for i in cut]
             frames.append(_with_file_values(source, cut, deleted_rows(rows), replace(wanted, positions=rows)))
@@ -189,8 +210,8 @@ def with_values_of_files(frame: DataFrame, source: Source, path: str, values: Ma
     keys = pa.array([metadata_path(each) for each in source.paths], pa.string())
     side = broadcast_rows(source.spark, pa.table({_KEY: keys, **values}))
     joined = frame.join(F.broadcast(side), _same_hash(path), "left")
-    found = [_of_file(path, name).alias(name) for name in values]
-    return joined.select(*(F.col(quoted_name(name)) for name in frame.columns), *found)
+    found = [f"{_of_file(path, quoted_name(name))} AS {quoted_name(name)}" for name in values]
+    return projected(joined, [*map(quoted_name, frame.columns), *found])
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +264,8 @@ def rows_of_entries(source: Source, entries: EntryRows) -> DataFrame:
         same &= F.col(_ROW) == F.col(_MARKED) if some is None else _is_bit(_WORDS, 1)
         frame = frame.join(F.broadcast(broadcast_rows(source.spark, pa.table(side))), same)
         named = [*zip(source.partitions.fields, partitions, strict=True), *zip(entries.fields, values, strict=True)]
-        columns = {
-            field.name: F.expr(decoded_sql(name, field.type, logical_type(field))) for field, name in named
-        }
-        frame = frame.select(*_logical(source, columns))
+        columns = {field.name: decoded_sql(name, field.type, logical_type(field)) for field, name in named}
+        frame = projected(frame, _logical(source, columns))
         _ = frame.schema
     return frame
 
@@ -292,23 +311,50 @@ def _lost_sql(path: str) -> str:
     return f"raise_error(concat('deltaskip has no log entry for the data file ', {path}))"
 
 
-def _of_file(path: str, value: str) -> Column:
+def _of_file(path: str, value: str) -> str:
     """A value of the file that the join has found. value: its SQL text."""
-    return F.expr(f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {_lost_sql(path)} ELSE {value} END")
+    return f"CASE WHEN NOT ({path} <=> {_KEY}) THEN {_lost_sql(path)} ELSE {value} END"
+
+
+def _shapes(source: Source, rows: Sequence[int]) -> list[Shape]:
+    """The scans that read these files."""
+    if source.times is None:
+        return shapes_of(source.paths, rows, source.partitions, source.mode, source.sizes)
+    # Folders tell partition values only if Spark lists them.
+    codes = {int(source.partitions.codes[row]) for row in rows}
+    return [JoinedScan(tuple(rows))] if len(codes) > 1 else [ConstantScan(tuple(rows), code) for code in codes]
 
 
 def _scan(source: Source, shape: Shape, wanted: PositionalRows = _LIVE) -> DataFrame:
     """The rows of a shape. wanted: what to return of each row beside the table's columns."""
-    extra = None if wanted is _LIVE else _with_location
+    extra = _location_for(wanted)
     match shape:
         case ConstantScan(rows, code):
             frame = _files(source, rows, None, extra)
-            return frame.select(*_logical(source, constants(source.partitions, code)), *_beside(wanted))
+            return projected(frame, [*_logical(source, constants(source.partitions, code)), *_beside(wanted)])
         case HiveScan(rows, base_path):
             frame = _files(source, rows, base_path, extra)
-            return frame.select(*_logical(source, _hive_columns(source)), *_beside(wanted))
+            return projected(frame, [*_logical(source, _hive_columns(source)), *_beside(wanted)])
         case JoinedScan(rows):
-            return _with_file_values(source, rows, None, wanted)
+            listed = listed_source(source, rows) if wanted.positions is None and not wanted.values else None
+            if listed is None:
+                return _with_file_values(source, rows, None, wanted)
+            return coded_rows(listed, rows, wanted=wanted)
+
+
+def listed_source(source: Source, rows: Sequence[int]) -> Source | None:
+    """The source with sizes and times of these files; None if `coded_rows` cannot read them."""
+    if len(source.partitions.tuples) > MOST_CODES:
+        return None
+    if source.times is not None:
+        return source
+    here = listed_here(source.spark, [source.paths[row] for row in rows])
+    if here is None:
+        return None
+    sizes, times = [0] * len(source.paths), [0] * len(source.paths)
+    for row, size, time in zip(rows, *here, strict=True):
+        sizes[row], times[row] = size, time
+    return replace(source, sizes=sizes, times=times)
 
 
 def _with_file_values(
@@ -338,14 +384,15 @@ def _with_file_values(
         field.name: _of_file(_PATH, decoded_sql(name, field.type, logical_type(field)))
         for field, name in zip(source.partitions.fields, values, strict=True)
     }
-    values_of_file = [_of_file(_PATH, name).alias(name) for name in wanted.values]
-    return joined.select(*_logical(source, columns), *_beside(wanted, values_of_file))
+    values_of_file = [f"{_of_file(_PATH, quoted_name(name))} AS {quoted_name(name)}" for name in wanted.values]
+    return projected(joined, [*_logical(source, columns), *_beside(wanted, values_of_file)])
 
 
-def _beside(wanted: PositionalRows, values: Sequence[Column] = ()) -> list[Column]:
+def _beside(wanted: PositionalRows, values: Sequence[str] = ()) -> list[str]:
     """What is wanted of each row beside the table's columns. values: those of its file."""
-    found = [F.col(n).alias(a) for n, a in ((_PATH, wanted.path), (_ROW, wanted.position)) if a is not None]
-    return [*found, *values, *(F.col(quoted_name(name)) for name in wanted.stored)]
+    places = (_PATH, wanted.path), (_ROW, wanted.position)
+    found = [f"{name} AS {quoted_name(new)}" for name, new in places if new is not None]
+    return [*found, *values, *map(quoted_name, wanted.stored)]
 
 
 def _marked_numbers(source: Source, keys: pa.Array, marked: DeletedRows) -> DataFrame:
@@ -358,10 +405,12 @@ def _files(
     rows: Sequence[int],
     base_path: str | None = None,
     extra: Callable[[DataFrame], DataFrame] | None = None,
+    coded: bool = False,
 ) -> DataFrame:
     """Rows of the files under physical names; with a base path, the directories below it add partition columns.
 
-    extra: applied to each of Spark's scans before their union.
+    extra: applied to each of Spark's scans before their union. coded: whether to add the column CODE, the number of the
+    partition values, to files that Spark does not list.
     """
     fields = list(source.data.fields)
     if base_path is not None:
@@ -379,7 +428,8 @@ def _files(
     if source.times is not None and source.sizes is not None:
         sizes, times = ([each[row] for row in rows] for each in (source.sizes, source.times))
         schema = spark_types.StructType(fields)
-        frame = unlisted_scan(source.spark, schema, source.table_root, paths, sizes, times, _READER_OPTIONS)
+        codes = source.partitions.codes[list(rows)].tolist() if coded else None
+        frame = unlisted_scan(source.spark, schema, source.table_root, paths, sizes, times, _READER_OPTIONS, codes)
         return frame if extra is None else extra(frame)
     alone = set(paths if len(paths) == 1 else filter(needs_own_scan, paths))
     together = [escape_globs(path) for path in paths if path not in alone]
@@ -388,6 +438,11 @@ def _files(
     frames = [parquet_scan(reader, together)] if together else []
     frames += [reader.option("__globPaths__", "false").parquet(path) for path in alone]
     return union(frames if extra is None else map(extra, frames))
+
+
+def _location_for(wanted: PositionalRows) -> Callable[[DataFrame], DataFrame] | None:
+    """What adds the location of rows to a scan, if more than the table's columns is wanted."""
+    return None if wanted is _LIVE else _with_location
 
 
 def _with_location(frame: DataFrame) -> DataFrame:
@@ -401,7 +456,7 @@ def _with_plain_location(frame: DataFrame) -> DataFrame:
     return frame.selectExpr("*", f"{_METADATA}.file_path AS {_PATH}", f"{_METADATA}.row_index AS {_ROW}")
 
 
-def _logical(source: Source, partition_values: dict[str, Column]) -> list[Column]:
+def _logical(source: Source, partition_values: dict[str, str]) -> list[str | Column]:
     return logical_columns(source.schema, source.mode, partition_values)
 
 
@@ -409,6 +464,6 @@ def _hive_names(source: Source) -> list[str]:
     return [physical_name(field, source.mode) for field in source.partitions.fields]
 
 
-def _hive_columns(source: Source) -> dict[str, Column]:
+def _hive_columns(source: Source) -> dict[str, str]:
     names = zip(source.partitions.fields, _hive_names(source), strict=True)
-    return {field.name: F.col(quoted_name(name)) for field, name in names}
+    return {field.name: quoted_name(name) for field, name in names}

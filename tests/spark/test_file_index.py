@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.errors import UnsupportedFeature
+from deltaskip.spark.listing import LISTED_HERE
 from tests import corpus
 from tests.spark.test_corpus_rows import expected_rows, rows_and_digest
 
@@ -64,9 +67,101 @@ def test_a_missing_file_raises_when_the_frame_runs(spark: Any, table: ds.DeltaTa
         frame.collect()
 
 
+def test_names_of_files_and_metadata_are_those_of_listed_files(spark: Any, table: ds.DeltaTable) -> None:
+    named = "_metadata.file_path", "_metadata.file_name", "_metadata.file_size", "input_file_name()", "id"
+    listed, unlisted = (table.scan().to_spark(spark, listing=listing).selectExpr(*named) for listing in (True, False))
+    assert sorted(unlisted.collect()) == sorted(listed.collect())
+    listed, unlisted = (table.scan().to_spark(spark, metadata=True, listing=listing) for listing in (True, False))
+    assert sorted(unlisted.collect()) == sorted(listed.collect())
+    assert len({row["_metadata"]["file_path"] for row in unlisted.collect()}) == 12
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> ds.DeltaTable:
+    """So many local files that Spark does not list them, of one row, in a folder whose name is a pattern."""
+    folder = tmp_path / "a [b]* %é"
+    table = ds.DeltaTable.create(folder, "id BIGINT")
+    pq.write_table(pa.table({"id": [7]}), folder / "0 {x}%é.parquet")
+    names = [f"{i} {{x}}%é.parquet" for i in range(LISTED_HERE)]
+    for name in names[1:]:
+        os.link(folder / names[0], folder / name)
+    table.add_files(names)
+    return table
+
+
+def test_many_local_files_are_listed_here(spark: Any, many: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = many.scan().to_spark(spark)
+    # Spark lists the files of its own index, and not those of this one.
+    assert not _lists(frame)
+    columns = "_metadata.file_path", "_metadata.file_size", "_metadata.file_modification_time", "input_file_name()"
+    found = sorted(frame.selectExpr("id", *columns).collect())
+    monkeypatch.setattr("deltaskip.spark.read.LISTED_HERE", 1 << 30)
+    listed = many.scan().to_spark(spark)
+    assert _lists(listed)
+    assert found == sorted(listed.selectExpr("id", *columns).collect())
+    assert len(found) == len(set(found)) == LISTED_HERE
+    assert sorted(frame.inputFiles()) == sorted(listed.inputFiles())
+
+
+def test_one_of_many_local_files_that_is_missing_is_named(spark: Any, many: ds.DeltaTable, tmp_path: Path) -> None:
+    next(tmp_path.rglob("77 *.parquet")).unlink()
+    with pytest.raises(ds.DataFileMissing, match=r"77 \{x\}%é\.parquet"):
+        many.scan().to_spark(spark)
+
+
+def test_many_local_files_change_after_they_were_listed(spark: Any, many: ds.DeltaTable, tmp_path: Path) -> None:
+    frame = many.scan().to_spark(spark)
+    many.delete()
+    assert many.scan().to_spark(spark).count() == 0
+    assert frame.count() == LISTED_HERE, "the files of the earlier version are still there"
+    next(tmp_path.rglob("77 *.parquet")).unlink()
+    with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
+        frame.count()
+
+
+def _lists(frame: Any) -> bool:
+    return "InMemoryFileIndex" in frame._jdf.queryExecution().toString()
+
+
+@pytest.mark.parametrize(("vectors", "mode"), [(True, "none"), (False, "name")], ids=["vectors", "rewritten"])
+def test_jobs_that_change_rows_take_values_of_files_that_are_listed_here(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, vectors: bool
+) -> None:
+    """Twelve partitions of two files; functions that only Spark has, so that its jobs change the rows."""
+    properties = {"delta.enableDeletionVectors": str(vectors).lower(), "delta.enableRowTracking": "true"}
+    properties |= {"delta.columnMapping.mode": mode, "delta.enableChangeDataFeed": "true"}
+    model = {i: (f"p {i % 12}/", i) for i in range(240)}
+    changed = {i for i in model if _hash_of(spark, i) % 7 == 0}
+    model |= {i: (model[i][0], -i) for i in changed}
+    model |= {i: (f"p {i % 12}/" if i >= 240 else model[i][0], 1000 + i) for i in range(230, 250)}
+    for least, codes in ((1, 256), (1 << 30, 0)):
+        monkeypatch.setattr("deltaskip.spark.read.LISTED_HERE", least)
+        monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", codes)
+        schema = "id BIGINT, p STRING, x BIGINT"
+        table = ds.DeltaTable.create(tmp_path / str(least), schema, ["p"], properties=properties)
+        for half in (range(120), range(120, 240)):
+            ids = pa.array(half, pa.int64())
+            table.append(pa.table({"id": ids, "p": [f"p {i % 12}/" for i in half], "x": ids}))
+        table.update({"x": "-x"}, "soundex(p) IS NOT NULL AND pmod(hash(id), 7) = 0", spark)
+        # Rows whose number Spark does not know are not collected.
+        source = spark.createDataFrame([(i, f"p {i % 12}/", 1000 + i) for i in range(230, 250)], schema)
+        clauses = table.merge(source, "t.id = s.id AND soundex(t.p) = soundex(s.p)", "s", "t")
+        clauses.when_matched_update_all().when_not_matched_insert_all().execute()
+        found = table.scan().to_spark(spark).collect()
+        assert _lists(table.scan().to_spark(spark)) == (least > 1)
+        assert {row["id"]: (row["p"], row["x"]) for row in found} == model
+        assert len(found) == 250
+        counts = table.changes(1).to_spark(spark).groupBy("_change_type").count().collect()
+        assert dict(map(tuple, counts)) == {
+            "insert": 250, "update_preimage": len(changed) + 10, "update_postimage": len(changed) + 10
+        }  # fmt: skip
+
+
+def _hash_of(spark: Any, number: int) -> int:
+    return int(spark.range(number, number + 1).selectExpr("hash(id)").first()[0])
+
+
 def test_what_needs_listed_files_is_refused(spark: Any, table: ds.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidArgument, match="listing=True"):
-        table.scan().to_spark(spark, metadata=True, listing=False)
     monkeypatch.setattr("deltaskip.spark.file_index.is_classic", lambda _: False)
     with pytest.raises(UnsupportedFeature, match="Spark Connect"):
         table.scan().to_spark(spark, listing=False)

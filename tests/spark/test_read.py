@@ -115,13 +115,20 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize("many", [False, True], ids=["literals", "join"])
-@pytest.mark.parametrize(("kind", "values"), TYPED, ids=[str(getattr(k, "name", "decimal")) for k, _ in TYPED])
+OF_TYPES = pytest.mark.parametrize(
+    ("kind", "values"), TYPED, ids=[str(getattr(kind, "name", "decimal")) for kind, _ in TYPED]
+)
+
+
+@pytest.mark.parametrize("scans", ["literals", "one scan", "join"])
+@OF_TYPES
 def test_partition_values_of_every_type_come_from_the_log_exactly(
-    spark: Any, tmp_path: Path, kind: DataType, values: list[Any], many: bool, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, kind: DataType, values: list[Any], scans: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if many:
+    if scans != "literals":
         monkeypatch.setattr("deltaskip.spark.shapes.MAX_CONSTANT_SCANS", 1)
+    if scans == "join":
+        monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", 0)
     table = partitioned(tmp_path, kind)
     for i, value in enumerate(values):
         table.add(f"{i}.parquet", ids(i), {"p": value})
@@ -138,15 +145,50 @@ def test_partition_values_of_every_type_come_from_the_log_exactly(
         assert found["p"].to_pylist() == expected.to_pylist()
 
 
-def test_more_tuples_than_scans_are_joined_by_path(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@OF_TYPES
+def test_filters_of_partition_values_choose_files_of_one_scan_by_the_rules_of_spark(
+    spark: Any, tmp_path: Path, kind: DataType, values: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Spark does not apply a filter again that the list of files has been asked to apply."""
+    monkeypatch.setattr("deltaskip.spark.shapes.MAX_CONSTANT_SCANS", 1)
+    table = partitioned(tmp_path, kind)
+    for i, value in enumerate([*values, *([float("nan"), -0.0] if kind == DOUBLE else [])]):
+        table.add(f"{i}.parquet", ids(i, i + 100), {"p": value})
+    listed = table.frame(spark)
+    monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", 0)
+    joined = table.frame(spark)
+    first, text = joined.where("id = 0").select("p"), "CAST(p AS STRING)"
+    predicates = [
+        *(f"p <=> (SELECT p FROM of_file_{i})" for i in range(2)), "p IS NULL", "p IS NOT NULL AND id < 100",
+        f"{text} IN ('7', '-5', 'true', '1.5', '2024-02-29', '')", f"NOT {text} = '0'", "p IS NULL OR id = 1", "false",
+        f"length({text}) > 4 AND hash(p) % 2 = 0", f"coalesce({text}, 'x') = 'x'", "rand(7) < 2 AND p IS NOT NULL",
+    ]  # fmt: skip
+    if kind == DOUBLE:
+        predicates += ["p = 0", "p = double('nan')", "p > 0.1", "p <= 0.1"]
+    for i in range(2):
+        joined.where(f"id = {i}").select("p").createOrReplaceTempView(f"of_file_{i}")
+    for predicate in predicates:
+        assert ids_of(listed.where(predicate)) == ids_of(joined.where(predicate)), predicate
+    # Spark prunes by the values of the other side while the query runs.
+    assert ids_of(listed.join(first, "p")) == ids_of(joined.join(first, "p"))
+    assert listed.where("p IS NULL").count() == joined.where("p IS NULL").count() > 0
+
+
+def ids_of(frame: Any) -> list[int]:
+    return sorted(row["id"] for row in frame.select("id").collect())
+
+
+@pytest.mark.parametrize("codes", [256, 69])
+def test_more_tuples_than_scans_are_one_scan_or_joined_by_path(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, codes: int
+) -> None:
+    monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", codes)
     table = partitioned(tmp_path, DOUBLE)
     for i in range(70):
         table.add(f"x {i}%/[{i}] é\u2003.parquet", ids(i), {"p": i / 2})
     frame = table.frame(spark)
     assert values_of(frame) == values_of(spark.createDataFrame([(i, i / 2) for i in range(70)], "id long, p double"))
-    assert "BroadcastHashJoin" in plan_of(frame, capsys)
+    assert ("BroadcastHashJoin" in plan_of(frame, capsys)) == (codes < 70)
     assert values_of(table.frame(spark, where="p = 3.5")) == [(7, 3.5)]
 
 
@@ -155,6 +197,7 @@ def test_a_path_that_spark_spells_otherwise_raises_and_loses_no_row(
 ) -> None:
     monkeypatch.setattr("deltaskip.spark.scans.metadata_path", lambda path: path + "x")
     monkeypatch.setattr("deltaskip.spark.shapes.MAX_CONSTANT_SCANS", 1)
+    monkeypatch.setattr("deltaskip.spark.scans.MOST_CODES", 0)
     table = partitioned(tmp_path).add("1.parquet", ids(1), {"p": "a"}).add("2.parquet", ids(2), {"p": "b"})
     for frame in (table.frame(spark), table.frame(spark, where="p = 'a'"), table.frame(spark, where="p <=> 'a'")):
         with pytest.raises(Exception, match="has no log entry for"):

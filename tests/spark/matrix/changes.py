@@ -132,6 +132,9 @@ def check_feed(session: Session, feed: ds.ChangeScan) -> None:
     equal(found.columns[-3:], ["_change_type", "_commit_version", "_commit_timestamp"])
     plain = found.selectExpr(*found.columns[:-1], "unix_micros(_commit_timestamp)").collect()
     equal(sorted(str(tuple(row)) for row in plain), sorted(str(tuple(row.values())) for row in rows.to_pylist()))
+    chosen = found.where("_commit_version IN (3, 4) AND _change_type != 'insert'").select("_commit_version").collect()
+    expected = (row for row in rows.to_pylist() if row["_commit_version"] in (3, 4) and row["_change_type"] != "insert")
+    equal(sorted(version for (version,) in chosen), sorted(row["_commit_version"] for row in expected))
 
 
 @case("OPTIMIZE joins files and orders rows by columns of every type, without losing or doubling one")

@@ -74,8 +74,12 @@ def many_partitions(session: Session) -> None:
     values = {f"f{i}.parquet": {"p": f"v {i}/", "q": str(i)} for i in range(70)}
     schema = {"id": LONG, "p": STRING, "q": INTEGER}
     table = table_of(session.folder, schema, files, partition_by=["p", "q"], values=values)
-    found = {row["id"]: (row["p"], row["q"]) for row in table.scan().to_spark(session.spark).collect()}
-    equal(found, {i: (f"v {i}/", i) for i in range(70)})
+    frame = table.scan().to_spark(session.spark)
+    equal({row["id"]: (row["p"], row["q"]) for row in frame.collect()}, {i: (f"v {i}/", i) for i in range(70)})
+    # The files of a classic session are chosen by these filters, which it does not apply again.
+    equal(numbers(frame.where("p LIKE 'v 1%' AND q % 2 = 1 AND id > 11")), [13, 15, 17, 19])
+    equal(numbers(frame.where("q IS NULL OR p = 'v 69/'")), [69])
+    equal(numbers(frame.join(frame.where("id = 7").select("q"), "q")), [7])
 
 
 @case("files found by executors")
@@ -192,6 +196,9 @@ def variants(session: Session) -> None:
     schema = {"id": LONG, "v": VARIANT}
     table = table_of(session.folder, schema, {"a.parquet": ids(1, v=value)})
     equal(numbers(table.scan().to_spark(session.spark)), [1])
+    for engine in ("local", "spark"):
+        frame = table.scan(engine=engine).to_spark(session.spark)
+        equal([row[0] for row in frame.selectExpr("to_json(v)").collect()], ["7"])
 
 
 @case("a missing data file is named")
