@@ -68,11 +68,20 @@ def read_struct(bytes data not None):
     Field id → bool, int, float, bytes, list, dict (maps; a struct is a dict by field id again). Raises ValueError if
     the bytes are not such a struct.
     """
+    return read_struct_at(data, 0)[0]
+
+
+def read_struct_at(bytes data not None, int64_t start):
+    """Return the struct that begins at byte `start` of `data`, as `read_struct`, and the number of the byte after it."""
     cdef _Cursor cursor = _Cursor.__new__(_Cursor)
+    cdef const uint8_t* first = <const uint8_t*>PyBytes_AsString(data)
+    if start < 0 or start > PyBytes_Size(data):
+        raise ValueError("the Thrift struct begins outside of the data")
     cursor.owner = data
-    cursor.at = <const uint8_t*>PyBytes_AsString(data)
-    cursor.end = cursor.at + PyBytes_Size(data)
-    return _struct(cursor, 0)
+    cursor.at = first + start
+    cursor.end = first + PyBytes_Size(data)
+    fields = _struct(cursor, 0)
+    return fields, cursor.at - first
 
 
 cdef dict _struct(_Cursor cursor, int depth):

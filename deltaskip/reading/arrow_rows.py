@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,11 +14,12 @@ import pyarrow.compute as pc
 
 from deltaskip.expr import columns_of
 from deltaskip.progress import LOGGER, Progress, table_name
+from deltaskip.reading.few_rows import ROWS_PER_MATCH
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
-from deltaskip.reading.stored_rows import RowGroups, StoredRows
+from deltaskip.reading.stored_rows import OpenFile, RowGroups, StoredBatch, StoredRows
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.types import VOID, StructField
@@ -33,9 +35,14 @@ PIECE_BYTES = 16 << 20
 
 # Files of fewer bytes are read at once, as opening them again takes longer than their columns.
 _TWICE_BYTES = 1 << 17
-# Where rows match in a larger share of the row groups, the columns of the predicate are not read first.
+# Where many rows match in a larger share of the files, the columns of the predicate are not read first.
 _TWICE_SHARE = 0.6
 _LATE_READS = 10
+# Files of at most so many bytes are read together, as many as this, if the columns of the predicate are read first.
+_SMALL_BYTES = 2 << 20
+_SMALL_FILES = 64
+# Rows for which the predicate is evaluated at once, if their batches are smaller.
+_EVALUATED_ROWS = 1 << 18
 # Bytes of files that are read ahead of their turn.
 _AHEAD_BYTES = 256 << 20
 _CURE = "Read the rows with to_spark instead."
@@ -48,13 +55,13 @@ def arrow_schema_of(scan: Scan) -> pa.Schema:
 
 @dataclass(slots=True)
 class _Matches:
-    """The share of the row groups that were read of late in which rows matched."""
+    """The share of the files that were read of late in which many rows matched."""
 
     share: float = 0.0
 
-    def add(self, some: bool) -> None:
-        """Take a row group, or all of a file, into account."""
-        self.share += (some - self.share) / _LATE_READS
+    def add(self, many: bool) -> None:
+        """Take a file, or row groups of it, into account."""
+        self.share += (many - self.share) / _LATE_READS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class RowReader:
     """Reads the matching rows of the files of a scan. It can be pickled.
 
     Of larger files the columns of the predicate are read first, and the others only of row groups with matching rows,
-    unless rows match in most row groups.
+    unless many rows match in most files.
 
     Attributes:
         rows: Reads the rows of files.
@@ -70,7 +77,7 @@ class RowReader:
         schema: The schema of the batches.
         first: Reads the columns of the predicate; None if there is nothing else to read.
         others: Reads the other columns.
-        matches: In how many row groups rows match.
+        matches: In how many files many rows match.
     """
 
     rows: StoredRows
@@ -115,37 +122,85 @@ class RowReader:
             file: One row with the columns FILE_COLUMNS of `Scan.files()`.
             groups: The row groups to read; None for all.
         """
-        large = file["size"][0].as_py() >= _TWICE_BYTES
-        if large and self.first is not None and self.others is not None and self.matches.share < _TWICE_SHARE:
-            for found in self.rows.row_groups(file) if groups is None else (groups,):
-                yield from self._read_twice(file, found, self.first, self.others)
+        if self._reads_twice(file["size"][0].as_py()):
+            with self.rows.open(file, None if groups is None else groups.footer) as opened:
+                yield from self._read_twice([(file, opened, groups)])
             return
-        some = False
+        many = False
         for _, batch in self.rows.live(file, groups):
             chosen = batch if self.matching is None else batch.filter(self.matching.mask(batch))
+            many |= len(chosen.positions) * ROWS_PER_MATCH > len(batch.positions)
             if len(chosen.positions):
-                some = True
                 yield self._record_batch(chosen.columns)
-        self.matches.add(some)
+        self.matches.add(many)
 
-    def _read_twice(
-        self, file: pa.Table, groups: RowGroups, first: StoredRows, others: StoredRows
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the matching rows of row groups: the columns of the predicate are read first."""
-        assert self.matching is not None
-        found = [batch.filter(self.matching.mask(batch)) for _, batch in first.live(file, groups)]
-        found = [batch for batch in found if len(batch.positions)]
-        self.matches.add(bool(found))
-        if not found:
+    def read_files(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Yield the matching rows of several small files, for all of which the predicate is evaluated at once.
+
+        Args:
+            files: Their rows, as for `read`.
+        """
+        each = [files.slice(number, 1) for number in range(len(files))]
+        if not self._reads_twice(min(files["size"].to_pylist())):
+            for file in each:
+                yield from self.read(file)
             return
-        positions = np.concatenate([batch.positions for batch in found])
-        keys = {name: pa.concat_arrays([batch.columns[name] for batch in found]) for name in found[0].columns}
-        start = 0
-        for batch in others.at(file, groups.with_rows(positions), positions):
-            rows = len(batch.positions)
-            chosen = {name: array.slice(start, rows) for name, array in keys.items()}
-            start += rows
-            yield self._record_batch({**chosen, **batch.columns})
+        with ExitStack() as stack:
+            yield from self._read_twice([(file, stack.enter_context(self.rows.open(file)), None) for file in each])
+
+    def _reads_twice(self, size: int) -> bool:
+        """Whether the columns of the predicate are read before the others, for files of at least so many bytes."""
+        return self.first is not None and size >= _TWICE_BYTES and self.matches.share < _TWICE_SHARE
+
+    def _read_twice(self, parts: Sequence[tuple[pa.Table, OpenFile, RowGroups | None]]) -> Iterator[pa.RecordBatch]:
+        """Yield the matching rows of row groups of files (None: all): the columns of the predicate are read first."""
+        assert self.first is not None and self.others is not None
+        groups = [chosen or self.rows.row_groups_of(opened) for _, opened, chosen in parts]
+        matches: dict[int, list[StoredBatch]] = {}
+        batches = (
+            (number, batch)
+            for number, (file, opened, _) in enumerate(parts)
+            for _, batch in self.first.live(file, groups[number], opened)
+        )
+        for number, batch in self._matches_of(batches):
+            matches.setdefault(number, []).append(batch)
+        for number, (file, opened, _) in enumerate(parts):
+            found = matches.get(number, [])
+            if not found:
+                self.matches.add(False)
+                continue
+            positions = np.concatenate([batch.positions for batch in found])
+            self.matches.add(len(positions) * ROWS_PER_MATCH > groups[number].num_rows)
+            keys = {name: pa.concat_arrays([batch.columns[name] for batch in found]) for name in found[0].columns}
+            start = 0
+            for batch in self.others.at(file, groups[number].with_rows(positions), positions, opened):
+                rows = len(batch.positions)
+                chosen = {name: array.slice(start, rows) for name, array in keys.items()}
+                start += rows
+                yield self._record_batch({**chosen, **batch.columns})
+
+    def _matches_of(self, batches: Iterable[tuple[int, StoredBatch]]) -> Iterator[tuple[int, StoredBatch]]:
+        """Yield the matching rows of batches with the numbers that these have; small ones are evaluated together."""
+        waiting: list[tuple[int, StoredBatch]] = []
+        rows = 0
+        for number, batch in batches:
+            waiting.append((number, batch))
+            rows += len(batch.positions)
+            if rows >= _EVALUATED_ROWS:
+                yield from self._matches_among(waiting)
+                waiting, rows = [], 0
+        yield from self._matches_among(waiting)
+
+    def _matches_among(self, batches: Sequence[tuple[int, StoredBatch]]) -> Iterator[tuple[int, StoredBatch]]:
+        if not batches:
+            return
+        assert self.matching is not None
+        mask, start = self.matching.mask(StoredBatch.joined([batch for _, batch in batches])), 0
+        for number, batch in batches:
+            end = start + len(batch.positions)
+            if mask[start:end].any():
+                yield number, batch.filter(mask[start:end])
+            start = end
 
     def _record_batch(self, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
@@ -223,10 +278,30 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
 
 
 def _reads(reader: RowReader, files: pa.Table, most_bytes: int) -> Reads:
-    for number in range(len(files)):
-        file, size = files.slice(number, 1), files["size"][number].as_py()
+    sizes = files["size"].to_pylist()
+    together = min(most_bytes, sum(sizes) // (4 * pa.cpu_count())) if reader.first is not None else 0
+    end = 0
+    for number, size in enumerate(sizes):
+        if number < end:
+            continue
+        end = _end_of_small(sizes, number, together)
+        if end > number + 1:
+            yield sum(sizes[number:end]), partial(reader.read_files, files.slice(number, end - number))
+            continue
+        file = files.slice(number, 1)
         if size <= most_bytes:
             yield size, partial(reader.read, file)
             continue
         for groups in reader.rows.row_groups(file, most_bytes):
             yield groups.num_bytes, partial(reader.read, file, groups)
+
+
+def _end_of_small(sizes: Sequence[int], start: int, most_bytes: int) -> int:
+    """The end of small files, from `start` on, that are read together."""
+    end, total = start, 0
+    while end < len(sizes) and end - start < _SMALL_FILES and sizes[end] <= _SMALL_BYTES:
+        total += sizes[end]
+        if total > most_bytes:
+            break
+        end += 1
+    return end

@@ -50,7 +50,7 @@ from deltaskip.stats.values import Bound
 __all__ = ["RowGroupPruning"]
 
 # A file with one row group of at most so many bytes is read without another look at its footer.
-_SMALL_BYTES = 1 << 20
+_SMALL_BYTES = 2 << 20
 _DIGITS = Context(prec=76)
 
 

@@ -19,6 +19,7 @@ from deltaskip.errors import DataFileMissing, DeltaSkipError, StorageError, Unsu
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
+from deltaskip.reading.few_rows import ROWS_PER_MATCH, leaf_numbers, take_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
@@ -40,7 +41,7 @@ from deltaskip.schema.types import (
 from deltaskip.stats.footer import GREGORIAN_FROM
 from deltaskip.storage import Storage, open_storage, storage_for
 
-__all__ = ["RowGroups", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
+__all__ = ["OpenFile", "RowGroups", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
 
 _ID = b"PARQUET:field_id"
 # Files that may have dates or times of the Julian calendar.
@@ -57,6 +58,14 @@ class StoredBatch:
 
     positions: npt.NDArray[Any]
     columns: Mapping[str, pa.Array]
+
+    @classmethod
+    def joined(cls, batches: Sequence[StoredBatch]) -> StoredBatch:
+        """Return the rows of batches with the same columns, one after the other."""
+        if len(batches) == 1:
+            return batches[0]
+        columns = {name: pa.concat_arrays([each.columns[name] for each in batches]) for name in batches[0].columns}
+        return cls(np.concatenate([each.positions for each in batches]), columns)
 
     def filter(self, mask: npt.NDArray[Any]) -> StoredBatch:
         """Return the rows where the mask is true."""
@@ -97,6 +106,11 @@ class RowGroups:
         """Bytes of the row groups in the file."""
         return sum(_group_bytes(self.footer, number) for number in self.numbers)
 
+    @property
+    def num_rows(self) -> int:
+        """Number of rows in the row groups."""
+        return sum(self.footer.row_group(number).num_rows for number in self.numbers)
+
     def with_rows(self, positions: npt.NDArray[Any]) -> RowGroups:
         """Return those with some of these rows, which are ascending positions in the file."""
         ends = [start + self.footer.row_group(n).num_rows for n, start in zip(self.numbers, self.starts, strict=True)]
@@ -134,15 +148,26 @@ class RowGroups:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A data file that is open for reading: the source of its bytes, its location, and pyarrow's reader."""
+
+    source: pa.NativeFile
+    location: str
+    parquet: pq.ParquetFile
+
+
+@dataclass(frozen=True, slots=True)
 class _Layout:
     """Where files of one schema have the columns to read.
 
     found: Names in files, None for columns that they lack. names: Of the columns to read, those of `extra` included.
+    leaves: Numbers of the Parquet columns of those that are not nested.
     """
 
     schema: pa.Schema
     found: Mapping[str, str | None]
     names: Sequence[str]
+    leaves: Mapping[str, int]
 
     @property
     def paths(self) -> Sequence[str] | None:
@@ -206,35 +231,79 @@ class StoredRows:
             self._storage = open_storage(self._root, self._options)[0]
         return self._storage
 
-    def live(self, files: pa.Table, groups: RowGroups | None = None) -> Iterator[tuple[int, StoredBatch]]:
+    def live(
+        self, files: pa.Table, groups: RowGroups | None = None, opened: OpenFile | None = None
+    ) -> Iterator[tuple[int, StoredBatch]]:
         """Yield the number of a file and a batch of its rows that are not deleted.
 
         Args:
             files: Columns of `Scan.files()`: uri, partition_values and deletion_vector.
             groups: The row groups to read, if there is one file; None for all.
+            opened: The file, if there is one and it is open.
         """
         vectors = one_chunk(files["deletion_vector"])
         for number in range(len(files)):
-            [deleted] = read_deletion_vectors(self.storage, self._table_root, vectors.slice(number, 1))
-            for batch in self._batches(files.slice(number, 1), groups):
+            deleted = None
+            if vectors[number].is_valid:
+                [deleted] = read_deletion_vectors(self.storage, self._table_root, vectors.slice(number, 1))
+            for batch in self._batches(files.slice(number, 1), groups, opened):
                 if deleted is not None and len(batch.positions):
                     keep = live_rows(deleted, int(batch.positions[0]), len(batch.positions))
                     batch = batch.filter(numpy_values(keep.to_arrow()))
                 if len(batch.positions):
                     yield number, batch
 
-    def at(self, file: pa.Table, groups: RowGroups, positions: npt.NDArray[Any]) -> Iterator[StoredBatch]:
+    def at(
+        self, file: pa.Table, groups: RowGroups, positions: npt.NDArray[Any], opened: OpenFile
+    ) -> Iterator[StoredBatch]:
         """Yield rows of one file.
 
         Args:
             file: As for `live`.
             groups: The row groups that contain the rows.
             positions: Positions of the rows in the file, ascending.
+            opened: The file.
         """
-        for batch in self._batches(file, groups):
-            first, last = np.searchsorted(positions, (batch.positions[0], batch.positions[-1] + 1))
-            if first < last:
-                yield batch.take(positions[first:last] - batch.positions[0])
+        constants = self._constants(file)
+        layout = self._layout_of(opened.parquet.schema_arrow)
+        for number, start in zip(groups.numbers, groups.starts, strict=True):
+            rows = opened.parquet.metadata.row_group(number).num_rows
+            first, last = np.searchsorted(positions, (start, start + rows))
+            wanted = positions[first:last]
+            if len(wanted) * ROWS_PER_MATCH <= rows and layout.leaves:
+                yield self._few(opened, layout, constants, number, start, wanted)
+                continue
+            group = RowGroups(groups.footer, [number], [start])
+            for batch in self._read(opened, constants, group):
+                first, last = np.searchsorted(wanted, (batch.positions[0], batch.positions[-1] + 1))
+                if first < last:
+                    yield batch.take(wanted[first:last] - batch.positions[0])
+
+    def _few(
+        self,
+        opened: OpenFile,
+        layout: _Layout,
+        constants: Mapping[str, pa.Array],
+        group: int,
+        start: int,
+        positions: npt.NDArray[Any],
+    ) -> StoredBatch:
+        """A few rows of a row group."""
+        parquet = opened.parquet
+        with self._naming(opened.location):
+            found = take_rows(
+                opened.source, parquet.metadata, layout.schema, group, layout.leaves, positions - start
+            )
+            left = [name for name in layout.names if name not in found]
+            if left:
+                columns = layout.paths and left
+                rest = parquet.read_row_groups([group], columns=columns, use_threads=self._threads)
+                chosen = arrow_array(positions - start, pa.int64())
+                found |= {name: one_chunk(rest[name].take(chosen)) for name in left}
+        batch = pa.RecordBatch.from_arrays([found[name] for name in layout.names], names=list(layout.names))
+        if may_be_julian(parquet.metadata):
+            self._check_calendar(batch, opened.location)
+        return self._batch(batch, layout, constants, positions, opened.location)
 
     def row_groups(self, file: pa.Table, most_bytes: int | None = None) -> Iterator[RowGroups]:
         """Yield the row groups to read of one file.
@@ -243,40 +312,61 @@ class StoredRows:
             file: As for `live`.
             most_bytes: As many at a time as have at most so many bytes, but at least one; None for all at once.
         """
-        with self._opened(file) as (source, location):
-            found = self._chosen(pq.ParquetFile(source), source, location)
+        with self.open(file) as opened:
+            found = self.row_groups_of(opened)
         yield from (found,) if most_bytes is None else found.pieces(most_bytes)
 
-    def _chosen(self, parquet: pq.ParquetFile, source: pa.NativeFile, location: str) -> RowGroups:
-        """The row groups of a file that can contain matching rows."""
-        pruning = self._pruning
-        kept = None if pruning is None else pruning.kept(source, parquet.metadata, location)
-        groups = RowGroups.of(parquet.metadata, kept)
+    def row_groups_of(self, opened: OpenFile) -> RowGroups:
+        """Return the row groups of a file that can contain matching rows."""
+        footer = opened.parquet.metadata
+        kept = None if self._pruning is None else self._pruning.kept(opened.source, footer, opened.location)
+        groups = RowGroups.of(footer, kept)
         if self._counts is not None:
-            self._counts.add(len(groups.numbers), parquet.metadata.num_row_groups - len(groups.numbers))
+            self._counts.add(len(groups.numbers), footer.num_row_groups - len(groups.numbers))
         return groups
 
-    def _batches(self, file: pa.Table, groups: RowGroups | None) -> Iterator[StoredBatch]:
+    def _batches(
+        self, file: pa.Table, groups: RowGroups | None, opened: OpenFile | None = None
+    ) -> Iterator[StoredBatch]:
         """The rows of one file, or of some row groups of it."""
+        constants = self._constants(file)
+        if opened is not None:
+            yield from self._read(opened, constants, groups or self.row_groups_of(opened))
+            return
+        with self.open(file, None if groups is None else groups.footer) as opened:
+            yield from self._read(opened, constants, groups or self.row_groups_of(opened))
+
+    def _constants(self, file: pa.Table) -> dict[str, pa.Array]:
+        """The partition values of one file."""
+        if not self._partitions:
+            return {}
         partition = one_chunk(file["partition_values"])
-        constants = {
+        return {
             field.name: one_chunk(pc.struct_field(partition, [field.name]))
             for field in self._fields
             if field.name in self._partitions
         }
-        with self._opened(file) as (source, location):
-            footer = None if groups is None else groups.footer
-            parquet = pq.ParquetFile(source, metadata=footer, coerce_int96_timestamp_unit="us")
-            chosen = self._chosen(parquet, source, location) if groups is None else groups
-            yield from self._read(parquet, location, constants, chosen)
 
     @contextmanager
-    def _opened(self, file: pa.Table) -> Iterator[tuple[pa.NativeFile, str]]:
-        """A file that is open for reading, and its location; errors within the block name it."""
+    def open(self, file: pa.Table, footer: pq.FileMetaData | None = None) -> Iterator[OpenFile]:
+        """Open one file. Raises DataFileMissing and StorageError, also for errors within the block.
+
+        Args:
+            file: As for `live`.
+            footer: Its footer, if that is known.
+        """
         location = hadoop_path(self._table_root, file["uri"][0].as_py())
+        with self._naming(location), storage_for(location, near=self.storage).open_input(location) as source:
+            # What is read ahead of its use helps where each request takes long, and costs a copy elsewhere.
+            far = not isinstance(source, pa.OSFile)
+            parquet = pq.ParquetFile(source, metadata=footer, pre_buffer=far, coerce_int96_timestamp_unit="us")
+            yield OpenFile(source, location, parquet)
+
+    @contextmanager
+    def _naming(self, location: str) -> Iterator[None]:
+        """Errors within the block name the file."""
         try:
-            with storage_for(location, near=self.storage).open_input(location) as source:
-                yield source, location
+            yield
         except FileNotFoundError as error:
             raise DataFileMissing(
                 f"The log of {self._root} lists the data file {location}, which does not exist; it may have "
@@ -287,21 +377,21 @@ class StoredRows:
                 raise
             raise StorageError(f"The data file {location} cannot be read: {error}; restore the file.") from error
 
-    def _read(
-        self, parquet: pq.ParquetFile, location: str, constants: Mapping[str, pa.Array], groups: RowGroups
-    ) -> Iterator[StoredBatch]:
+    def _read(self, opened: OpenFile, constants: Mapping[str, pa.Array], groups: RowGroups) -> Iterator[StoredBatch]:
+        parquet, location = opened.parquet, opened.location
         layout = self._layout_of(parquet.schema_arrow)
         legacy = may_be_julian(parquet.metadata)
         for start, rows, numbers in groups.runs():
             if not layout.names:
                 for first in range(start, start + rows, _BATCH_ROWS):
-                    count = min(_BATCH_ROWS, start + rows - first)
-                    yield self._batch(None, layout, constants, first, count, location)
+                    positions = np.arange(first, min(first + _BATCH_ROWS, start + rows), dtype=np.int64)
+                    yield self._batch(None, layout, constants, positions, location)
                 continue
             for batch in self._record_batches(parquet, numbers, layout.paths):
                 if legacy:
                     self._check_calendar(batch, location)
-                yield self._batch(batch, layout, constants, start, batch.num_rows, location)
+                positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                yield self._batch(batch, layout, constants, positions, location)
                 start += batch.num_rows
 
     def _record_batches(
@@ -328,7 +418,9 @@ class StoredRows:
         }
         names = [name for name in found.values() if name is not None]
         names += [field.name for field in self._extra if field.name in there]
-        layout = self._layout = _Layout(schema, found, names)
+        # Names with a dot are not told from paths.
+        leaves = {name: leaf for name, leaf in leaf_numbers(schema).items() if name in names and "." not in name}
+        layout = self._layout = _Layout(schema, found, names, leaves)
         return layout
 
     def _batch(
@@ -336,10 +428,10 @@ class StoredRows:
         batch: pa.RecordBatch | None,
         layout: _Layout,
         constants: Mapping[str, pa.Array],
-        start: int,
-        rows: int,
+        positions: npt.NDArray[Any],
         location: str,
     ) -> StoredBatch:
+        rows = len(positions)
         columns: dict[str, pa.Array] = {}
         for field in self._fields:
             name = layout.found.get(field.name)
@@ -354,7 +446,7 @@ class StoredRows:
                 columns[field.name] = batch.column(field.name)
             else:
                 columns[field.name] = pa.nulls(rows, stored_type(field.type))
-        return StoredBatch(np.arange(start, start + rows, dtype=np.int64), columns)
+        return StoredBatch(positions, columns)
 
     def _stored(self, array: pa.Array, field: StructField, location: str) -> pa.Array:
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
