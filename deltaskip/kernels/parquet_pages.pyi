@@ -1,10 +1,15 @@
+from typing import Any
+
+import numpy.typing as npt
 import pyarrow as pa
 from typing_extensions import Buffer
 
 __all__ = ["RowTaker"]
 
 class RowTaker:
-    def __init__(self, positions: Buffer, width: int, out_width: int, big_endian: bool, optional: bool) -> None: ...
+    def __init__(
+        self, positions: Buffer | npt.NDArray[Any], width: int, out_width: int, big_endian: bool, optional: bool
+    ) -> None: ...
     def wanted(self, values: int) -> bool: ...
     def set_dictionary(self, page: Buffer, entries: int) -> None: ...
     def take(self, levels: Buffer | None, page: Buffer, values: int, encoding: int) -> None: ...

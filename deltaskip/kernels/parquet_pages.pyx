@@ -262,27 +262,27 @@ cdef class RowTaker:
             page: Buffer of its values, decompressed, encoded as PLAIN.
             entries: Number of its values.
         """
-        self.dictionary = _Bytes(page)
-        cdef Cursor cursor = self.dictionary.cursor()
+        cdef _Bytes held = _Bytes(page)
+        cdef Cursor cursor = held.cursor()
+        cdef const uint8_t* first = cursor.at
+        cdef ByteBuffer starts = None
         cdef int64_t i
         cdef int fault = FINE
-        self.entries = entries
         if self.width < 0 or entries < 0:
             raise ValueError("booleans have no dictionary")
-        if self.width > 0:
-            if cursor.end - cursor.at < entries * self.width:
-                raise ValueError("the dictionary ends before its last value does")
-            return
-        if entries > cursor.end - cursor.at:
+        # Byte arrays have four bytes of length.
+        if entries > (cursor.end - cursor.at) // (self.width or 4):
             raise ValueError("the dictionary ends before its last value does")
-        self.starts = zeros(entries * 8)
-        with nogil:
-            for i in range(entries):
-                (<int64_t*>self.starts.data)[i] = cursor.at - <const uint8_t*>self.dictionary.view.buf
-                fault = _pass_bytes(&cursor)
-                if fault:
-                    break
-        _checked(fault)
+        if self.width == 0:
+            starts = zeros(entries * 8)
+            with nogil:
+                for i in range(entries):
+                    (<int64_t*>starts.data)[i] = cursor.at - first
+                    fault = _pass_bytes(&cursor)
+                    if fault:
+                        break
+            _checked(fault)
+        self.dictionary, self.starts, self.entries = held, starts, entries
 
     def take(self, object levels, object page not None, int64_t values, int64_t encoding):
         """Take the rows of the next page.

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
+from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.expr import columns_of
+from deltaskip.expr.nodes import And, Node
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.few_rows import ROWS_PER_MATCH
 from deltaskip.reading.matching_rows import MatchingRows
@@ -34,9 +36,9 @@ PIECE_BYTES = 16 << 20
 """Bytes of the row groups that are one piece of work."""
 
 # Files of fewer bytes are read at once, as opening them again takes longer than their columns.
-_TWICE_BYTES = 1 << 17
+_STAGED_BYTES = 1 << 17
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
-_TWICE_SHARE = 0.6
+_STAGED_SHARE = 0.6
 _LATE_READS = 10
 # Files of at most so many bytes are read together, as many as this, if the columns of the predicate are read first.
 _SMALL_BYTES = 2 << 20
@@ -51,6 +53,10 @@ _CURE = "Read the rows with to_spark instead."
 def arrow_schema_of(scan: Scan) -> pa.Schema:
     """Return the schema of the rows of a scan: the selected columns in Arrow's types, all nullable."""
     return pa.schema([pa.field(field.name, row_type(field, scan)) for field in _fields(scan)])
+
+
+# A file, as one row with the columns FILE_COLUMNS, the open file, and the row groups to read (None: those not pruned).
+_Part: TypeAlias = tuple[pa.Table, OpenFile, RowGroups | None]
 
 
 @dataclass(slots=True)
@@ -75,16 +81,15 @@ class RowReader:
         rows: Reads the rows of files.
         matching: Finds those that match; None if all do.
         schema: The schema of the batches.
-        first: Reads the columns of the predicate; None if there is nothing else to read.
-        others: Reads the other columns.
+        stages: What to read one after the other: some columns, and the part of the predicate to evaluate then. Of the
+            last one, the columns that the predicate does not have, there is none. Empty if all is read at once.
         matches: In how many files many rows match.
     """
 
     rows: StoredRows
     matching: MatchingRows | None
     schema: pa.Schema
-    first: StoredRows | None = None
-    others: StoredRows | None = None
+    stages: tuple[tuple[StoredRows, MatchingRows | None], ...] = ()
     matches: _Matches = field(default_factory=_Matches)
 
     @classmethod
@@ -107,13 +112,23 @@ class RowReader:
 
         if scan.where is None:
             return cls(rows(set(schema.names)), None, schema)
-        bound = scan.predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
-        matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version)
-        keys = {path[0] for path in columns_of(scan.predicate)}
-        every, partitions = rows({*schema.names, *keys}), set(snapshot.partition_columns)
-        if keys <= partitions or {*schema.names} - keys <= partitions:
-            return cls(every, matching, schema)
-        return cls(every, matching, schema, rows(keys), rows({*schema.names} - keys))
+        names = {*schema.names}
+        known = set(snapshot.partition_columns)
+
+        def matching(predicate: Node) -> MatchingRows:
+            bound = predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
+            return MatchingRows(*bound, _CURE, collation_version=scan.collation_version)
+
+        keys = _columns(scan.predicate)
+        every = cls(rows(names | keys), matching(scan.predicate), schema)
+        beginning = _beginning(scan.predicate)
+        first = _columns(beginning)
+        stages = [(rows(first), matching(beginning)), (rows(keys - first), every.matching)]
+        if first <= known or keys - first <= known:
+            stages = [(rows(keys), every.matching)]
+        if keys <= known or (len(stages) == 1 and names - keys <= known):
+            return every
+        return replace(every, stages=(*stages, (rows(names - keys), None)))
 
     def read(self, file: pa.Table, groups: RowGroups | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of a file.
@@ -122,9 +137,9 @@ class RowReader:
             file: One row with the columns FILE_COLUMNS of `Scan.files()`.
             groups: The row groups to read; None for all.
         """
-        if self._reads_twice(file["size"][0].as_py()):
+        if self._in_stages(file["size"][0].as_py()):
             with self.rows.open(file, None if groups is None else groups.footer) as opened:
-                yield from self._read_twice([(file, opened, groups)])
+                yield from self._read_in_stages([(file, opened, groups)])
             return
         many = False
         for _, batch in self.rows.live(file, groups):
@@ -141,69 +156,103 @@ class RowReader:
             files: Their rows, as for `read`.
         """
         each = [files.slice(number, 1) for number in range(len(files))]
-        if not self._reads_twice(min(files["size"].to_pylist())):
+        if not self._in_stages(min(files["size"].to_pylist())):
             for file in each:
                 yield from self.read(file)
             return
         with ExitStack() as stack:
-            yield from self._read_twice([(file, stack.enter_context(self.rows.open(file)), None) for file in each])
+            yield from self._read_in_stages([(file, stack.enter_context(self.rows.open(file)), None) for file in each])
 
-    def _reads_twice(self, size: int) -> bool:
+    def _in_stages(self, size: int) -> bool:
         """Whether the columns of the predicate are read before the others, for files of at least so many bytes."""
-        return self.first is not None and size >= _TWICE_BYTES and self.matches.share < _TWICE_SHARE
+        return bool(self.stages) and size >= _STAGED_BYTES and self.matches.share < _STAGED_SHARE
 
-    def _read_twice(self, parts: Sequence[tuple[pa.Table, OpenFile, RowGroups | None]]) -> Iterator[pa.RecordBatch]:
-        """Yield the matching rows of row groups of files (None: all): the columns of the predicate are read first."""
-        assert self.first is not None and self.others is not None
+    def _read_in_stages(self, parts: Sequence[_Part]) -> Iterator[pa.RecordBatch]:
+        """Yield the matching rows of files: the columns of the predicate are read first."""
         groups = [chosen or self.rows.row_groups_of(opened) for _, opened, chosen in parts]
-        matches: dict[int, list[StoredBatch]] = {}
+        (first, matching), *between, (others, _) = self.stages
+        assert matching is not None
         batches = (
             (number, batch)
             for number, (file, opened, _) in enumerate(parts)
-            for _, batch in self.first.live(file, groups[number], opened)
+            for _, batch in first.live(file, groups[number], opened)
         )
-        for number, batch in self._matches_of(batches):
-            matches.setdefault(number, []).append(batch)
+        left = _by_number(_matches_of(matching, batches))
+        for rows, part in between:
+            assert part is not None
+            more = ((number, _with_columns(rows, parts[number], groups[number], left[number])) for number in left)
+            left = _by_number(_matches_of(part, more))
         for number, (file, opened, _) in enumerate(parts):
-            found = matches.get(number, [])
-            if not found:
+            if number not in left:
                 self.matches.add(False)
                 continue
-            positions = np.concatenate([batch.positions for batch in found])
+            positions, keys = left[number].positions, left[number].columns
             self.matches.add(len(positions) * ROWS_PER_MATCH > groups[number].num_rows)
-            keys = {name: pa.concat_arrays([batch.columns[name] for batch in found]) for name in found[0].columns}
             start = 0
-            for batch in self.others.at(file, groups[number].with_rows(positions), positions, opened):
-                rows = len(batch.positions)
-                chosen = {name: array.slice(start, rows) for name, array in keys.items()}
-                start += rows
+            for batch in others.at(file, groups[number].with_rows(positions), positions, opened):
+                end = start + len(batch.positions)
+                chosen = {name: array.slice(start, end - start) for name, array in keys.items()}
+                start = end
                 yield self._record_batch({**chosen, **batch.columns})
-
-    def _matches_of(self, batches: Iterable[tuple[int, StoredBatch]]) -> Iterator[tuple[int, StoredBatch]]:
-        """Yield the matching rows of batches with the numbers that these have; small ones are evaluated together."""
-        waiting: list[tuple[int, StoredBatch]] = []
-        rows = 0
-        for number, batch in batches:
-            waiting.append((number, batch))
-            rows += len(batch.positions)
-            if rows >= _EVALUATED_ROWS:
-                yield from self._matches_among(waiting)
-                waiting, rows = [], 0
-        yield from self._matches_among(waiting)
-
-    def _matches_among(self, batches: Sequence[tuple[int, StoredBatch]]) -> Iterator[tuple[int, StoredBatch]]:
-        if not batches:
-            return
-        assert self.matching is not None
-        mask, start = self.matching.mask(StoredBatch.joined([batch for _, batch in batches])), 0
-        for number, batch in batches:
-            end = start + len(batch.positions)
-            if mask[start:end].any():
-                yield number, batch.filter(mask[start:end])
-            start = end
 
     def _record_batch(self, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
+
+
+def _columns(predicate: Node) -> set[str]:
+    return {path[0] for path in columns_of(predicate)}
+
+
+def _beginning(predicate: Node) -> Node:
+    """The predicate, or of conditions that all have to be TRUE those in front that have the columns of the first."""
+    if not isinstance(predicate, And):
+        return predicate
+    first = _columns(predicate.children[0])
+    chosen = tuple(takewhile(lambda child: _columns(child) <= first, predicate.children))
+    return chosen[0] if len(chosen) == 1 else And(chosen)
+
+
+def _by_number(batches: Iterable[tuple[int, StoredBatch]]) -> dict[int, StoredBatch]:
+    """The rows of batches by the number that they have, in the order of these numbers."""
+    found: dict[int, list[StoredBatch]] = {}
+    for number, batch in batches:
+        found.setdefault(number, []).append(batch)
+    return {number: StoredBatch.joined(found[number]) for number in found}
+
+
+def _with_columns(rows: StoredRows, part: _Part, groups: RowGroups, known: StoredBatch) -> StoredBatch:
+    """Rows of a file with further columns."""
+    file, opened, _ = part
+    positions = known.positions
+    more = StoredBatch.joined(list(rows.at(file, groups.with_rows(positions), positions, opened)))
+    return StoredBatch(positions, {**known.columns, **more.columns})
+
+
+def _matches_of(
+    matching: MatchingRows, batches: Iterable[tuple[int, StoredBatch]]
+) -> Iterator[tuple[int, StoredBatch]]:
+    """Yield the matching rows of batches with the numbers that these have; small ones are evaluated together."""
+    waiting: list[tuple[int, StoredBatch]] = []
+    rows = 0
+    for number, batch in batches:
+        waiting.append((number, batch))
+        rows += len(batch.positions)
+        if rows >= _EVALUATED_ROWS:
+            yield from _matches_among(matching, waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield from _matches_among(matching, waiting)
+
+
+def _matches_among(
+    matching: MatchingRows, batches: Sequence[tuple[int, StoredBatch]]
+) -> Iterator[tuple[int, StoredBatch]]:
+    mask, start = matching.mask(StoredBatch.joined([batch for _, batch in batches])), 0
+    for number, batch in batches:
+        end = start + len(batch.positions)
+        if mask[start:end].any():
+            yield number, batch.filter(mask[start:end])
+        start = end
 
 
 def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterator[pa.RecordBatch]:
@@ -279,7 +328,7 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
 
 def _reads(reader: RowReader, files: pa.Table, most_bytes: int) -> Reads:
     sizes = files["size"].to_pylist()
-    together = min(most_bytes, sum(sizes) // (4 * pa.cpu_count())) if reader.first is not None else 0
+    together = min(most_bytes, sum(sizes) // (4 * pa.cpu_count())) if reader.stages else 0
     end = 0
     for number, size in enumerate(sizes):
         if number < end:

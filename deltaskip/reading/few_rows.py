@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.kernels.parquet_pages import RowTaker
 from deltaskip.kernels.thrift_compact import read_struct_at
+from deltaskip.stats.footer import DAMAGE
 
 __all__ = ["ROWS_PER_MATCH", "leaf_numbers", "take_rows"]
 
@@ -100,8 +101,8 @@ def take_rows(
         if chunk.num_values == rows:
             try:
                 found[chunk.name] = _taken(chunk, data, start, wanted)
-            except (ValueError, KeyError, OSError):
-                # pa.ArrowInvalid is a ValueError. pyarrow finds out what is wrong, if anything is.
+            except (*DAMAGE, OSError):
+                # pyarrow finds out what is wrong, if anything is.
                 continue
     return found
 
@@ -169,7 +170,7 @@ def _read_span(source: pa.NativeFile, chunks: Sequence[_Chunk]) -> Iterator[tupl
 
 
 def _taken(chunk: _Chunk, data: bytes, start: int, positions: npt.NDArray[np.int64]) -> pa.Array:
-    """The values of rows of a column chunk. Raises ValueError, KeyError or OSError where pyarrow has to read it."""
+    """The values of rows of a column chunk. Raises one of DAMAGE or OSError where pyarrow has to read it."""
     taker = RowTaker(positions, chunk.width, chunk.out_width, chunk.big_endian, chunk.optional)
     codec = None if chunk.codec is None else pa.Codec(chunk.codec)
     end, seen, view = start + chunk.size, 0, memoryview(data)

@@ -149,11 +149,12 @@ class RowGroups:
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """A data file that is open for reading: the source of its bytes, its location, and pyarrow's reader."""
+    """A data file that is open for reading: the source of its bytes, its location, pyarrow's reader and schema."""
 
     source: pa.NativeFile
     location: str
     parquet: pq.ParquetFile
+    schema: pa.Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +266,7 @@ class StoredRows:
             opened: The file.
         """
         constants = self._constants(file)
-        layout = self._layout_of(opened.parquet.schema_arrow)
+        layout = self._layout_of(opened.schema)
         for number, start in zip(groups.numbers, groups.starts, strict=True):
             rows = opened.parquet.metadata.row_group(number).num_rows
             first, last = np.searchsorted(positions, (start, start + rows))
@@ -291,9 +292,7 @@ class StoredRows:
         """A few rows of a row group."""
         parquet = opened.parquet
         with self._naming(opened.location):
-            found = take_rows(
-                opened.source, parquet.metadata, layout.schema, group, layout.leaves, positions - start
-            )
+            found = take_rows(opened.source, parquet.metadata, opened.schema, group, layout.leaves, positions - start)
             left = [name for name in layout.names if name not in found]
             if left:
                 columns = layout.paths and left
@@ -349,18 +348,22 @@ class StoredRows:
 
     @contextmanager
     def open(self, file: pa.Table, footer: pq.FileMetaData | None = None) -> Iterator[OpenFile]:
-        """Open one file. Raises DataFileMissing and StorageError, also for errors within the block.
+        """Open one file. Raises DataFileMissing and StorageError.
 
         Args:
             file: As for `live`.
             footer: Its footer, if that is known.
         """
         location = hadoop_path(self._table_root, file["uri"][0].as_py())
-        with self._naming(location), storage_for(location, near=self.storage).open_input(location) as source:
-            # What is read ahead of its use helps where each request takes long, and costs a copy elsewhere.
-            far = not isinstance(source, pa.OSFile)
-            parquet = pq.ParquetFile(source, metadata=footer, pre_buffer=far, coerce_int96_timestamp_unit="us")
-            yield OpenFile(source, location, parquet)
+        with self._naming(location):
+            source = storage_for(location, near=self.storage).open_input(location)
+        with source:
+            with self._naming(location):
+                # What is read ahead of its use helps where each request takes long, and costs a copy elsewhere.
+                far = not isinstance(source, pa.OSFile)
+                parquet = pq.ParquetFile(source, metadata=footer, pre_buffer=far, coerce_int96_timestamp_unit="us")
+                opened = OpenFile(source, location, parquet, parquet.schema_arrow)
+            yield opened
 
     @contextmanager
     def _naming(self, location: str) -> Iterator[None]:
@@ -379,7 +382,7 @@ class StoredRows:
 
     def _read(self, opened: OpenFile, constants: Mapping[str, pa.Array], groups: RowGroups) -> Iterator[StoredBatch]:
         parquet, location = opened.parquet, opened.location
-        layout = self._layout_of(parquet.schema_arrow)
+        layout = self._layout_of(opened.schema)
         legacy = may_be_julian(parquet.metadata)
         for start, rows, numbers in groups.runs():
             if not layout.names:
@@ -387,12 +390,13 @@ class StoredRows:
                     positions = np.arange(first, min(first + _BATCH_ROWS, start + rows), dtype=np.int64)
                     yield self._batch(None, layout, constants, positions, location)
                 continue
-            for batch in self._record_batches(parquet, numbers, layout.paths):
-                if legacy:
-                    self._check_calendar(batch, location)
-                positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
-                yield self._batch(batch, layout, constants, positions, location)
-                start += batch.num_rows
+            with self._naming(location):
+                for batch in self._record_batches(parquet, numbers, layout.paths):
+                    if legacy:
+                        self._check_calendar(batch, location)
+                    positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
+                    yield self._batch(batch, layout, constants, positions, location)
+                    start += batch.num_rows
 
     def _record_batches(
         self, parquet: pq.ParquetFile, numbers: list[int], columns: Sequence[str] | None
@@ -408,7 +412,7 @@ class StoredRows:
     def _layout_of(self, schema: pa.Schema) -> _Layout:
         """The layout of a file with this schema. That of the last file is kept, since most files have the same."""
         known = self._layout
-        if known is not None and known.schema.equals(schema, check_metadata=True):
+        if known is not None and (known.schema is schema or known.schema.equals(schema, check_metadata=True)):
             return known
         there = frozenset(schema.names)
         found = {

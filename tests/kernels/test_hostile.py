@@ -30,6 +30,7 @@ from deltaskip.kernels import (
     key_column,
     lane,
     lowercase,
+    parquet_pages,
     paths,
     roaring_encode,
     stats_json,
@@ -226,6 +227,8 @@ def footer() -> bytes:
 
 
 FOOTER = footer()
+# Levels of 200 rows, and indexes of two bits.
+PAGE = struct.pack("<I", 6) + b"\xc8\x01\x01\x0f\xff\x7f" + b"\x02" + b"\x33" + bytes(range(50)) + b"\xc8\x02\x01" * 40
 SEEDS = st.integers(0, 2**63)
 
 
@@ -263,6 +266,23 @@ def test_damaged_deletion_vectors(seed: int, cardinality: int) -> None:
 @given(SEEDS)
 def test_damaged_footers(seed: int) -> None:
     survives(thrift_compact.read_struct, mutated(FOOTER, seed))
+    survives(thrift_compact.read_struct_at, mutated(FOOTER, seed), seed % (2 * len(FOOTER)) - 5)
+
+
+@settings(max_examples=EXAMPLES)
+@given(SEEDS, st.sampled_from([-1, 0, 1, 8, 16]), st.booleans(), st.sampled_from([0, 2, 8]), st.booleans())
+def test_damaged_pages(seed: int, width: int, optional: bool, encoding: int, apart: bool) -> None:
+    rng = random.Random(seed)
+    rows = mutated(struct.pack("<5q", 0, 1, 5, 70, 300), seed) if seed % 3 else struct.pack("<5q", 0, 1, 5, 70, 300)
+    taker = survives(parquet_pages.RowTaker, rows, width, rng.choice([1, 8, 16]), apart, optional)
+    if isinstance(taker, Exception):
+        return
+    survives(taker.set_dictionary, mutated(b"\x03\0\0\0abc\0\0\0\0" * 3, seed), rng.randrange(-1, 8))
+    for start in range(2):
+        page = mutated(PAGE, seed + start)
+        survives(taker.wanted, rng.randrange(-9, 400))
+        survives(taker.take, PAGE[4:] if apart else None, page, rng.choice([-1, 3, 200]), encoding)
+    survives(taker.finish)
 
 
 @settings(max_examples=EXAMPLES)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaskip as ds
-from deltaskip.errors import DataFileMissing, PredicateError, UnsupportedFeature
+from deltaskip.errors import DataFileMissing, PredicateError, StorageError, UnsupportedFeature
 from tests import corpus
 from tests.spark.reading import digest_module
 from tests.spark.test_corpus_rows import expected_rows, has_variant
@@ -172,3 +172,15 @@ def test_large_files_are_read_by_row_groups(tmp_path: Path, monkeypatch: pytest.
     found = table.scan("id > 100").to_arrow()["id"].to_pylist()
     assert found == [i for i in range(101, 10_000) if i % 3]
     assert len(list(table.scan(columns=["id"]).to_batches())) == 10
+
+
+def test_a_damaged_file_among_small_ones_is_named(table: ds.DeltaTable) -> None:
+    root = Path(table.snapshot.root.removeprefix("file://"))
+    files = sorted(path.name for path in root.glob("**/*.parquet"))
+    [damaged] = [path for path in root.glob("**/*.parquet") if path.name == files[4]]
+    data = bytearray(damaged.read_bytes())
+    data[4:-2000] = b"\xff" * len(data[4:-2000])
+    damaged.write_bytes(data)
+    for where in (None, "id % 10 = 3", "id >= 0 AND st.a IS NULL"):
+        with pytest.raises(StorageError, match=files[4]):
+            table.scan(where).to_arrow()

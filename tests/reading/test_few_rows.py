@@ -1,0 +1,136 @@
+"""Rows taken from pages of files that pyarrow wrote, against the rows that pyarrow reads."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deltaskip.reading.few_rows import leaf_numbers, take_rows
+
+VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
+    pa.bool_(): st.booleans(),
+    pa.int8(): st.integers(-(2**7), 2**7 - 1),
+    pa.int16(): st.integers(-(2**15), 2**15 - 1),
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.float32(): st.floats(width=32, allow_nan=False),
+    pa.float64(): st.floats(allow_nan=False),
+    pa.string(): st.text(max_size=12),
+    pa.binary(): st.binary(max_size=12),
+    pa.date32(): st.dates(),
+    pa.timestamp("us"): st.datetimes(),
+    pa.timestamp("us", "UTC"): st.datetimes(timezones=st.just(dt.UTC)),
+    pa.decimal128(7, 2): st.decimals(-99999, 99999, places=2),
+    pa.decimal128(18, 3): st.decimals(-(10**14), 10**14, places=3),
+    pa.decimal128(38, 0): st.integers(-(10**38) + 1, 10**38 - 1).map(Decimal),
+}
+# Only pyarrow reads these.
+LEFT: dict[pa.DataType, st.SearchStrategy[Any]] = {
+    pa.list_(pa.int64()): st.lists(st.integers(0, 9), max_size=3),
+    pa.struct([("x", pa.int32())]): st.fixed_dictionaries({"x": st.integers(0, 9)}),
+    pa.uint32(): st.integers(0, 2**32 - 1),
+    pa.large_string(): st.text(max_size=3),
+    pa.timestamp("ms"): st.datetimes().map(lambda each: each.replace(microsecond=0)),
+    pa.decimal256(50, 0): st.integers(0, 10**49).map(Decimal),
+}
+OPTIONS = st.fixed_dictionaries(
+    {
+        "compression": st.sampled_from(["snappy", "zstd", "gzip", "brotli", "none", "lz4"]),
+        "data_page_version": st.sampled_from(["1.0", "2.0"]),
+        "use_dictionary": st.booleans(),
+        "data_page_size": st.sampled_from([1, 64, 1 << 20]),
+        "dictionary_pagesize_limit": st.sampled_from([16, 1 << 20]),
+        "write_batch_size": st.sampled_from([1, 7, 1024]),
+        "row_group_size": st.sampled_from([40, 1000]),
+        "store_decimal_as_integer": st.booleans(),
+        "write_statistics": st.booleans(),
+        "write_page_checksum": st.booleans(),
+    }
+)
+
+
+@st.composite
+def columns(draw: st.DrawFn, kinds: dict[pa.DataType, st.SearchStrategy[Any]], rows: int) -> tuple[pa.Field, pa.Array]:
+    kind = draw(st.sampled_from(list(kinds)))
+    nullable = draw(st.booleans())
+    few = draw(st.lists(st.none() | kinds[kind] if nullable else kinds[kind], min_size=1, max_size=8))
+    picked = np.random.default_rng(draw(st.integers(0, 99))).integers(0, len(few), rows)
+    return pa.field("", kind, nullable), pa.array([few[i] for i in picked], kind)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 120), OPTIONS, st.data())
+def test_the_rows_that_pyarrow_reads(rows: int, options: dict[str, Any], data: st.DataObject) -> None:
+    drawn = data.draw(st.lists(columns({**VALUES, **LEFT}, rows), min_size=1, max_size=4))
+    schema = pa.schema([field.with_name(f"c{i}") for i, (field, _) in enumerate(drawn)])
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_arrays([array for _, array in drawn], schema=schema), sink, **options)
+    source = pa.BufferReader(sink.getvalue())
+    parquet = pq.ParquetFile(source)
+    group = data.draw(st.integers(0, parquet.num_row_groups - 1))
+    expected = parquet.read_row_group(group)
+    positions = np.array(sorted(data.draw(st.sets(st.integers(0, len(expected) - 1)))), np.int64)
+    leaves = leaf_numbers(parquet.schema_arrow)
+    found = take_rows(source, parquet.metadata, parquet.schema_arrow, group, leaves, positions)
+    taken = {
+        field.name for field in schema
+        if field.type in VALUES and options["compression"] != "lz4"
+        # Version 2.0 encodes booleans as runs.
+        and not (field.type == pa.bool_() and options["data_page_version"] == "2.0" and len(positions))
+    }  # fmt: skip
+    assert taken <= set(found) <= {field.name for field in schema if field.type in VALUES}
+    for name, array in found.items():
+        array.validate(full=True)
+        assert array.equals(expected[name].take(pa.array(positions)).combine_chunks()), name
+
+
+def test_other_encodings_are_left_to_pyarrow() -> None:
+    table = pa.table({"a": range(100), "b": [f"word {i}" for i in range(100)], "c": [float(i) for i in range(100)]})
+    sink = pa.BufferOutputStream()
+    encodings = {"a": "DELTA_BINARY_PACKED", "b": "DELTA_BYTE_ARRAY", "c": "BYTE_STREAM_SPLIT"}
+    pq.write_table(table, sink, use_dictionary=False, column_encoding=encodings)
+    source = pa.BufferReader(sink.getvalue())
+    parquet = pq.ParquetFile(source)
+    leaves = leaf_numbers(parquet.schema_arrow)
+    assert take_rows(source, parquet.metadata, parquet.schema_arrow, 0, leaves, np.array([3, 5], np.int64)) == {}
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_damaged_pages_are_left_to_pyarrow_or_read(seed: int) -> None:
+    table = pa.table({"a": range(200), "b": [f"word {i % 9}" for i in range(200)]})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    data = bytearray(sink.getvalue().to_pybytes())
+    footer = pq.ParquetFile(pa.BufferReader(bytes(data)))
+    rng = np.random.default_rng(seed)
+    end = footer.metadata.row_group(0).column(1).data_page_offset + 20
+    for at in rng.integers(4, end, 3):
+        data[at] = rng.integers(0, 256)
+    schema = footer.schema_arrow
+    positions = np.array([0, 7, 199], np.int64)
+    found = take_rows(pa.BufferReader(bytes(data)), footer.metadata, schema, 0, leaf_numbers(schema), positions)
+    assert all(len(array) == 3 for array in found.values())
+
+
+def test_numbers_of_columns_count_those_within_others() -> None:
+    schema = pa.schema(
+        [
+            ("s", pa.struct([("x", pa.int32()), ("y", pa.list_(pa.struct([("z", pa.int8()), ("w", pa.int8())])))])),
+            ("a", pa.int64()),
+            ("m", pa.map_(pa.string(), pa.int64())),
+            ("b", pa.string()),
+        ]
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink)
+    footer = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+    found = leaf_numbers(schema)
+    assert {name: footer.schema.column(number).path for name, number in found.items()} == {"a": "a", "b": "b"}
