@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 import pyarrow as pa
@@ -29,6 +30,14 @@ def read_ahead(
         most_bytes: Bytes that may be read ahead. A larger read is not carried out before its turn.
         done: Gets the bytes of each read when all that it yields was taken.
     """
+    reads = iter(reads)
+    beginning = list(islice(reads, 2))
+    if len(beginning) == 1:
+        # A thread would only take time to start.
+        [(size, read)] = beginning
+        yield from read()
+        done(size)
+        return
     ahead = max(2, pa.cpu_count())
     pool: ThreadPoolExecutor | None = None
     waiting: deque[tuple[int, Future[list[_T]] | Callable[[], Iterable[_T]]]] = deque()
@@ -45,7 +54,7 @@ def read_ahead(
         done(size)
 
     try:
-        for size, read in reads:
+        for size, read in chain(beginning, reads):
             small = size <= most_bytes // ahead
             if small:
                 pool = pool or ThreadPoolExecutor(ahead, "deltaskip")
