@@ -159,7 +159,7 @@ def _members(array: pa.Array) -> dict[str, pa.Array]:
 
 
 def _is_binary(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return kind in (pa.binary(), pa.large_binary())
 
 
 def _nulls(array: pa.Array) -> pa.Array | None:
