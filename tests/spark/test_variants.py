@@ -123,3 +123,14 @@ def test_rows_are_rewritten_without_spark(spark: Any, shredded: Any, tmp_path: P
     assert pa.types.is_binary(stored.field("value").type)
     found = sorted(table.scan("id < 100").to_spark(spark).selectExpr(*SHOWN[:2]).collect())
     assert found == expected
+
+
+def test_variants_are_not_shredded_where_the_table_does_not_enable_it(spark: Any, tmp_path: Path) -> None:
+    rows = spark.range(9).selectExpr("id", "parse_json(concat('{\"a\": ', id, '}')) AS v")
+    for enabled in ("false", "true"):
+        path = tmp_path / enabled
+        table = ds.DeltaTable.create(path, rows.schema, properties={"delta.enableVariantShredding": enabled})
+        with session_settings(spark, shredding("")):
+            table.append(rows)
+        for file in ds.DeltaTable(path).scan().files()["path"].to_pylist():
+            assert ("typed_value" in str(pq.ParquetFile(path / file).schema)) == (enabled == "true")
