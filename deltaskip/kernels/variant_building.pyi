@@ -1,5 +1,3 @@
-from collections.abc import Sequence
-
 import pyarrow as pa
 
 from deltaskip.kernels.lane import ArrowArrayExportable
@@ -10,12 +8,4 @@ def of_texts(
 ) -> pa.LargeBinaryArray: ...
 def of_lists(
     lengths: ArrowArrayExportable, elements: ArrowArrayExportable, value: ArrowArrayExportable | None = None
-) -> pa.LargeBinaryArray: ...
-def of_structs(
-    present: ArrowArrayExportable,
-    names: list[bytes],
-    fields: Sequence[ArrowArrayExportable],
-    metadata: ArrowArrayExportable,
-    rows: ArrowArrayExportable | None = None,
-    value: ArrowArrayExportable | None = None,
 ) -> pa.LargeBinaryArray: ...

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.kernels.variant_building import of_lists, of_numbers, of_structs, of_texts
+from deltaskip.kernels.variant_building import of_lists, of_numbers, of_texts
+from deltaskip.kernels.variant_objects import of_structs
 from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, nested_types

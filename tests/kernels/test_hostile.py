@@ -35,6 +35,7 @@ from deltaskip.kernels import (
     stats_json,
     thrift_compact,
     variant_building,
+    variant_objects,
     z85,
 )
 from deltaskip.kernels.icu_library import IcuCollator
@@ -76,7 +77,7 @@ VARIANT = variant_twin.encode({"a": [1, "y" * 70], "b": {"a": None}, "ä": 2.5},
 def structs(fields: list[Any], count: int = 24, **given: Any) -> Any:
     """The values of shredded objects with the fields z and a."""
     given = {"metadata": pa.array([METADATA] * count), **given}
-    return variant_building.of_structs(pa.array([True] * count), [b"z", b"a"][: len(fields)], fields, **given)
+    return variant_objects.of_structs(pa.array([True] * count), [b"z", b"a"][: len(fields)], fields, **given)
 
 
 One = Callable[[Any], Any]
@@ -116,7 +117,7 @@ KERNELS: dict[str, One] = {
     "of_lists": lambda a: variant_building.of_lists(a, pa.array([b"\0"] * 15, pa.binary())),
     "of_lists elements": lambda a: variant_building.of_lists(pa.array([1, None, 0, 8]), a),
     "of_lists with value": lambda a: variant_building.of_lists(pa.nulls(24, pa.int64()), pa.array([b"a"]), a),
-    "of_structs present": lambda a: variant_building.of_structs(a, [], [], pa.array([METADATA] * 45)),
+    "of_structs present": lambda a: variant_objects.of_structs(a, [], [], pa.array([METADATA] * 45)),
     "of_structs fields": lambda a: structs([a, a]),
     "of_structs value": lambda a: structs([], value=a),
     "of_structs metadata": lambda a: structs([], metadata=a),
