@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import deltaskip as ds
 from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.types import LONG, STRING, VARIANT, ArrayType, DataType, MapType, StructField, StructType
@@ -225,3 +228,39 @@ def test_what_violates_the_specification_is_refused(case: str) -> None:
 def test_a_type_that_no_shredding_makes_is_refused(kind: pa.DataType, says: str) -> None:
     with pytest.raises(ShreddingError, match=says):
         unshredded(pa.nulls(2, kind), VARIANT)
+
+
+def table_of(path: Path, variants: pa.Array) -> ds.DeltaTable:
+    """A table whose only file has these shredded variants."""
+    table = ds.DeltaTable.create(path, "id LONG, v VARIANT")
+    plain = pa.array([{"metadata": NO_KEYS, "value": b"\0"}] * len(variants), VARIANT_STORAGE)
+    ids = pa.array(range(len(variants)), pa.int64())
+    table.append(pa.table({"id": ids, "v": plain}))
+    table = ds.DeltaTable(path)
+    [file] = table.scan().files()["path"].to_pylist()
+    pq.write_table(pa.table({"id": ids, "v": variants}), path / file)
+    return table
+
+
+def test_rows_of_a_table_are_read_and_rewritten(tmp_path: Path) -> None:
+    values: list[Any] = [{"a": 1, "b": "x"}, 5, {"b": None}, [], None]
+    schema = {"a": pa.int64()}
+    rows = [{"metadata": AB, **shredded(value, schema, ["a", "b"])} for value in values]
+    table = table_of(tmp_path / "t", pa.array(rows, variant_type(schema)))
+    found = table.scan().to_arrow()
+    assert decoded(found["v"].combine_chunks()) == boxed(values)
+    assert decoded(table.scan("id > 2", columns=["v"]).to_arrow()["v"].combine_chunks()) == boxed(values[3:])
+    table.delete("id = 1")
+    table.update({"id": "20"}, "id = 2")
+    table.optimize()
+    kept = ds.DeltaTable(tmp_path / "t").scan().to_arrow().sort_by("id")
+    assert kept["id"].to_pylist() == [0, 3, 4, 20]
+    assert decoded(kept["v"].combine_chunks()) == boxed([values[0], values[3], values[4], values[2]])
+
+
+def test_an_invalid_variant_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    table = table_of(tmp_path / "t", pa.array([{"metadata": NO_KEYS, **pair(b"\0", 1)}], variant_type(pa.int64())))
+    [file] = table.scan().files()["path"].to_pylist()
+    with pytest.raises(ds.StorageError, match=rf"{file}.* is invalid in the column 'v': value and typed_value"):
+        table.scan().to_arrow()
+    assert table.scan(columns=["id"]).to_arrow()["id"].to_pylist() == [0]
