@@ -22,6 +22,7 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, leaf_numbers, take_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.row_group_pruning import RowGroupPruning
+from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
@@ -30,7 +31,6 @@ from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.types import (
     DATE,
     TIMESTAMP,
-    VARIANT,
     VOID,
     ArrayType,
     DataType,
@@ -455,8 +455,15 @@ class StoredRows:
     def _stored(self, array: pa.Array, field: StructField, location: str) -> pa.Array:
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
             return array
-        renamed = self._named(array.type, field.type, location)
+        renamed = self._named(array.type, field.type)
         array = array if renamed == array.type else array.view(renamed)
+        try:
+            array = unshredded(array, field.type)
+        except ShreddingError as error:
+            raise StorageError(
+                f"The data file {location} has a shredded variant that is invalid in the column {field.name!r}: "
+                f"{error}; restore the file."
+            ) from error
         return store_array(array, self._types[field.name], (field.name,), self._target)
 
     def _in_file(self, schema: pa.Schema, field: StructField) -> str | None:
@@ -467,32 +474,26 @@ class StoredRows:
         name = physical_name(field, self._mode)
         return name if name in schema.names else None
 
-    def _named(self, stored: pa.DataType, data_type: DataType, location: str) -> pa.DataType:
+    def _named(self, stored: pa.DataType, data_type: DataType) -> pa.DataType:
         """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
         match data_type:
             case StructType(fields) if pa.types.is_struct(stored):
                 by_key = {self._key(f): f for f in fields}
-                return pa.struct([self._named_field(each, by_key, location) for each in stored])
+                return pa.struct([self._named_field(each, by_key) for each in stored])
             case ArrayType(element) if pa.types.is_list(stored):
-                return pa.list_(pa.field("element", self._named(stored.value_type, element, location)))
+                return pa.list_(pa.field("element", self._named(stored.value_type, element)))
             case MapType(key, value) if pa.types.is_map(stored):
-                return pa.map_(
-                    self._named(stored.key_type, key, location), self._named(stored.item_type, value, location)
-                )
-            case _ if data_type == VARIANT and pa.types.is_struct(stored) and stored.num_fields != 2:
-                raise UnsupportedFeature(
-                    f"The data file {location} has a shredded variant, which cannot be read without Spark. {self._cure}"
-                )
+                return pa.map_(self._named(stored.key_type, key), self._named(stored.item_type, value))
             case _:
                 return stored
 
-    def _named_field(self, stored: pa.Field, fields: Mapping[object, StructField], location: str) -> pa.Field:
+    def _named_field(self, stored: pa.Field, fields: Mapping[object, StructField]) -> pa.Field:
         key = (stored.metadata or {}).get(_ID, b"").decode() if self._mode == "id" else stored.name
         field = fields.get(key)
         if field is None:
             # A name that no column has, since a dropped field may have had the name of another one.
             return pa.field(f"\0{stored.name}" if self._mode != "none" else stored.name, stored.type)
-        return pa.field(field.name, self._named(stored.type, field.type, location))
+        return pa.field(field.name, self._named(stored.type, field.type))
 
     def _key(self, field: StructField) -> object:
         return str(field_id(field)) if self._mode == "id" else physical_name(field, self._mode)

@@ -29,7 +29,7 @@ class TableScan(Scan):
     the scan's `collation_version`. They come in the order of the files in the log. What only Spark can read or evaluate
     raises UnsupportedFeature. Every method of these raises
 
-    * UnsupportedFeature for shredded variants, dates before 1582 of old writers, and expressions that only Spark knows,
+    * UnsupportedFeature for dates before 1582 of old writers, and expressions that only Spark knows,
     * PredicateError if the predicate fails for a row, as a division by zero does,
     * DataFileMissing and StorageError for files that cannot be read.
     """

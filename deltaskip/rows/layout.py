@@ -60,6 +60,8 @@ def layout_after(
         random_prefix=properties.random_prefix_length if prefixed else None,
         time_zone=time_zone,
         balanced=properties.optimize_write,
+        may_shred=properties.variant_shredding
+        and any(has_feature(protocol, name) for name in feature_names("variantShredding")),
     )
 
 

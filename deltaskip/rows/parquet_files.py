@@ -72,6 +72,7 @@ class DataFileLayout:
         balanced: Whether Spark redistributes rows that are not partitioned, too, for files near the target size.
         arranged: Whether each task of Spark has the rows of one file, so that it must not redistribute them.
         sort_by: Columns by which the rows of each file are sorted.
+        may_shred: Whether files may have shredded variants, which only Spark writes.
     """
 
     storage: Storage
@@ -90,6 +91,7 @@ class DataFileLayout:
     balanced: bool = False
     arranged: bool = False
     sort_by: tuple[SortColumn, ...] = ()
+    may_shred: bool = False
 
     def partition_fields(self) -> list[StructField]:
         """The partition columns, in order."""

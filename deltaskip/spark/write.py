@@ -63,6 +63,8 @@ __all__ = ["RowsToWrite", "can_collect", "collected_rows", "write_dataframe", "w
 _FOOTER_READERS = 16
 # Identity values of a task follow each other at this distance, so it also bounds the gaps that a small write leaves.
 _IDENTITY_TASKS = 16
+# Spark 4.1, ParquetOptions: a setting of the session that is an option of one write, too.
+_SHREDDING = "spark.sql.variant.inferShreddingSchema"
 _SHUFFLED_BYTES = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 # Rows in a shuffle take about twice the bytes of their file.
 _SHUFFLED_PER_WRITTEN = 2
@@ -114,6 +116,8 @@ def write_dataframes(
         if most_tasks is not None and not texts and not layout.balanced:
             stored = stored.coalesce(most_tasks)
         options = {"maxRecordsPerFile": str(_rows_per_file(frame, layout))}
+        if not layout.may_shred:
+            options[_SHREDDING] = "false"
         target = layout.storage, layout.root, folder
         with _violations_named(plans):
             found = write_parquet(

@@ -35,10 +35,12 @@ from deltaskip.kernels import (
     roaring_encode,
     stats_json,
     thrift_compact,
+    variant_building,
+    variant_objects,
     z85,
 )
 from deltaskip.kernels.icu_library import IcuCollator
-from tests.kernels import icu_twin
+from tests.kernels import icu_twin, variant_twin
 from tests.kernels.foreign import ForeignArray, foreign
 
 EXAMPLES = int(os.environ.get("DELTASKIP_EXAMPLES", "100"))
@@ -68,6 +70,16 @@ BASES: list[tuple[str, pa.Array]] = [
     ("z", pa.array([b"\xff\xfe", b"", None, b"\xed\xa0\x80", b"\xf0\x9f"] * 3, pa.binary())),
     ("Z", pa.array([b"\xc3", b"a" * 33, None] * 3, pa.large_binary())),
 ]
+
+METADATA = variant_twin.metadata_of(["b", "a", "x" * 30, "ä"])
+VARIANT = variant_twin.encode({"a": [1, "y" * 70], "b": {"a": None}, "ä": 2.5}, variant_twin.keys_of(METADATA))
+
+
+def structs(fields: list[Any], count: int = 24, **given: Any) -> Any:
+    """The values of shredded objects with the fields z and a."""
+    given = {"metadata": pa.array([METADATA] * count), **given}
+    return variant_objects.of_structs(pa.array([True] * count), [b"z", b"a"][: len(fields)], fields, **given)
+
 
 One = Callable[[Any], Any]
 KERNELS: dict[str, One] = {
@@ -100,6 +112,17 @@ KERNELS: dict[str, One] = {
     "extract_leaves": lambda a: stats_json.extract_leaves(a, [("a", "b"), ("statsWithCollation", "icu.x.1", "y")]),
     "extract_int64": lambda a: stats_json.extract_int64(a, [("a",)]),
     "extract_double": lambda a: stats_json.extract_double(a, [("a",)]),
+    "of_numbers": variant_building.of_numbers,
+    "of_texts": lambda a: variant_building.of_texts(a, uuid=True),
+    "of_texts with value": lambda a: variant_building.of_texts(a, a),
+    "of_lists": lambda a: variant_building.of_lists(a, pa.array([b"\0"] * 15, pa.binary())),
+    "of_lists elements": lambda a: variant_building.of_lists(pa.array([1, None, 0, 8]), a),
+    "of_lists with value": lambda a: variant_building.of_lists(pa.nulls(24, pa.int64()), pa.array([b"a"]), a),
+    "of_structs present": lambda a: variant_objects.of_structs(a, [], [], pa.array([METADATA] * 45)),
+    "of_structs fields": lambda a: structs([a, a]),
+    "of_structs value": lambda a: structs([], value=a),
+    "of_structs metadata": lambda a: structs([], metadata=a),
+    "of_structs rows": lambda a: structs([], 5, rows=a),
 }
 LIBRARY = icu_library(icu_twin.VERSION)
 if LIBRARY is not None:
@@ -283,6 +306,20 @@ def test_damaged_pages(seed: int, width: int, optional: bool, encoding: int, apa
         survives(taker.wanted, rng.randrange(-9, 400))
         survives(taker.take, PAGE[4:] if apart else None, page, rng.choice([-1, 3, 200]), encoding)
     survives(taker.finish)
+
+
+@settings(max_examples=EXAMPLES)
+@given(SEEDS, st.integers(0, 15))
+def test_damaged_variants(seed: int, size: int) -> None:
+    values = [VARIANT, mutated(VARIANT, seed), bytes([2 | seed % 64 << 2]) + mutated(VARIANT[1:], seed), VARIANT[:size]]
+    metadata = [METADATA, METADATA, mutated(METADATA, seed), METADATA[:size]]
+    for value in values:
+        for known in metadata:
+            given_ = [foreign(pa.array([each, each], pa.binary()), "z") for each in (value, known)]
+            found = survives(structs, [given_[0]] * 2, 2, value=given_[0], metadata=given_[1])
+            assert isinstance(found, Exception) or len(found) == 2
+            found = survives(structs, [], 2, value=given_[0], metadata=given_[1])
+            assert isinstance(found, Exception) or len(found) == 2
 
 
 @settings(max_examples=EXAMPLES)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import types
 
 from deltaskip.errors import DeltaSkipError
 from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
@@ -52,6 +54,32 @@ def rows_and_digest(frame: Any, schema: StructType) -> tuple[int, str]:
         return len(rows), digest.digest(rows)
     table = frame.toArrow()
     return len(table), digest.digest_arrow(table)
+
+
+def arrow_digest(table: pa.Table, schema: StructType) -> str:
+    """The digest of rows of Arrow; variants are read by PySpark."""
+    if not has_variant(schema):
+        return str(digest_module().digest_arrow(table))
+    if not hasattr(types, "VariantVal"):
+        pytest.skip("PySpark before 4.0 has no variants")
+    return str(digest_module().digest([digestible(_as_collected(row, schema), schema) for row in table.to_pylist()]))
+
+
+def _as_collected(value: Any, kind: DataType) -> Any:
+    """A value of Arrow as Spark collects it."""
+    if value is None:
+        return None
+    match kind:
+        case StructType(fields):
+            return {f.name: _as_collected(value[f.name], f.type) for f in fields}
+        case ArrayType(element):
+            return [_as_collected(v, element) for v in value]
+        case MapType(_, item):
+            return {k: _as_collected(v, item) for k, v in value}
+        case _ if kind == VARIANT:
+            return types.VariantVal(value["value"], value["metadata"])
+        case _:
+            return value
 
 
 def expected_rows(version: dict[str, Any]) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ import pytest
 
 import deltaskip as ds
 from tests import corpus
-from tests.reading.test_table_scan import REFUSED_TABLES
 from tests.spark.test_corpus_rows import expected_rows, rows_and_digest
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
@@ -61,11 +60,6 @@ def _names() -> Any:
     return deltaskip.delta
 
 
-def is_refused(door: str, name: str) -> bool:
-    """Whether a door refuses the table, which it must do by name."""
-    return door in ("data source", "planned on Spark") and name in REFUSED_TABLES
-
-
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_are_those_of_the_reference(spark: Any, table: corpus.CorpusTable, door: str) -> None:
@@ -73,10 +67,6 @@ def test_rows_are_those_of_the_reference(spark: Any, table: corpus.CorpusTable, 
     opened = ds.DeltaTable(table.path)
     if opened.version != version["version"]:
         pytest.skip("the corpus has rows of older versions only")
-    if is_refused(door, table.name):
-        with pytest.raises((ds.UnsupportedFeature, pyspark.errors.PySparkException)):
-            DOORS[door](spark, opened).toArrow()
-        return
     [expected] = expected_rows(version)
     frame = DOORS[door](spark, opened)
     assert frame.columns == [name for name, _ in version["columns"]]

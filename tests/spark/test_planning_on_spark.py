@@ -23,7 +23,6 @@ from deltaskip.skipping.files import FILE_COLUMNS
 from deltaskip.spark.planning import files as planning
 from deltaskip.spark.planning import reading, rows, tasks
 from deltaskip.spark.planning.files import FilesPlan
-from deltaskip.spark.settings import session_settings
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, remove
 from tests.skipping.test_file_batches import random_log
@@ -249,9 +248,7 @@ def test_executors_return_variants_at_every_depth(spark: Any, tmp_path: Path) ->
         f"array(named_struct('v', {variant})) AS ls", "named_struct('value', X'01', 'metadata', X'02') AS plain",
     )  # fmt: skip
     table = ds.DeltaTable.create(tmp_path / "t", rows.schema)
-    # What pyarrow cannot read.
-    with session_settings(spark, {"spark.sql.variant.writeShredding.enabled": "false"}):
-        table.append(rows)
+    table.append(rows)
     texts = "id", "to_json(struct(*)) AS j", "variant_get(v, '$.a[0]', 'int') AS a", "s IS NULL", "l IS NULL", "plain"
     expected = sorted(rows.selectExpr(*texts).collect())
     for where in (None, "id > 4", "variant_get(v, '$.a[0]', 'int') > 6"):

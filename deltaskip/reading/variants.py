@@ -1,0 +1,174 @@
+"""Shredded variants of data files, put together again.
+
+A file may keep parts of a variant in columns of their own types, so that a variant is a struct of `metadata`, `value`
+and `typed_value`. Readers return the two members of a variant that is not shredded. Metadata stays as it is, since it
+has the keys of shredded fields too.
+
+# Parquet, Variant Shredding
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.kernels.variant_building import of_lists, of_numbers, of_texts
+from deltaskip.kernels.variant_objects import of_structs
+from deltaskip.schema.arrow import VARIANT_STORAGE
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, nested_types
+
+__all__ = ["ShreddingError", "is_shredded", "unshredded"]
+
+_METADATA, _VALUE, _TYPED = "metadata", "value", "typed_value"
+_NULL = pa.scalar(b"\0", pa.large_binary())
+_UUID_BYTES = 16
+_TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+class ShreddingError(ValueError):
+    """A shredded variant violates the specification; the message is a clause that says how."""
+
+
+def is_shredded(stored: pa.DataType) -> bool:
+    """Whether the Arrow type of a variant in a file is that of a shredded one."""
+    return pa.types.is_struct(stored) and {field.name for field in stored} != {field.name for field in VARIANT_STORAGE}
+
+
+def unshredded(array: pa.Array, data_type: DataType) -> pa.Array:
+    """Return a column with its shredded variants, at any depth, put together.
+
+    Args:
+        array: The column as a file has it, but with the names of the table.
+        data_type: The type of the column in the table.
+
+    Raises ShreddingError.
+    """
+    if VARIANT not in nested_types(data_type):
+        return array
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    kind = array.type
+    match data_type:
+        case StructType(fields) if pa.types.is_struct(kind):
+            types = {field.name: field.type for field in fields}
+            children = [
+                unshredded(child, types[field.name]) if field.name in types else child
+                for field, child in zip(kind, array.flatten(), strict=True)
+            ]
+            named = [pa.field(field.name, child.type) for field, child in zip(kind, children, strict=True)]
+            return pa.StructArray.from_arrays(children, fields=named, mask=_nulls(array))
+        case ArrayType(element) if pa.types.is_list(kind):
+            values = unshredded(one_chunk(pc.list_flatten(array)), element)
+            listed = pa.list_(pa.field(kind.value_field.name, values.type))
+            return pa.ListArray.from_arrays(_offsets(array), values, type=listed, mask=_nulls(array))
+        case MapType(key, value) if pa.types.is_map(kind):
+            entry = pa.struct([pa.field("key", kind.key_type), pa.field("value", kind.item_type)])
+            lists = array.cast(pa.list_(entry))
+            entries = one_chunk(pc.list_flatten(lists))
+            keys, items = unshredded(entries.field("key"), key), unshredded(entries.field("value"), value)
+            return pa.MapArray.from_arrays(
+                _offsets(lists), keys, items, pa.map_(keys.type, items.type), mask=_nulls(lists)
+            )
+        case _ if data_type == VARIANT and is_shredded(kind):
+            return _variant(array)
+        case _:
+            return array
+
+
+def _variant(array: pa.StructArray) -> pa.Array:
+    """The variants of a column that is shredded."""
+    members = _members(array)
+    metadata = members.get(_METADATA)
+    if metadata is None or not _is_binary(metadata.type):
+        raise ShreddingError("a variant has no metadata")
+    there = array.is_valid()
+    if pc.any(pc.and_(there, metadata.is_null())).as_py():
+        raise ShreddingError("the metadata of a variant is missing")
+    try:
+        values = _values(members, metadata, None)
+    except (ValueError, TypeError) as error:
+        raise ShreddingError(str(error)) from error
+    # A variant that is missing where one is required is null.
+    values = pc.if_else(pc.and_(there, values.is_null()), _NULL, values) if values.null_count else values
+    found = {
+        _VALUE: pc.fill_null(values, pa.scalar(b"", values.type)).cast(pa.binary()),
+        _METADATA: pc.fill_null(metadata.cast(pa.binary()), pa.scalar(b"", pa.binary())),
+    }
+    return pa.StructArray.from_arrays(
+        [found[field.name] for field in VARIANT_STORAGE], fields=list(VARIANT_STORAGE), mask=_nulls(array)
+    )
+
+
+def _values(members: Mapping[str, pa.Array], metadata: pa.Array, rows: npt.NDArray[np.int64] | None) -> pa.Array:
+    """The values of a pair of `value` and `typed_value`, as large_binary; null where they are missing.
+
+    Args:
+        members: The pair; one of the two may be absent.
+        metadata: Metadata of the variants.
+        rows: Number of the variant of each value; None if there is one value for each variant.
+    """
+    value, typed = members.get(_VALUE), members.get(_TYPED)
+    if isinstance(typed, pa.ExtensionArray):
+        typed = typed.storage
+    if value is not None and not _is_binary(value.type):
+        raise ShreddingError(f"the member value of a variant is of the type {value.type}")
+    if typed is None:
+        if value is None:
+            raise ShreddingError("a variant has neither value nor typed_value")
+        return value.cast(pa.large_binary())
+    kind = typed.type
+    if pa.types.is_struct(kind):
+        fields = _children(typed, metadata, rows)
+        numbers = None if rows is None else arrow_array(rows, pa.int64())
+        return of_structs(typed.is_valid(), list(fields), list(fields.values()), metadata, numbers, value)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lengths = pc.list_value_length(typed).cast(pa.int64())
+        counts = np.asarray(pc.fill_null(lengths, 0))
+        parents = np.repeat(np.arange(len(typed), dtype=np.int64) if rows is None else rows, counts)
+        elements = one_chunk(pc.list_flatten(typed))
+        return of_lists(lengths, _values(_members(elements), metadata, parents), value)
+    if pa.types.is_fixed_size_binary(kind) and kind.byte_width == _UUID_BYTES:
+        return of_texts(typed.cast(pa.binary()), value, uuid=True)
+    if kind in _TEXTS:
+        return of_texts(typed, value)
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        typed = typed.cast(pa.decimal128(kind.precision, kind.scale))
+    return of_numbers(typed, value)
+
+
+def _children(
+    typed: pa.StructArray, metadata: pa.Array, rows: npt.NDArray[np.int64] | None
+) -> dict[bytes, pa.Array]:
+    """The values of each shredded field of an object, by the UTF-8 of its name."""
+    fields = zip(typed.type, typed.flatten(), strict=True)
+    found = [(field.name.encode(), _values(_members(child), metadata, rows)) for field, child in fields]
+    if len(dict(found)) < len(found):
+        raise ShreddingError("an object has a field twice")
+    return dict(found)
+
+
+def _members(array: pa.Array) -> dict[str, pa.Array]:
+    """Members of a struct, null where the struct is."""
+    if not pa.types.is_struct(array.type):
+        raise ShreddingError(f"a part of a variant is of the type {array.type}, not a struct of value and typed_value")
+    return dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    return kind in (pa.binary(), pa.large_binary())
+
+
+def _nulls(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    offsets = np.zeros(len(lists) + 1, np.int32)
+    np.cumsum(np.asarray(lengths), out=offsets[1:])
+    return pa.array(offsets)
