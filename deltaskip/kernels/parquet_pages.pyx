@@ -3,7 +3,7 @@
 The column is not nested. Its pages are plain or have a dictionary, and are decompressed by the caller. All bytes are
 untrusted: each is read through a checked cursor, and what violates the format, or is encoded in another way, raises
 ValueError, after which another reader has to be asked.
-# apache/parquet-format, README.md (Data Pages), Encodings.md (PLAIN, RLE/bit-packing hybrid), parquet.thrift
+# Parquet, Data Pages; Parquet Encodings: Plain, Dictionary, and Run Length Encoding / Bit-Packing Hybrid
 """
 
 import pyarrow as pa

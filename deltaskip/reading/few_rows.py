@@ -4,7 +4,7 @@ pyarrow decodes a row group as a whole. Where few of its rows match, the columns
 read here instead: pages without a wanted row are passed, the others are decompressed, and only the wanted values are
 copied. What is not a plain column of a common type and encoding is left to pyarrow, and so is what seems damaged, so
 that errors are those of pyarrow.
-# apache/parquet-format, README.md (Data Pages, Column chunks), Encodings.md, parquet.thrift
+# Parquet, Column Chunks and Data Pages; parquet.thrift, PageHeader
 """
 
 from __future__ import annotations
