@@ -59,6 +59,31 @@ def test_as_many_rows_match_as_in_spark(case: dict[str, Any]) -> None:
     assert scan.to_arrow().num_rows == case["matching_rows"]
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", cases())
+def test_columns_read_one_after_the_other_have_the_same_rows(
+    case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if case["id"] in REFUSED_CASES:
+        pytest.skip("only Spark evaluates the predicate")
+    table = opened(case["table"], case["version"])
+    expected = table.scan(case["sql"]).to_arrow()
+    assert expected.num_rows == case["matching_rows"]
+    monkeypatch.setattr("deltaskip.reading.arrow_rows._STAGED_BYTES", 0)
+    # Single rows are taken whatever their share is.
+    monkeypatch.setattr("deltaskip.reading.stored_rows.ROWS_PER_MATCH", 0)
+    assert as_ipc(table.scan(case["sql"]).to_arrow()) == as_ipc(expected)
+
+
+def as_ipc(table: pa.Table) -> bytes:
+    """The rows as bytes, in which NaN equals NaN."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        for batch in pa.table(table.combine_chunks().to_pydict(), schema=table.schema).to_batches():
+            writer.write_batch(batch)
+    return bytes(sink.getvalue().to_pybytes())
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> ds.DeltaTable:
     """Ten files of 1,000 rows in two partitions, some of them deleted."""
