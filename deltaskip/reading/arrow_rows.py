@@ -280,7 +280,8 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     total = pc.sum(files["size"]).as_py() or 0
     try:
         with Progress(f"Reading {table_name(scan.snapshot.table_root)}", total) as progress:
-            for batch in read_ahead(_reads(reader, files, PIECE_BYTES), _AHEAD_BYTES, progress.advance):
+            reads = _reads(reader, files, PIECE_BYTES, together=left is None)
+            for batch in read_ahead(reads, _AHEAD_BYTES, progress.advance):
                 if left is not None:
                     batch = batch.slice(0, left)
                     left -= batch.num_rows
@@ -326,14 +327,15 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
     return _reads(RowReader.of(scan, len(files)), files, most)
 
 
-def _reads(reader: RowReader, files: pa.Table, most_bytes: int) -> Reads:
+def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool = True) -> Reads:
+    """See row_reads. together: Whether one function may read several small files, and not only what is needed next."""
     sizes = files["size"].to_pylist()
-    together = min(most_bytes, sum(sizes) // (4 * pa.cpu_count())) if reader.stages else 0
+    most_together = min(most_bytes, sum(sizes) // (4 * pa.cpu_count())) if together and reader.stages else 0
     end = 0
     for number, size in enumerate(sizes):
         if number < end:
             continue
-        end = _end_of_small(sizes, number, together)
+        end = _end_of_small(sizes, number, most_together)
         if end > number + 1:
             yield sum(sizes[number:end]), partial(reader.read_files, files.slice(number, end - number))
             continue

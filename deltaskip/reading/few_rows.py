@@ -28,8 +28,9 @@ ROWS_PER_MATCH = 8
 """Rows of a row group for each one taken, from which taking single rows is faster than decoding all of them."""
 
 _CODECS = {"SNAPPY": "snappy", "ZSTD": "zstd", "GZIP": "gzip", "BROTLI": "brotli"}
-# Column chunks with fewer bytes between them are read at once.
+# Column chunks with fewer bytes between them are read at once, up to so many bytes.
 _GAP_BYTES = 1 << 14
+_SPAN_BYTES = 8 << 20
 
 # parquet.thrift, PageHeader: fields of the headers, and in each of those that follow, number of values and encoding.
 _TYPE, _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE = 1, 2, 3
@@ -154,9 +155,11 @@ def _read(source: pa.NativeFile, chunks: Sequence[_Chunk]) -> Iterator[tuple[_Ch
     """Yield each column chunk, bytes that contain it, and where in these it begins."""
     waiting: list[_Chunk] = []
     for chunk in sorted(chunks, key=lambda chunk: chunk.start):
-        if waiting and chunk.start > waiting[-1].start + waiting[-1].size + _GAP_BYTES:
-            yield from _read_span(source, waiting)
-            waiting = []
+        if waiting:
+            gap = chunk.start - waiting[-1].start - waiting[-1].size
+            if gap > _GAP_BYTES or chunk.start + chunk.size - waiting[0].start > _SPAN_BYTES:
+                yield from _read_span(source, waiting)
+                waiting = []
         waiting.append(chunk)
     if waiting:
         yield from _read_span(source, waiting)
