@@ -314,14 +314,11 @@ cdef class RowTaker:
             before.at = cursor.at
             _checked(_skip(&cursor, size))
             before.end = cursor.at
-        if encoding == PLAIN:
-            with nogil:
-                fault = self._plain(cursor, before, values)
-        elif (encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY) and self.dictionary is not None:
-            with nogil:
-                fault = self._indexed(cursor, before, values)
-        else:
+        cdef bint indexed = encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY
+        if encoding != PLAIN and not (indexed and self.dictionary is not None):
             raise ValueError(f"the encoding {encoding} is not read here")
+        with nogil:
+            fault = self._rows(cursor, before, values, indexed)
         _checked(fault)
         self.first_row += values
 
@@ -336,9 +333,41 @@ cdef class RowTaker:
         validity = pa.py_buffer(self.validity) if self.nulls else None
         return validity, None if self.offsets is None else pa.py_buffer(self.offsets), pa.py_buffer(self.values)
 
-    cdef int _find(self, Hybrid* levels, int64_t row, bint* present, int64_t* number) noexcept nogil:
-        """Whether a row of the page has a value, and which."""
+    cdef int _rows(self, Cursor cursor, Cursor before, int64_t values, bint indexed) noexcept nogil:
+        """Take the rows of a page. before: its levels; cursor: its values, or with `indexed` those of its indexes."""
+        cdef Hybrid levels = _hybrid(before, 1)
+        cdef Hybrid indexes
+        cdef int64_t number, passed = 0
+        cdef bint present
         cdef int fault
+        # A page of nulls only may have no values, not even the width of an index.
+        memset(&indexes, 0, sizeof(indexes))
+        if indexed and cursor.at < cursor.end:
+            if cursor.at[0] > 32:
+                return WIDTH
+            cursor.at += 1
+            indexes = _hybrid(cursor, cursor.at[-1])
+        while self.done < self.count and self.positions[self.done] < self.first_row + values:
+            fault = self._find(&levels, &present, &number)
+            if fault:
+                return fault
+            if not present:
+                self._null()
+            elif indexed:
+                fault = self._entry(&indexes, number)
+            else:
+                fault = self._value(&cursor, &passed, number)
+            if fault:
+                return fault
+            self._end_row()
+        return FINE
+
+    cdef int _find(self, Hybrid* levels, bint* present, int64_t* number) noexcept nogil:
+        """Whether the next row has a value, and which of the page."""
+        cdef int64_t row = self.positions[self.done] - self.first_row
+        cdef int fault
+        if row < 0 or (self.done > 0 and self.positions[self.done] <= self.positions[self.done - 1]):
+            return ORDER
         present[0] = True
         number[0] = row
         if self.optional:
@@ -348,83 +377,40 @@ cdef class RowTaker:
             number[0] = levels.ones
         return FINE
 
-    cdef int _plain(self, Cursor cursor, Cursor before, int64_t values) noexcept nogil:
-        cdef Hybrid levels = _hybrid(before, 1)
-        cdef int64_t row, last = -1, number, passed = 0
-        cdef bint present
+    cdef int _value(self, Cursor* cursor, int64_t* passed, int64_t number) noexcept nogil:
+        """Take a value. cursor: at the first value, of byte arrays at the one of the number `passed`."""
         cdef int fault
-        while self.done < self.count and self.positions[self.done] < self.first_row + values:
-            row = self.positions[self.done] - self.first_row
-            if row <= last:
-                return ORDER
-            last = row
-            fault = self._find(&levels, row, &present, &number)
-            if fault:
-                return fault
-            if present and self.width == 0:
-                while passed < number:
-                    fault = _pass_bytes(&cursor)
-                    if fault:
-                        return fault
-                    passed += 1
-                fault = self._add_bytes(cursor)
-            elif present and self.width < 0:
-                if number >> 3 >= cursor.end - cursor.at:
-                    return SHORT
-                self.out[self.done >> 3] |= <uint8_t>(
-                    ((cursor.at[number >> 3] >> (number & 7)) & 1) << (self.done & 7)
-                )
-            elif present:
-                if number >= (cursor.end - cursor.at) // self.width:
-                    return SHORT
-                self._copy(cursor.at + number * self.width)
-            else:
-                self._null()
-            if fault:
-                return fault
-            self._end_row()
-        return FINE
-
-    cdef int _indexed(self, Cursor cursor, Cursor before, int64_t values) noexcept nogil:
-        cdef Hybrid levels = _hybrid(before, 1)
-        cdef Hybrid indexes
-        cdef Cursor entry
-        cdef int64_t row, last = -1, number
-        cdef uint32_t index = 0
-        cdef bint present
-        cdef int fault
-        # A page of nulls only may have no values, not even the width of an index.
-        memset(&indexes, 0, sizeof(indexes))
-        if cursor.at < cursor.end:
-            if cursor.at[0] > 32:
-                return WIDTH
-            cursor.at += 1
-            indexes = _hybrid(cursor, cursor.at[-1])
-        while self.done < self.count and self.positions[self.done] < self.first_row + values:
-            row = self.positions[self.done] - self.first_row
-            if row <= last:
-                return ORDER
-            last = row
-            fault = self._find(&levels, row, &present, &number)
-            if fault:
-                return fault
-            if present:
-                fault = _item(&indexes, number, &index)
+        if self.width == 0:
+            while passed[0] < number:
+                fault = _pass_bytes(cursor)
                 if fault:
                     return fault
-                if index >= self.entries:
-                    return INDEX
-                if self.width == 0:
-                    entry = self.dictionary.cursor()
-                    entry.at += (<int64_t*>self.starts.data)[index]
-                    fault = self._add_bytes(entry)
-                    if fault:
-                        return fault
-                else:
-                    self._copy(<const uint8_t*>self.dictionary.view.buf + index * self.width)
-            else:
-                self._null()
-            self._end_row()
+                passed[0] += 1
+            return self._add_bytes(cursor[0])
+        if self.width < 0:
+            if number >> 3 >= cursor.end - cursor.at:
+                return SHORT
+            self.out[self.done >> 3] |= <uint8_t>(((cursor.at[number >> 3] >> (number & 7)) & 1) << (self.done & 7))
+            return FINE
+        if number >= (cursor.end - cursor.at) // self.width:
+            return SHORT
+        self._copy(cursor.at + number * self.width)
+        return FINE
+
+    cdef int _entry(self, Hybrid* indexes, int64_t number) noexcept nogil:
+        """Take the entry of the dictionary that an index names."""
+        cdef uint32_t index = 0
+        cdef Cursor entry
+        cdef int fault = _item(indexes, number, &index)
+        if fault:
+            return fault
+        if index >= self.entries:
+            return INDEX
+        entry = self.dictionary.cursor()
+        if self.width == 0:
+            entry.at += (<int64_t*>self.starts.data)[index]
+            return self._add_bytes(entry)
+        self._copy(entry.at + index * self.width)
         return FINE
 
     cdef void _copy(self, const uint8_t* value) noexcept nogil:
