@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deltaskip.change_feed.changed_rows import ChangedRows
 from deltaskip.change_feed.columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
-from deltaskip.expr import columns_of
+from deltaskip.expr import top_level_columns
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
@@ -47,7 +47,7 @@ def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, 
     """
     fields = {field.name: field for field in scan.snapshot.schema.fields}
     names = list(fields) if scan.columns is None else list(dict.fromkeys((*scan.columns, *FEED_NAMES)))
-    needed = {*names, *(path[0] for path in columns_of(scan.predicate))}
+    needed = {*names, *top_level_columns(scan.predicate)}
     bound = scan.predicate, scan.snapshot.schema, scan.snapshot.root, scan.time_zone or "UTC"
     matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version)
     schema = pa.schema([pa.field(name, _arrow_type(fields[name], scan)) for name in names])

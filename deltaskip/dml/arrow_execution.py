@@ -18,7 +18,7 @@ from deltaskip.dml.files import FilesToChange
 from deltaskip.dml.matching import positions_where
 from deltaskip.dml.positions import RowPositions
 from deltaskip.engine import engine
-from deltaskip.expr import columns_of
+from deltaskip.expr import top_level_columns
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows
@@ -72,7 +72,7 @@ class ArrowExecution(RowExecution):
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
         """See RowExecution.matching."""
         snapshot = self._snapshot
-        wanted = {path[0] for path in columns_of(scan.predicate)}
+        wanted = top_level_columns(scan.predicate)
         matching = MatchingRows(
             scan.predicate, snapshot.schema, snapshot.root, self._time_zone, _CURE, "Nothing was written."
         )

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.dml.little_data import is_little_to_read
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import DeltaSkipError, UnsupportedFeature
-from deltaskip.expr import columns_of
+from deltaskip.expr import top_level_columns
 from deltaskip.reading.matching_rows import padded_column, true_by_column
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
@@ -57,7 +57,7 @@ def matching_here(scan: Scan, files: pa.Table, time_zone: str) -> RowPositions |
     files: `DataFiles.listed`. None if there is too much to read, or something that only Spark reads or evaluates.
     """
     snapshot = scan.snapshot
-    wanted = {path[0] for path in columns_of(scan.predicate)}
+    wanted = top_level_columns(scan.predicate)
     if padded_column(scan.predicate, snapshot.schema) is not None:
         return None
     if not is_little_to_read(snapshot, files["num_records"].to_pylist(), wanted):
@@ -82,7 +82,7 @@ def removed_rows_match(scan: Scan, path: str, positions: pa.Int64Array) -> bool:
     True where a row cannot be read or evaluated here. For `Transaction.read_matching_rows`.
     """
     snapshot = scan.snapshot
-    wanted = {name[0] for name in columns_of(scan.predicate)}
+    wanted = top_level_columns(scan.predicate)
     if padded_column(scan.predicate, snapshot.schema) is not None:
         return True
     files = scan.files(columns=["path", "uri", "partition_values", "deletion_vector"])

@@ -4,7 +4,7 @@ from deltaskip.expr.bind import bind, bind_expression
 from deltaskip.expr.column import ColumnExpr, col, lit, to_node
 from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError, Undecided
-from deltaskip.expr.nodes import Node, columns_of
+from deltaskip.expr.nodes import Node, columns_of, top_level_columns
 from deltaskip.expr.normalize import normalize
 from deltaskip.expr.sql.function_aliases import function_node
 from deltaskip.expr.sql.on_demand import (
@@ -37,6 +37,7 @@ __all__ = [
     "parameter_names",
     "parse_sql",
     "to_node",
+    "top_level_columns",
     "type_of_text",
     "with_parameters",
 ]

@@ -44,6 +44,7 @@ __all__ = [
     "columns_of",
     "is_too_large",
     "replaced",
+    "top_level_columns",
     "transform",
     "walk",
 ]
@@ -339,3 +340,8 @@ def columns_of(node: Node) -> tuple[tuple[str, ...], ...]:
                 found.update(dict.fromkeys(columns))
         pending.extend(child for child in reversed(children_of(part)) if not isinstance(child, Literal))
     return tuple(found)
+
+
+def top_level_columns(node: Node) -> set[str]:
+    """The top-level columns that contain the columns in `node`."""
+    return {path[0] for path in columns_of(node)}

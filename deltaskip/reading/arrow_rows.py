@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr import columns_of
+from deltaskip.expr import top_level_columns
 from deltaskip.expr.nodes import And, Node
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.few_rows import ROWS_PER_MATCH
@@ -35,7 +35,7 @@ FILE_COLUMNS = ["uri", "size", "partition_values", "deletion_vector"]
 PIECE_BYTES = 16 << 20
 """Bytes of the row groups that are one piece of work."""
 
-# Files of fewer bytes are read at once, as opening them again takes longer than their columns.
+# Files of fewer bytes are read at once, as reading twice takes longer than their columns.
 _STAGED_BYTES = 1 << 17
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
 _STAGED_SHARE = 0.6
@@ -119,16 +119,17 @@ class RowReader:
             bound = predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
             return MatchingRows(*bound, _CURE, collation_version=scan.collation_version)
 
-        keys = _columns(scan.predicate)
+        keys = top_level_columns(scan.predicate)
         every = cls(rows(names | keys), matching(scan.predicate), schema)
         beginning = _beginning(scan.predicate)
-        first = _columns(beginning)
-        stages = [(rows(first), matching(beginning)), (rows(keys - first), every.matching)]
-        if first <= known or keys - first <= known:
-            stages = [(rows(keys), every.matching)]
-        if keys <= known or (len(stages) == 1 and names - keys <= known):
+        first = top_level_columns(beginning)
+        others = rows(names - keys), None
+        if not (first <= known or keys - first <= known):
+            parts = (rows(first), matching(beginning)), (rows(keys - first), every.matching)
+            return replace(every, stages=(*parts, others))
+        if keys <= known or names - keys <= known:
             return every
-        return replace(every, stages=(*stages, (rows(names - keys), None)))
+        return replace(every, stages=((rows(keys), every.matching), others))
 
     def read(self, file: pa.Table, groups: RowGroups | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the matching rows of a file.
@@ -199,16 +200,12 @@ class RowReader:
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
 
-def _columns(predicate: Node) -> set[str]:
-    return {path[0] for path in columns_of(predicate)}
-
-
 def _beginning(predicate: Node) -> Node:
     """The predicate, or of conditions that all have to be TRUE those in front that have the columns of the first."""
     if not isinstance(predicate, And):
         return predicate
-    first = _columns(predicate.children[0])
-    chosen = tuple(takewhile(lambda child: _columns(child) <= first, predicate.children))
+    first = top_level_columns(predicate.children[0])
+    chosen = tuple(takewhile(lambda child: top_level_columns(child) <= first, predicate.children))
     return chosen[0] if len(chosen) == 1 else And(chosen)
 
 

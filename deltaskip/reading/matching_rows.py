@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deltaskip.collations.collation import Collation
 from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Undecided, columns_of
+from deltaskip.expr import EvaluationError, Undecided, top_level_columns
 from deltaskip.expr.by_column import true_and_unknown
 from deltaskip.expr.by_column_functions import in_layout
 from deltaskip.expr.nodes import And, FieldRef, Node
@@ -156,7 +156,7 @@ def _all_true(
 
     None if a part cannot be evaluated by column for all of these.
     """
-    names = {path[0] for path in columns_of(predicate)}
+    names = top_level_columns(predicate)
     rows = np.arange(len(batch.positions))
     left = StoredBatch(rows, {name: array for name, array in batch.columns.items() if name in names})
     keep = np.ones(len(rows), np.bool_)
@@ -178,6 +178,6 @@ def _all_true(
 def padded_column(predicate: Node, schema: StructType) -> tuple[str, str] | None:
     """Return name and type of a column of type char(n), which Spark compares padded to its length; None if none is."""
     declared = {f.name: str(f.metadata.get(CHAR_VARCHAR_KEY, "")) for f in schema.fields}
-    columns = {path[0] for path in columns_of(predicate)}
+    columns = top_level_columns(predicate)
     found = next((name for name in sorted(columns) if declared[name].lower().startswith("char(")), None)
     return None if found is None else (found, declared[found])

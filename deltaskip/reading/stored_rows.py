@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -329,11 +329,9 @@ class StoredRows:
     ) -> Iterator[StoredBatch]:
         """The rows of one file, or of some row groups of it."""
         constants = self._constants(file)
-        if opened is not None:
-            yield from self._read(opened, constants, groups or self.row_groups_of(opened))
-            return
-        with self.open(file, None if groups is None else groups.footer) as opened:
-            yield from self._read(opened, constants, groups or self.row_groups_of(opened))
+        footer = None if groups is None else groups.footer
+        with self.open(file, footer) if opened is None else nullcontext(opened) as there:
+            yield from self._read(there, constants, groups or self.row_groups_of(there))
 
     def _constants(self, file: pa.Table) -> dict[str, pa.Array]:
         """The partition values of one file."""

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from deltaskip.dml.merge.arrow_expressions import MergeExpressions
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation
-from deltaskip.expr.nodes import And, Compare, Node, columns_of
+from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns
 from deltaskip.expr.render import to_sql
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING
@@ -197,7 +197,7 @@ def _filtered(
     rows, partners = pairs
     if residual is None or not len(rows):
         return pairs
-    used = {path[0] for path in columns_of(residual)}
+    used = top_level_columns(residual)
     columns = {name: column.take(arrow_array(rows)) for name, column in target.items() if name in used}
     columns |= {name: column.take(arrow_array(partners)) for name, column in source.items() if name in used}
     mask = expressions.mask(residual, columns, len(rows))
