@@ -30,7 +30,7 @@ def has_variant(data_type: DataType) -> bool:
 
 
 def digestible(value: Any, kind: DataType) -> Any:
-    """A collected value as the digest takes it: variants as canonical JSON text, maps as digest.Map."""
+    """A value of Spark or Arrow as the digest takes it: variants as canonical JSON text, maps as digest.Map."""
     if value is None:
         return None
     match kind:
@@ -39,8 +39,10 @@ def digestible(value: Any, kind: DataType) -> Any:
         case ArrayType(element):
             return [digestible(v, element) for v in value]
         case MapType(key, item):
-            return digest_module().Map([(digestible(k, key), digestible(v, item)) for k, v in value.items()])
+            entries = value.items() if isinstance(value, dict) else value
+            return digest_module().Map([(digestible(k, key), digestible(v, item)) for k, v in entries])
         case _ if kind == VARIANT:
+            value = types.VariantVal(**value) if isinstance(value, dict) else value
             return json.dumps(json.loads(value.toJson()), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         case _:
             return value
@@ -62,24 +64,7 @@ def arrow_digest(table: pa.Table, schema: StructType) -> str:
         return str(digest_module().digest_arrow(table))
     if not hasattr(types, "VariantVal"):
         pytest.skip("PySpark before 4.0 has no variants")
-    return str(digest_module().digest([digestible(_as_collected(row, schema), schema) for row in table.to_pylist()]))
-
-
-def _as_collected(value: Any, kind: DataType) -> Any:
-    """A value of Arrow as Spark collects it."""
-    if value is None:
-        return None
-    match kind:
-        case StructType(fields):
-            return {f.name: _as_collected(value[f.name], f.type) for f in fields}
-        case ArrayType(element):
-            return [_as_collected(v, element) for v in value]
-        case MapType(_, item):
-            return {k: _as_collected(v, item) for k, v in value}
-        case _ if kind == VARIANT:
-            return types.VariantVal(value["value"], value["metadata"])
-        case _:
-            return value
+    return str(digest_module().digest([digestible(row, schema) for row in table.to_pylist()]))
 
 
 def expected_rows(version: dict[str, Any]) -> list[dict[str, Any]]:
