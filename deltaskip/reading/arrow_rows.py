@@ -21,7 +21,8 @@ from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
-from deltaskip.reading.stored_rows import OpenFile, RowGroups, StoredBatch, StoredRows
+from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.types import VOID, StructField

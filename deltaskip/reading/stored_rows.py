@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, leaf_numbers, take_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.row_group_pruning import RowGroupPruning
+from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
 from deltaskip.rows.store import written_type
@@ -41,7 +41,7 @@ from deltaskip.schema.types import (
 from deltaskip.stats.footer import GREGORIAN_FROM
 from deltaskip.storage import Storage, open_storage, storage_for
 
-__all__ = ["OpenFile", "RowGroups", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
+__all__ = ["OpenFile", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
 
 _ID = b"PARQUET:field_id"
 # Files that may have dates or times of the Julian calendar.
@@ -77,74 +77,6 @@ class StoredBatch:
             return self
         chosen = arrow_array(numbers, pa.int64())
         return StoredBatch(self.positions[numbers], {name: each.take(chosen) for name, each in self.columns.items()})
-
-
-@dataclass(frozen=True, slots=True)
-class RowGroups:
-    """Some row groups of a file.
-
-    Attributes:
-        footer: The footer of the file.
-        numbers: Numbers of the row groups, ascending.
-        starts: Position in the file of the first row of each.
-    """
-
-    footer: pq.FileMetaData
-    numbers: list[int]
-    starts: list[int]
-
-    @classmethod
-    def of(cls, footer: pq.FileMetaData, numbers: Sequence[int] | None = None) -> RowGroups:
-        """Return the row groups of these numbers, ascending; None for all of the file."""
-        rows = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
-        starts = [0, *accumulate(rows)]
-        chosen = list(range(footer.num_row_groups)) if numbers is None else list(numbers)
-        return cls(footer, chosen, [starts[number] for number in chosen])
-
-    @property
-    def num_bytes(self) -> int:
-        """Bytes of the row groups in the file."""
-        return sum(_group_bytes(self.footer, number) for number in self.numbers)
-
-    @property
-    def num_rows(self) -> int:
-        """Number of rows in the row groups."""
-        return sum(self.footer.row_group(number).num_rows for number in self.numbers)
-
-    def with_rows(self, positions: npt.NDArray[Any]) -> RowGroups:
-        """Return those with some of these rows, which are ascending positions in the file."""
-        ends = [start + self.footer.row_group(n).num_rows for n, start in zip(self.numbers, self.starts, strict=True)]
-        some = np.searchsorted(positions, ends) > np.searchsorted(positions, self.starts)
-        chosen = np.flatnonzero(some).tolist()
-        return RowGroups(self.footer, [self.numbers[i] for i in chosen], [self.starts[i] for i in chosen])
-
-    def runs(self) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield row groups that follow each other: position of their first row, number of rows, and their numbers."""
-        run: list[int] = []
-        first = rows = 0
-        for number, start in zip(self.numbers, self.starts, strict=True):
-            if run and number != run[-1] + 1:
-                yield first, rows, run
-                run = []
-            if not run:
-                first, rows = start, 0
-            run.append(number)
-            rows += self.footer.row_group(number).num_rows
-        if run:
-            yield first, rows, run
-
-    def pieces(self, most_bytes: int) -> Iterator[RowGroups]:
-        """Yield them in order, as many at a time as have at most so many bytes, but at least one."""
-        start = 0
-        while start < len(self.numbers):
-            end, total = start, 0
-            while end < len(self.numbers):
-                size = _group_bytes(self.footer, self.numbers[end])
-                if end > start and total + size > most_bytes:
-                    break
-                total, end = total + size, end + 1
-            yield RowGroups(self.footer, self.numbers[start:end], self.starts[start:end])
-            start = end
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,11 +434,6 @@ class StoredRows:
                 f"The data file {location} has dates of the Julian calendar, which cannot be read without Spark. "
                 f"{self._cure}"
             )
-
-
-def _group_bytes(footer: pq.FileMetaData, number: int) -> int:
-    group = footer.row_group(number)
-    return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
 def may_be_julian(footer: pq.FileMetaData) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from deltaskip.errors import CorruptLog
-from deltaskip.reading.stored_rows import RowGroups, StoredRows
+from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.stored_rows import StoredRows
 
 __all__ = ["PIECE", "PIECES", "rows_runner"]
 

@@ -1,0 +1,87 @@
+"""Row groups of a data file that are read: in runs that follow each other, or in pieces of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+__all__ = ["RowGroups"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """Some row groups of a file.
+
+    Attributes:
+        footer: The footer of the file.
+        numbers: Numbers of the row groups, ascending.
+        starts: Position in the file of the first row of each.
+    """
+
+    footer: pq.FileMetaData
+    numbers: list[int]
+    starts: list[int]
+
+    @classmethod
+    def of(cls, footer: pq.FileMetaData, numbers: Sequence[int] | None = None) -> RowGroups:
+        """Return the row groups of these numbers, ascending; None for all of the file."""
+        rows = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
+        starts = [0, *accumulate(rows)]
+        chosen = list(range(footer.num_row_groups)) if numbers is None else list(numbers)
+        return cls(footer, chosen, [starts[number] for number in chosen])
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the row groups in the file."""
+        return sum(_group_bytes(self.footer, number) for number in self.numbers)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows in the row groups."""
+        return sum(self.footer.row_group(number).num_rows for number in self.numbers)
+
+    def with_rows(self, positions: npt.NDArray[Any]) -> RowGroups:
+        """Return those with some of these rows, which are ascending positions in the file."""
+        ends = [start + self.footer.row_group(n).num_rows for n, start in zip(self.numbers, self.starts, strict=True)]
+        some = np.searchsorted(positions, ends) > np.searchsorted(positions, self.starts)
+        chosen = np.flatnonzero(some).tolist()
+        return RowGroups(self.footer, [self.numbers[i] for i in chosen], [self.starts[i] for i in chosen])
+
+    def runs(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Yield row groups that follow each other: position of their first row, number of rows, and their numbers."""
+        run: list[int] = []
+        first = rows = 0
+        for number, start in zip(self.numbers, self.starts, strict=True):
+            if run and number != run[-1] + 1:
+                yield first, rows, run
+                run = []
+            if not run:
+                first, rows = start, 0
+            run.append(number)
+            rows += self.footer.row_group(number).num_rows
+        if run:
+            yield first, rows, run
+
+    def pieces(self, most_bytes: int) -> Iterator[RowGroups]:
+        """Yield them in order, as many at a time as have at most so many bytes, but at least one."""
+        start = 0
+        while start < len(self.numbers):
+            end, total = start, 0
+            while end < len(self.numbers):
+                size = _group_bytes(self.footer, self.numbers[end])
+                if end > start and total + size > most_bytes:
+                    break
+                total, end = total + size, end + 1
+            yield RowGroups(self.footer, self.numbers[start:end], self.starts[start:end])
+            start = end
+
+
+def _group_bytes(footer: pq.FileMetaData, number: int) -> int:
+    group = footer.row_group(number)
+    return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
