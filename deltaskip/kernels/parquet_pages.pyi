@@ -1,16 +1,24 @@
+from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
 import pyarrow as pa
 from typing_extensions import Buffer
 
-__all__ = ["RowTaker"]
+__all__ = ["CODECS", "RowTaker"]
+
+CODECS: Mapping[str, int]
 
 class RowTaker:
     def __init__(
-        self, positions: Buffer | npt.NDArray[Any], width: int, out_width: int, big_endian: bool, optional: bool
+        self,
+        positions: Buffer | npt.NDArray[Any] | None,
+        rows: int,
+        width: int,
+        out_width: int,
+        big_endian: bool,
+        optional: bool,
+        most_bytes: int = ...,
     ) -> None: ...
-    def wanted(self, values: int) -> bool: ...
-    def set_dictionary(self, page: Buffer, entries: int) -> None: ...
-    def take(self, levels: Buffer | None, page: Buffer, values: int, encoding: int) -> None: ...
+    def take_chunk(self, data: Buffer, values: int, codec: int) -> None: ...
     def finish(self) -> tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer]: ...

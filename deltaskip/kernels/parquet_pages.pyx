@@ -1,37 +1,65 @@
-"""Decoding of single rows from the pages of a Parquet column chunk: only the values of these rows are copied.
+"""Decoding of Parquet column chunks: of all their rows, or of some, for which only these values are copied.
 
-The column is not nested. Its pages are plain or have a dictionary, and are decompressed by the caller. All bytes are
-untrusted: each is read through a checked cursor, and what violates the format, or is encoded in another way, raises
-ValueError, after which another reader has to be asked.
+The columns are not nested, and their pages are plain or have a dictionary. All bytes are untrusted: each is read
+through a checked cursor, and what violates the format, or is encoded in another way, raises ValueError, after which
+another reader has to be asked.
 # Parquet, Data Pages; Parquet Encodings: Plain, Dictionary, and Run Length Encoding / Bit-Packing Hybrid
 """
 
 import pyarrow as pa
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.arrow cimport ByteBuffer, check, zeros
+from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, check, zeros
+from deltaskip.kernels.parquet_headers cimport PageHeader, read_page_header
+from deltaskip.kernels.parquet_hybrid cimport Hybrid, hybrid_of, item_at, level_at, next_run, packed_item
+from deltaskip.kernels.snappy cimport SNAPPY_MARGIN, snappy_decompress
+from deltaskip.kernels.thrift_cursor cimport (
+    ACCESS,
+    CODEC,
+    COUNT,
+    ENCODING,
+    FINE,
+    HEADER,
+    INDEX,
+    LONG,
+    NUMBER,
+    ORDER,
+    OTHER,
+    SHORT,
+    WIDTH,
+    Cursor,
+    pass_by,
+)
 
-__all__ = ["RowTaker"]
+__all__ = ["CODECS", "RowTaker"]
 
-cdef extern from *:
-    int popcount32 "__builtin_popcount"(unsigned int word) noexcept nogil
+cdef enum:
+    AT_ONCE = 16            # bytes
 
 cdef enum Encoding:
     PLAIN = 0
     PLAIN_DICTIONARY = 2
+    RLE = 3
     RLE_DICTIONARY = 8
 
-cdef enum Fault:
-    FINE = 0
-    SHORT = 1
-    NUMBER = 2
-    WIDTH = 3
-    INDEX = 4
-    ORDER = 5
-    LONG = 6
+cdef enum PageKind:
+    DATA_PAGE = 0
+    DICTIONARY_PAGE = 2
+    DATA_PAGE_V2 = 3
+
+cdef enum Codec:
+    UNCOMPRESSED = 0
+    SNAPPY = 1
+
+CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
+"""Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
+
+# Those that pyarrow decompresses.
+_BY_ARROW = {2: "gzip", 4: "brotli", 6: "zstd"}
 
 REASONS = {
     SHORT: "it ends before its last value does",
@@ -39,18 +67,18 @@ REASONS = {
     WIDTH: "an index has more than 32 bits",
     INDEX: "an index is not one of the dictionary",
     ORDER: "the rows to take do not ascend",
-    LONG: "its strings have more bytes than 32-bit offsets can count",
+    LONG: "its strings have more bytes than are taken at once",
+    HEADER: "its header is not one of Parquet",
+    ENCODING: "its encoding is not read here",
+    CODEC: "it cannot be decompressed",
+    COUNT: "it has other numbers of values or bytes than its header says",
+    OTHER: "the file is not one that is read here",
+    ACCESS: "the file cannot be opened or read",
 }
 
-cdef struct Cursor:
-    const uint8_t* at
-    const uint8_t* end
 
-
-cdef class _Bytes:
+cdef class HeldBytes:
     """Bytes of a Python object, which it keeps alive."""
-    cdef Py_buffer view
-    cdef bint held
 
     def __cinit__(self, object data):
         self.held = False
@@ -68,174 +96,51 @@ cdef class _Bytes:
         return cursor
 
 
-cdef int _checked(int fault) except -1:
+cdef int checked(int fault) except -1:
+    """Raise what a fault stands for: ValueError, or MemoryError."""
     if fault in REASONS:
-        raise ValueError(f"the page is damaged: {REASONS[fault]}")
+        raise ValueError(f"the page is damaged, or not read here: {REASONS[fault]}")
     return check(fault)
 
 
-cdef int _varint(Cursor* cursor, uint64_t* value) noexcept nogil:
-    cdef int shift = 0
-    value[0] = 0
-    while cursor.at < cursor.end:
-        value[0] |= <uint64_t>(cursor.at[0] & 0x7F) << shift
-        cursor.at += 1
-        if cursor.at[-1] < 0x80:
-            return FINE
-        shift += 7
-        if shift > 63:
-            return NUMBER
-    return SHORT
-
-
-cdef int _skip(Cursor* cursor, uint64_t n) noexcept nogil:
-    if n > <uint64_t>(cursor.end - cursor.at):
-        return SHORT
-    cursor.at += n
-    return FINE
-
-
-cdef struct Hybrid:
-    # Numbers as runs of one value and groups of eight packed ones. The run has items `first` to `first + count`.
-    Cursor left
-    int width
-    int64_t first
-    int64_t count
-    bint packed
-    uint32_t value
-    const uint8_t* bits
-    # For levels: how many of the items before `seen` are 1.
-    int64_t seen
-    int64_t ones
-
-
-cdef Hybrid _hybrid(Cursor cursor, int width) noexcept nogil:
-    cdef Hybrid hybrid
-    memset(&hybrid, 0, sizeof(hybrid))
-    hybrid.left = cursor
-    hybrid.width = width
-    return hybrid
-
-
-cdef int _next_run(Hybrid* hybrid) noexcept nogil:
-    cdef uint64_t header
-    cdef int64_t size
-    cdef int fault = _varint(&hybrid.left, &header)
-    if fault:
-        return fault
-    hybrid.first += hybrid.count
-    if header >> 1 > INT32_MAX:
-        return NUMBER
-    hybrid.packed = header & 1
-    if hybrid.packed:
-        hybrid.count = <int64_t>(header >> 1) * 8
-        hybrid.bits = hybrid.left.at
-        return _skip(&hybrid.left, (header >> 1) * hybrid.width)
-    hybrid.count = <int64_t>(header >> 1)
-    size = (hybrid.width + 7) >> 3
-    if hybrid.left.end - hybrid.left.at < size:
-        return SHORT
-    hybrid.value = 0
-    memcpy(&hybrid.value, hybrid.left.at, size)
-    hybrid.left.at += size
-    return FINE
-
-
-cdef int _item(Hybrid* hybrid, int64_t i, uint32_t* value) noexcept nogil:
-    """Item i, which is not before the one that was asked for last."""
-    cdef int64_t bit
-    cdef uint64_t word = 0
-    cdef const uint8_t* at
-    cdef int64_t most
-    cdef int fault
-    while i >= hybrid.first + hybrid.count:
-        fault = _next_run(hybrid)
-        if fault:
-            return fault
-    if not hybrid.packed:
-        value[0] = hybrid.value
-        return FINE
-    bit = (i - hybrid.first) * hybrid.width
-    at = hybrid.bits + (bit >> 3)
-    most = hybrid.bits + (hybrid.count >> 3) * hybrid.width - at
-    memcpy(&word, at, 8 if most >= 8 else most)
-    word >>= bit & 7
-    value[0] = <uint32_t>(word & ((<uint64_t>1 << hybrid.width) - 1))
-    return FINE
-
-
-cdef int _level(Hybrid* levels, int64_t i, bint* present) noexcept nogil:
-    """Whether row i has a value; `levels.ones` becomes the number of values before it."""
-    cdef int64_t stop, bit
-    cdef uint32_t value
-    cdef int fault
-    while levels.seen < i:
-        if levels.seen >= levels.first + levels.count:
-            fault = _next_run(levels)
-            if fault:
-                return fault
-            continue
-        stop = min(i, levels.first + levels.count)
-        if levels.packed:
-            bit = levels.seen - levels.first
-            while levels.seen < stop:
-                if bit & 7 == 0 and stop - levels.seen >= 8:
-                    levels.ones += popcount32(levels.bits[bit >> 3])
-                    levels.seen += 8
-                    bit += 8
-                else:
-                    levels.ones += (levels.bits[bit >> 3] >> (bit & 7)) & 1
-                    levels.seen += 1
-                    bit += 1
-        else:
-            if levels.value & 1:
-                levels.ones += stop - levels.seen
-            levels.seen = stop
-    fault = _item(levels, i, &value)
-    present[0] = value & 1
-    return fault
-
-
 cdef class RowTaker:
-    """Collects the values of some rows of a column chunk, page by page.
+    """Collects the values of all or some rows of column chunks that follow each other.
 
     Args:
-        positions: Buffer of int64: the rows within the column chunk, ascending.
+        positions: Buffer of int64: the rows to take, ascending; None for all.
+        rows: Number of rows of all column chunks.
         width: Bytes of a value in the pages; 0 for byte arrays, -1 for booleans.
         out_width: Bytes of a value in the result, for fixed widths: less keeps the low ones, more extends the sign.
         big_endian: Whether values are big-endian numbers, to be turned.
         optional: Whether the column can be null.
+        most_bytes: The most bytes of byte arrays to take, at most 2,147,483,647.
 
     Raises:
         ValueError: Arguments that do not fit together.
     """
-    cdef _Bytes rows
-    cdef const int64_t* positions
-    cdef int64_t count
-    cdef int64_t done
-    cdef int64_t first_row
-    cdef int64_t width
-    cdef int64_t out_width
-    cdef bint big_endian
-    cdef bint optional
-    cdef _Bytes dictionary
-    cdef int64_t entries
-    cdef ByteBuffer starts
-    cdef ByteBuffer values
-    cdef ByteBuffer offsets
-    cdef ByteBuffer validity
-    cdef uint8_t* valid
-    cdef uint8_t* out
-    cdef int64_t nulls
 
-    def __init__(self, object positions not None, int64_t width, int64_t out_width, bint big_endian, bint optional):
-        self.rows = _Bytes(positions)
-        if self.rows.view.len % 8 or not -1 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32):
-            raise ValueError("these are not positions, or no widths of values")
-        self.positions = <const int64_t*>self.rows.view.buf
-        self.count = self.rows.view.len // 8
+    def __init__(
+        self, object positions, int64_t rows, int64_t width, int64_t out_width, bint big_endian, bint optional,
+        int64_t most_bytes=INT32_MAX,
+    ):
+        if not 0 <= rows <= INT64_MAX // 32 or not -1 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
+            raise ValueError("these are no widths of values, or too many bytes")
+        self.positions = NULL
+        self.every = positions is None
+        self.count = self.chunk_rows = rows
+        if positions is not None:
+            self.rows = HeldBytes(positions)
+            if self.rows.view.len % 8:
+                raise ValueError("these are not positions")
+            self.positions = <const int64_t*>self.rows.view.buf
+            self.count = self.rows.view.len // 8
         self.done = self.first_row = self.entries = self.nulls = 0
+        self.has_dictionary = False
         self.width, self.out_width, self.big_endian, self.optional = width, out_width, big_endian, optional
+        self.most_bytes = most_bytes
+        self.starts = ByteBuffer.__new__(ByteBuffer)
+        self.dictionary_page = ByteBuffer.__new__(ByteBuffer)
+        self.page = ByteBuffer.__new__(ByteBuffer)
         self.validity = zeros((self.count + 7) >> 3)
         self.valid = self.validity.data
         memset(self.valid, 0xFF, self.validity.size)
@@ -248,79 +153,23 @@ cdef class RowTaker:
             self.values = zeros((self.count + 7) >> 3)
         self.out = self.values.data
 
-    def wanted(self, int64_t values):
-        """Return whether one of the rows is in the next page, which has so many values; a page without is passed."""
-        if self.done < self.count and self.positions[self.done] < self.first_row + values:
-            return True
-        self.first_row += values
-        return False
-
-    def set_dictionary(self, object page not None, int64_t entries):
-        """Take the dictionary. Raises ValueError.
+    def take_chunk(self, object data not None, int64_t values, int codec):
+        """Take the rows of the next column chunk.
 
         Args:
-            page: Buffer of its values, decompressed, encoded as PLAIN.
-            entries: Number of its values.
-        """
-        cdef _Bytes held = _Bytes(page)
-        cdef Cursor cursor = held.cursor()
-        cdef const uint8_t* first = cursor.at
-        cdef ByteBuffer starts = None
-        cdef int64_t i
-        cdef int fault = FINE
-        if self.width < 0 or entries < 0:
-            raise ValueError("booleans have no dictionary")
-        # Byte arrays have four bytes of length.
-        if entries > (cursor.end - cursor.at) // (self.width or 4):
-            raise ValueError("the dictionary ends before its last value does")
-        if self.width == 0:
-            starts = zeros(entries * 8)
-            with nogil:
-                for i in range(entries):
-                    (<int64_t*>starts.data)[i] = cursor.at - first
-                    fault = _pass_bytes(&cursor)
-                    if fault:
-                        break
-            _checked(fault)
-        self.dictionary, self.starts, self.entries = held, starts, entries
-
-    def take(self, object levels, object page not None, int64_t values, int64_t encoding):
-        """Take the rows of the next page.
-
-        Args:
-            levels: Buffer of the levels of definition, without their length; None if they begin the page.
-            page: Buffer of the page, decompressed.
+            data: Buffer of the column chunk, from its first page on.
             values: Number of its values, null or not.
-            encoding: Number of the encoding of its values.
+            codec: Its codec, one of CODECS.
 
         Raises:
-            ValueError: The page violates the format, or another reader is needed for its encoding.
+            ValueError: A page violates the format, or another reader is needed.
         """
-        cdef _Bytes held = _Bytes(page)
-        cdef _Bytes apart
-        cdef Cursor cursor = held.cursor()
-        cdef Cursor before
-        cdef uint32_t size
+        cdef HeldBytes held = HeldBytes(data)
+        cdef Cursor chunk = held.cursor()
         cdef int fault
-        before.at = before.end = cursor.at
-        if levels is not None:
-            apart = _Bytes(levels)
-            before = apart.cursor()
-        elif self.optional:
-            if cursor.end - cursor.at < 4:
-                _checked(SHORT)
-            memcpy(&size, cursor.at, 4)
-            cursor.at += 4
-            before.at = cursor.at
-            _checked(_skip(&cursor, size))
-            before.end = cursor.at
-        cdef bint indexed = encoding == PLAIN_DICTIONARY or encoding == RLE_DICTIONARY
-        if encoding != PLAIN and not (indexed and self.dictionary is not None):
-            raise ValueError(f"the encoding {encoding} is not read here")
         with nogil:
-            fault = self._rows(cursor, before, values, indexed)
-        _checked(fault)
-        self.first_row += values
+            fault = self.take(chunk, values, codec)
+        checked(fault)
 
     def finish(self):
         """Return the buffers of the values: validity (None without nulls), offsets (of byte arrays) and values.
@@ -333,33 +182,182 @@ cdef class RowTaker:
         validity = pa.py_buffer(self.validity) if self.nulls else None
         return validity, None if self.offsets is None else pa.py_buffer(self.offsets), pa.py_buffer(self.values)
 
-    cdef int _rows(self, Cursor cursor, Cursor before, int64_t values, bint indexed) noexcept nogil:
-        """Take the rows of a page. before: its levels; cursor: its values, or with `indexed` those of its indexes."""
-        cdef Hybrid levels = _hybrid(before, 1)
-        cdef Hybrid indexes
-        cdef int64_t number, passed = 0
+    cdef bint wanted(self, int64_t values) noexcept nogil:
+        """Whether one of the rows to take is among the next ones, which are so many."""
+        if self.every:
+            return values > 0
+        return self.done < self.count and self.positions[self.done] < self.first_row + values
+
+    cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil:
+        """Take the rows of the next column chunk, see `take_chunk`."""
+        cdef PageHeader header
+        cdef Cursor page
+        cdef int64_t seen = 0
+        cdef int fault
+        self.has_dictionary = False
+        if not 0 <= values <= self.chunk_rows - self.first_row:
+            return COUNT
+        while seen < values:
+            fault = read_page_header(&chunk, &header)
+            if fault:
+                return fault
+            page.at = chunk.at
+            fault = pass_by(&chunk, header.size)
+            if fault:
+                return fault
+            page.end = chunk.at
+            if header.kind == DICTIONARY_PAGE:
+                if header.encoding != PLAIN and header.encoding != PLAIN_DICTIONARY:
+                    return ENCODING
+                fault = self._decompressed(page, header.plain_size, codec, self.dictionary_page, &self.dictionary)
+                if fault == FINE:
+                    fault = self._set_dictionary(header.values)
+                if fault:
+                    return fault
+            elif header.kind == DATA_PAGE or header.kind == DATA_PAGE_V2:
+                if not 0 <= header.values <= values - seen:
+                    return COUNT
+                seen += header.values
+                if self.wanted(header.values):
+                    fault = self._data_page(page, &header, codec)
+                    if fault:
+                        return fault
+                self.first_row += header.values
+        return FINE
+
+    cdef int _decompressed(self, Cursor page, int64_t size, int codec, ByteBuffer into, Cursor* out) noexcept nogil:
+        """Set `out` to the bytes of a page, which `into` holds if they were compressed."""
+        cdef int fault
+        out[0] = page
+        if codec == UNCOMPRESSED:
+            return FINE
+        if size == 0:
+            out.end = out.at
+            return FINE
+        # No codec that is read here makes one byte of more, apart from those of pyarrow, which reserves memory itself.
+        if size > INT32_MAX or (codec == SNAPPY and size > (page.end - page.at) * 64):
+            return COUNT
+        into.size = 0
+        if into.reserve(size + SNAPPY_MARGIN) != 0:
+            return NO_MEMORY
+        if codec == SNAPPY:
+            fault = snappy_decompress(page, into.data, size)
+        else:
+            fault = self._decompressed_by_arrow(page, size, codec, into)
+        out.at = into.data
+        out.end = out.at + size
+        return fault
+
+    cdef int _decompressed_by_arrow(self, Cursor page, int64_t size, int codec, ByteBuffer into) noexcept with gil:
+        cdef bytes data
+        cdef HeldBytes held
+        name = _BY_ARROW.get(codec)
+        if name is None:
+            return CODEC
+        try:
+            data = PyBytes_FromStringAndSize(<const char*>page.at, page.end - page.at)
+            held = HeldBytes(pa.Codec(name).decompress(data, decompressed_size=size))
+        except (pa.ArrowException, OSError, ValueError, MemoryError):
+            return CODEC
+        if held.view.len != size:
+            return CODEC
+        memcpy(into.data, held.view.buf, size)
+        return FINE
+
+    cdef int _set_dictionary(self, int64_t entries) noexcept nogil:
+        """Take `self.dictionary`, encoded as PLAIN, as the dictionary."""
+        cdef Cursor cursor = self.dictionary
+        cdef int64_t i
+        cdef int fault
+        if self.width < 0 or entries < 0:
+            return ENCODING
+        # Byte arrays have four bytes of length.
+        if entries > (cursor.end - cursor.at) // (self.width if self.width else 4):
+            return SHORT
+        if self.width == 0:
+            self.starts.size = 0
+            if self.starts.reserve(entries * 8 + 8) != 0:
+                return NO_MEMORY
+            for i in range(entries):
+                (<int64_t*>self.starts.data)[i] = cursor.at - self.dictionary.at
+                fault = _pass_bytes(&cursor)
+                if fault:
+                    return fault
+        self.entries = entries
+        self.has_dictionary = True
+        return FINE
+
+    cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil:
+        """Take the rows of a data page."""
+        cdef Cursor levels
+        cdef Values source
+        cdef uint32_t size
+        cdef int fault, width
+        memset(&source, 0, sizeof(source))
+        levels.at = levels.end = page.at
+        if header.kind == DATA_PAGE_V2:
+            # Levels, which are not compressed, before the values.
+            if header.repetition_bytes > 0 or not 0 <= header.level_bytes <= min(page.end - page.at, header.plain_size):
+                return COUNT
+            page.at += header.level_bytes
+            levels.end = page.at
+            fault = self._decompressed(page, header.plain_size - header.level_bytes,
+                                       codec if header.compressed else UNCOMPRESSED, self.page, &source.plain)
+            if fault:
+                return fault
+        else:
+            fault = self._decompressed(page, header.plain_size, codec, self.page, &source.plain)
+            if fault:
+                return fault
+            if self.optional:
+                if header.level_encoding != RLE:
+                    return ENCODING
+                if source.plain.end - source.plain.at < 4:
+                    return SHORT
+                memcpy(&size, source.plain.at, 4)
+                source.plain.at += 4
+                levels.at = source.plain.at
+                fault = pass_by(&source.plain, size)
+                if fault:
+                    return fault
+                levels.end = source.plain.at
+        if self.width < 0 and header.encoding == RLE:
+            source.hybrid = True
+            source.numbers = hybrid_of(source.plain, 1)
+            # The number of bytes, in front of the runs.
+            if source.plain.at < source.plain.end and pass_by(&source.numbers.left, 4) != FINE:
+                return SHORT
+        elif self.has_dictionary and (header.encoding == PLAIN_DICTIONARY or header.encoding == RLE_DICTIONARY):
+            source.hybrid = True
+            # A page of nulls only may have no values, not even the width of an index.
+            if source.plain.at < source.plain.end:
+                if source.plain.at[0] > 32:
+                    return WIDTH
+                width = source.plain.at[0]
+                source.plain.at += 1
+                source.numbers = hybrid_of(source.plain, width)
+        elif header.encoding != PLAIN:
+            return ENCODING
+        if self.every:
+            return self._every(levels, &source, header.values)
+        return self._some(levels, &source, header.values)
+
+    cdef int _some(self, Cursor levels, Values* source, int64_t values) noexcept nogil:
+        """Take those rows of a page that are wanted."""
+        cdef Hybrid hybrid = hybrid_of(levels, 1)
+        cdef int64_t number
         cdef bint present
         cdef int fault
-        # A page of nulls only may have no values, not even the width of an index.
-        memset(&indexes, 0, sizeof(indexes))
-        if indexed and cursor.at < cursor.end:
-            if cursor.at[0] > 32:
-                return WIDTH
-            cursor.at += 1
-            indexes = _hybrid(cursor, cursor.at[-1])
         while self.done < self.count and self.positions[self.done] < self.first_row + values:
-            fault = self._find(&levels, &present, &number)
+            fault = self._find(&hybrid, &present, &number)
             if fault:
                 return fault
-            if not present:
-                self._null()
-            elif indexed:
-                fault = self._entry(&indexes, number)
+            if present:
+                fault = self._value(source, number)
+                if fault:
+                    return fault
             else:
-                fault = self._value(&cursor, &passed, number)
-            if fault:
-                return fault
-            self._end_row()
+                self._nulls(1)
         return FINE
 
     cdef int _find(self, Hybrid* levels, bint* present, int64_t* number) noexcept nogil:
@@ -371,49 +369,169 @@ cdef class RowTaker:
         present[0] = True
         number[0] = row
         if self.optional:
-            fault = _level(levels, row, present)
+            fault = level_at(levels, row, present)
             if fault:
                 return fault
             number[0] = levels.ones
         return FINE
 
-    cdef int _value(self, Cursor* cursor, int64_t* passed, int64_t number) noexcept nogil:
-        """Take a value. cursor: at the first value, of byte arrays at the one of the number `passed`."""
+    cdef int _value(self, Values* source, int64_t number) noexcept nogil:
+        """Take a value of a page, which is after those that were passed."""
+        cdef int64_t size = source.plain.end - source.plain.at
+        cdef uint32_t found = 0
         cdef int fault
+        if source.hybrid:
+            fault = item_at(&source.numbers, number, &found)
+            if fault:
+                return fault
+            if self.width >= 0:
+                return self._entry(found)
+            self._bit(found)
+            return FINE
         if self.width == 0:
-            while passed[0] < number:
-                fault = _pass_bytes(cursor)
+            while source.passed < number:
+                fault = _pass_bytes(&source.plain)
                 if fault:
                     return fault
-                passed[0] += 1
-            return self._add_bytes(cursor[0])
+                source.passed += 1
+            source.passed += 1
+            return self._add_bytes(&source.plain)
         if self.width < 0:
-            if number >> 3 >= cursor.end - cursor.at:
+            if number >> 3 >= size:
                 return SHORT
-            self.out[self.done >> 3] |= <uint8_t>(((cursor.at[number >> 3] >> (number & 7)) & 1) << (self.done & 7))
+            self._bit((source.plain.at[number >> 3] >> (number & 7)) & 1)
             return FINE
-        if number >= (cursor.end - cursor.at) // self.width:
+        if number >= size // self.width:
             return SHORT
-        self._copy(cursor.at + number * self.width)
+        self._copy(source.plain.at + number * self.width)
         return FINE
 
-    cdef int _entry(self, Hybrid* indexes, int64_t number) noexcept nogil:
-        """Take the entry of the dictionary that an index names."""
-        cdef uint32_t index = 0
-        cdef Cursor entry
-        cdef int fault = _item(indexes, number, &index)
-        if fault:
-            return fault
+    cdef int _every(self, Cursor levels, Values* source, int64_t values) noexcept nogil:
+        """Take all rows of a page."""
+        cdef Hybrid hybrid
+        cdef int64_t row = 0, stop, bit
+        cdef bint present
+        cdef int fault
+        if not self.optional:
+            return self._next_values(source, values)
+        hybrid = hybrid_of(levels, 1)
+        while row < values:
+            if row >= hybrid.first + hybrid.count:
+                fault = next_run(&hybrid)
+                if fault:
+                    return fault
+                continue
+            stop = min(values, hybrid.first + hybrid.count)
+            present = hybrid.value & 1
+            if hybrid.packed:
+                bit = row - hybrid.first
+                present = (hybrid.bits[bit >> 3] >> (bit & 7)) & 1
+                stop, bit = min(stop, row + 1), bit + 1
+                while stop < values and bit < hybrid.count and (hybrid.bits[bit >> 3] >> (bit & 7)) & 1 == present:
+                    stop, bit = stop + 1, bit + 1
+            if present:
+                fault = self._next_values(source, stop - row)
+                if fault:
+                    return fault
+            else:
+                self._nulls(stop - row)
+            row = stop
+        return FINE
+
+    cdef int _next_values(self, Values* source, int64_t n) noexcept nogil:
+        """Take the next n values of a page."""
+        cdef int64_t i
+        cdef int fault
+        if source.hybrid:
+            return self._next_numbers(source, n)
+        if self.width == 0:
+            for i in range(n):
+                fault = self._add_bytes(&source.plain)
+                if fault:
+                    return fault
+        elif self.width < 0:
+            if source.passed + n > (source.plain.end - source.plain.at) * 8:
+                return SHORT
+            for i in range(source.passed, source.passed + n):
+                self._bit((source.plain.at[i >> 3] >> (i & 7)) & 1)
+            source.passed += n
+        elif n > (source.plain.end - source.plain.at) // self.width:
+            return SHORT
+        elif self.width == self.out_width and not self.big_endian:
+            memcpy(self.out + self.done * self.width, source.plain.at, n * self.width)
+            source.plain.at += n * self.width
+            self.done += n
+        else:
+            for i in range(n):
+                self._copy(source.plain.at + i * self.width)
+            source.plain.at += n * self.width
+        return FINE
+
+    cdef int _next_numbers(self, Values* source, int64_t n) noexcept nogil:
+        """Take the next n values of a page with a dictionary, or of booleans in runs."""
+        cdef Hybrid* numbers = &source.numbers
+        cdef int64_t end = source.passed + n
+        cdef int64_t i, stop
+        cdef uint32_t index
+        cdef uint64_t* longs = <uint64_t*>self.out
+        cdef uint32_t* ints = <uint32_t*>self.out
+        cdef int wide = 0 if self.width != self.out_width or self.big_endian else self.width
+        cdef int fault = FINE
+        while source.passed < end:
+            if source.passed >= numbers.first + numbers.count:
+                fault = next_run(numbers)
+                if fault:
+                    return fault
+                continue
+            stop = min(end, numbers.first + numbers.count)
+            if not numbers.packed:
+                fault = self._entries(numbers.value, stop - source.passed)
+                if fault:
+                    return fault
+            elif wide == 8 or wide == 4:
+                for i in range(source.passed, stop):
+                    index = packed_item(numbers, i)
+                    if index >= self.entries:
+                        return INDEX
+                    if wide == 8:
+                        memcpy(&longs[self.done], self.dictionary.at + <int64_t>index * 8, 8)
+                    else:
+                        memcpy(&ints[self.done], self.dictionary.at + <int64_t>index * 4, 4)
+                    self.done += 1
+            else:
+                for i in range(source.passed, stop):
+                    fault = self._entries(packed_item(numbers, i), 1)
+                    if fault:
+                        return fault
+            source.passed = stop
+        return FINE
+
+    cdef int _entries(self, unsigned int index, int64_t n) noexcept nogil:
+        """Take an entry of the dictionary, or a boolean, n times."""
+        cdef int64_t i
+        cdef int fault
+        for i in range(n):
+            if self.width < 0:
+                self._bit(index)
+            else:
+                fault = self._entry(index)
+                if fault:
+                    return fault
+        return FINE
+
+    cdef int _entry(self, unsigned int index) noexcept nogil:
+        """Take an entry of the dictionary."""
+        cdef Cursor entry = self.dictionary
         if index >= self.entries:
             return INDEX
-        entry = self.dictionary.cursor()
         if self.width == 0:
             entry.at += (<int64_t*>self.starts.data)[index]
-            return self._add_bytes(entry)
+            return self._add_bytes(&entry)
         self._copy(entry.at + index * self.width)
         return FINE
 
     cdef void _copy(self, const uint8_t* value) noexcept nogil:
+        """Take a value of fixed width."""
         cdef uint8_t* out = self.out + self.done * self.out_width
         cdef int64_t i, size = min(self.width, self.out_width)
         cdef uint8_t highest = value[0] if self.big_endian else value[self.width - 1]
@@ -428,25 +546,47 @@ cdef class RowTaker:
             memcpy(out, value, size)
         if size < self.out_width:
             memset(out + size, 0xFF if highest & 0x80 else 0, self.out_width - size)
-
-    cdef void _null(self) noexcept nogil:
-        self.valid[self.done >> 3] ^= <uint8_t>(1 << (self.done & 7))
-        self.nulls += 1
-
-    cdef void _end_row(self) noexcept nogil:
         self.done += 1
-        if self.width == 0:
-            (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
 
-    cdef int _add_bytes(self, Cursor cursor) noexcept nogil:
-        """Add the byte array at the cursor, which has its length in front."""
-        cdef const uint8_t* start = cursor.at
-        cdef int fault = _pass_bytes(&cursor)
-        if fault:
-            return fault
-        if self.values.size + (cursor.at - start) > INT32_MAX:
+    cdef void _bit(self, bint value) noexcept nogil:
+        """Take a boolean."""
+        self.out[self.done >> 3] |= <uint8_t>((<int>value & 1) << (self.done & 7))
+        self.done += 1
+
+    cdef void _nulls(self, int64_t n) noexcept nogil:
+        """Take n nulls."""
+        for _ in range(n):
+            self.valid[self.done >> 3] &= <uint8_t>~(1 << (self.done & 7))
+            self.done += 1
+            if self.width == 0:
+                (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
+        self.nulls += n
+
+    cdef int _add_bytes(self, Cursor* cursor) noexcept nogil:
+        """Take the byte array at the cursor, which has its length in front, and pass it."""
+        cdef uint32_t size
+        cdef uint8_t* out
+        if cursor.end - cursor.at < 4:
+            return SHORT
+        memcpy(&size, cursor.at, 4)
+        cursor.at += 4
+        if size > cursor.end - cursor.at:
+            return SHORT
+        if self.values.size + size > self.most_bytes:
             return LONG
-        return self.values.append(start + 4, cursor.at - start - 4)
+        if self.values.capacity - self.values.size < <int64_t>size + AT_ONCE and self.values.reserve(size + AT_ONCE) != 0:
+            return NO_MEMORY
+        out = self.values.data + self.values.size
+        # A number of bytes that the compiler knows is copied faster.
+        if size <= AT_ONCE and cursor.end - cursor.at >= AT_ONCE:
+            memcpy(out, cursor.at, AT_ONCE)
+        else:
+            memcpy(out, cursor.at, size)
+        cursor.at += size
+        self.values.size += size
+        self.done += 1
+        (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
+        return FINE
 
 
 cdef int _pass_bytes(Cursor* cursor) noexcept nogil:
@@ -455,4 +595,4 @@ cdef int _pass_bytes(Cursor* cursor) noexcept nogil:
         return SHORT
     memcpy(&size, cursor.at, 4)
     cursor.at += 4
-    return _skip(cursor, size)
+    return pass_by(cursor, size)

@@ -22,6 +22,7 @@ from deltaskip.reading.metrics import ReadCounts, ScanMetrics
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.store import written_type
@@ -41,9 +42,10 @@ _STAGED_BYTES = 1 << 17
 # Where many rows match in a larger share of the files, the columns of the predicate are not read first.
 _STAGED_SHARE = 0.6
 _LATE_READS = 10
-# Files of at most so many bytes are read together, as many as this, if the columns of the predicate are read first.
-_SMALL_BYTES = 2 << 20
+# Files of at most so many bytes are read together: as many as this, and as have at least so many bytes.
+_SMALL_BYTES = 8 << 20
 _SMALL_FILES = 64
+_TOGETHER_BYTES = 1 << 20
 # Rows for which the predicate is evaluated at once, if their batches are smaller.
 _EVALUATED_ROWS = 1 << 18
 # Bytes of files that are read ahead of their turn.
@@ -157,6 +159,12 @@ class RowReader:
         Args:
             files: Their rows, as for `read`.
         """
+        with self.rows.open_together(files) as opened:
+            batch = None if opened is None else self._read_together(files, opened)
+        if batch is not None:
+            if batch.num_rows:
+                yield batch
+            return
         each = [files.slice(number, 1) for number in range(len(files))]
         if not self._in_stages(min(files["size"].to_pylist())):
             for file in each:
@@ -164,6 +172,22 @@ class RowReader:
             return
         with ExitStack() as stack:
             yield from self._read_in_stages([(file, stack.enter_context(self.rows.open(file)), None) for file in each])
+
+    def _read_together(self, files: pa.Table, opened: SmallFiles) -> pa.RecordBatch | None:
+        """The matching rows of small files; None if they have to be read one by one."""
+        positions = self.rows.live_together(files, opened)
+        columns: dict[str, pa.Array] = {}
+        for rows, matching in self.stages or ((self.rows, self.matching),):
+            batch = rows.together(files, opened, positions)
+            if batch is None:
+                return None
+            batch = StoredBatch(batch.positions, {**columns, **batch.columns})
+            if matching is not None:
+                batch = batch.filter(matching.mask(batch))
+                positions = batch.positions
+            columns = dict(batch.columns)
+        self.rows.count_row_groups(len(files))
+        return self._record_batch(columns)
 
     def _in_stages(self, size: int) -> bool:
         """Whether the columns of the predicate are read before the others, for files of at least so many bytes."""
@@ -328,13 +352,15 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
 def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool = True) -> Reads:
     """See row_reads. together: Whether one function may read several small files, and not only what is needed next."""
     sizes = files["size"].to_pylist()
-    most_together = min(most_bytes, sum(sizes) // (4 * pa.cpu_count())) if together and reader.stages else 0
+    # Two reads for each core, and half a file more, so that equal files are shared equally.
+    share = sum(sizes) // (2 * pa.cpu_count()) + sum(sizes) // (2 * max(1, len(sizes)))
+    most_files, most_together = (_SMALL_FILES if together else 1), min(most_bytes, max(_TOGETHER_BYTES, share))
     end = 0
     for number, size in enumerate(sizes):
         if number < end:
             continue
-        end = _end_of_small(sizes, number, most_together)
-        if end > number + 1:
+        end = _end_of_small(sizes, number, most_files, most_together)
+        if end > number:
             yield sum(sizes[number:end]), partial(reader.read_files, files.slice(number, end - number))
             continue
         file = files.slice(number, 1)
@@ -345,12 +371,12 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
             yield groups.num_bytes, partial(reader.read, file, groups)
 
 
-def _end_of_small(sizes: Sequence[int], start: int, most_bytes: int) -> int:
-    """The end of small files, from `start` on, that are read together."""
+def _end_of_small(sizes: Sequence[int], start: int, most_files: int, most_bytes: int) -> int:
+    """The end of small files, from `start` on, that are read together; `start` if the first is not small."""
     end, total = start, 0
-    while end < len(sizes) and end - start < _SMALL_FILES and sizes[end] <= _SMALL_BYTES:
+    while end < len(sizes) and end - start < most_files and sizes[end] <= _SMALL_BYTES:
         total += sizes[end]
-        if total > most_bytes:
+        if end > start and total > most_bytes:
             break
         end += 1
     return end

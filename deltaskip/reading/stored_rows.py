@@ -13,15 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from deltaskip.actions import hadoop_path
+from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.errors import DataFileMissing, DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
-from deltaskip.reading.few_rows import ROWS_PER_MATCH, leaf_numbers, take_rows
+from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
 from deltaskip.reading.metrics import ReadCounts
+from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
+from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
 from deltaskip.rows.store import written_type
@@ -212,6 +214,60 @@ class StoredRows:
                 if first < last:
                     yield batch.take(wanted[first:last] - batch.positions[0])
 
+    @contextmanager
+    def open_together(self, files: pa.Table) -> Iterator[SmallFiles | None]:
+        """Open small files to be read together; None if they have to be read one by one.
+
+        Args:
+            files: As for `live`.
+        """
+        opened = SmallFiles.open(hadoop_paths(self._table_root, files["uri"]).to_pylist())
+        if opened is not None and _may_be_julian(opened.metadata):
+            opened.close()
+            opened = None
+        try:
+            yield opened
+        finally:
+            if opened is not None:
+                opened.close()
+
+    def live_together(self, files: pa.Table, opened: SmallFiles) -> npt.NDArray[np.int64] | None:
+        """Return the numbers of the rows that are not deleted; None for all. See `together`."""
+        vectors = one_chunk(files["deletion_vector"])
+        if vectors.null_count == len(vectors):
+            return None
+        live = np.ones(opened.starts[-1], np.bool_)
+        for number, deleted in enumerate(read_deletion_vectors(self.storage, self._table_root, vectors)):
+            if deleted is not None:
+                start, end = opened.starts[number : number + 2].tolist()
+                live[start:end] = numpy_values(live_rows(deleted, 0, end - start).to_arrow())
+        return np.flatnonzero(live)
+
+    def together(
+        self, files: pa.Table, opened: SmallFiles, positions: npt.NDArray[np.int64] | None
+    ) -> StoredBatch | None:
+        """Return rows of small files, with their numbers as positions; None if they have to be read one by one.
+
+        Args:
+            files: As for `live`.
+            opened: The files.
+            positions: Numbers of the rows, counted from the first of the first file, ascending; None for all rows.
+        """
+        layout = self._layout_of(opened.schema)
+        found = opened.columns(layout.names, positions)
+        if found is None:
+            return None
+        rows = np.arange(opened.starts[-1]) if positions is None else positions
+        batch = pa.RecordBatch.from_arrays(list(found.values()), names=list(found)) if found else None
+        numbers = arrow_array(np.searchsorted(opened.starts, rows, "right") - 1, pa.int64())
+        constants = {name: each.take(numbers) for name, each in self._constants(files).items()}
+        return self._batch(batch, layout, constants, rows, self._root)
+
+    def count_row_groups(self, read: int) -> None:
+        """Count row groups that are read."""
+        if self._counts is not None:
+            self._counts.add(read, 0)
+
     def _few(
         self,
         opened: OpenFile,
@@ -266,7 +322,7 @@ class StoredRows:
             yield from self._read(there, constants, groups or self.row_groups_of(there))
 
     def _constants(self, file: pa.Table) -> dict[str, pa.Array]:
-        """The partition values of one file."""
+        """The partition values of files."""
         if not self._partitions:
             return {}
         partition = one_chunk(file["partition_values"])
@@ -370,7 +426,8 @@ class StoredRows:
         for field in self._fields:
             name = layout.found.get(field.name)
             if field.name in constants:
-                columns[field.name] = pa.repeat(constants[field.name][0], rows)
+                values = constants[field.name]
+                columns[field.name] = values if len(values) == rows != 1 else pa.repeat(values[0], rows)
             elif batch is None or name is None:
                 columns[field.name] = pa.nulls(rows, self._stored_types[field.name])
             else:
@@ -438,7 +495,10 @@ class StoredRows:
 
 def may_be_julian(footer: pq.FileMetaData) -> bool:
     """Whether dates and times of a file may be of the Julian calendar, which Spark converts and pyarrow does not."""
-    metadata = footer.metadata or {}
+    return _may_be_julian(footer.metadata or {})
+
+
+def _may_be_julian(metadata: Mapping[bytes, bytes]) -> bool:
     return any(key in metadata for key in _LEGACY_KEYS) or metadata.get(_VERSION_KEY, b"3").startswith(b"2.")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def hybrid(numbers: Sequence[int], width: int, runs: Sequence[bool]) -> bytes:
@@ -46,6 +47,41 @@ def plain_bytes(values: Sequence[bytes]) -> bytes:
     return b"".join(struct.pack("<I", len(value)) + value for value in values)
 
 
-def data_page(levels: bytes | None, values: bytes) -> bytes:
-    """A page, with the levels of definition behind their length; None for a column that cannot be null."""
-    return values if levels is None else struct.pack("<I", len(levels)) + levels + values
+def struct_bytes(fields: Mapping[int, Any]) -> bytes:
+    """A Thrift struct in the compact protocol, whose fields are integers, booleans and structs."""
+    out, last = b"", 0
+    for number, value in fields.items():
+        kind = (1 if value else 2) if isinstance(value, bool) else 5 if isinstance(value, int) else 12
+        out += bytes([(number - last) << 4 | kind])
+        last = number
+        if kind == 5:
+            out += varint(value << 1 if value >= 0 else (-value << 1) - 1)
+        elif kind == 12:
+            out += struct_bytes(value)
+    return out + b"\0"
+
+
+def data_page(levels: bytes | None, values: bytes, count: int, encoding: int) -> bytes:
+    """A data page with its header, with the levels of definition behind their length.
+
+    Args:
+        levels: The levels; None for a column that cannot be null.
+        values: The values that are there.
+        count: Number of values, null or not.
+        encoding: Number of their encoding.
+    """
+    page = values if levels is None else struct.pack("<I", len(levels)) + levels + values
+    about = {1: count, 2: encoding, 3: 3, 4: 3}
+    return struct_bytes({1: 0, 2: len(page), 3: len(page), 5: about}) + page
+
+
+def data_page_v2(levels: bytes, values: bytes, count: int, encoding: int) -> bytes:
+    """A data page of version 2 with its header. Its arguments are those of `data_page`."""
+    about = {1: count, 2: 0, 3: count, 4: encoding, 5: len(levels), 6: 0, 7: False}
+    size = len(levels) + len(values)
+    return struct_bytes({1: 3, 2: size, 3: size, 8: about}) + levels + values
+
+
+def dictionary_page(values: bytes, count: int) -> bytes:
+    """A dictionary page with its header, of values that are encoded as PLAIN."""
+    return struct_bytes({1: 2, 2: len(values), 3: len(values), 7: {1: count, 2: 0}}) + values

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import struct
+import tempfile
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -30,6 +31,7 @@ from deltaskip.kernels import (
     key_column,
     lane,
     lowercase,
+    parquet_files,
     parquet_pages,
     paths,
     roaring_encode,
@@ -250,8 +252,32 @@ def footer() -> bytes:
 
 
 FOOTER = footer()
-# Levels of 200 rows, and indexes of two bits.
-PAGE = struct.pack("<I", 6) + b"\xc8\x01\x01\x0f\xff\x7f" + b"\x02" + b"\x33" + bytes(range(50)) + b"\xc8\x02\x01" * 40
+
+
+def parquet(**options: Any) -> bytes:
+    """A file of three columns and 200 rows."""
+    sink = pa.BufferOutputStream()
+    few = [None if i % 7 == 0 else f"word {i % 9}" for i in range(200)]
+    pq.write_table(pa.table({"a": range(200), "b": few, "c": [i % 3 == 0 for i in range(200)]}), sink, **options)
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
+
+
+def chunks(data: bytes) -> list[bytes]:
+    """The column chunks of a file with one row group."""
+    group = pq.read_metadata(pa.BufferReader(data)).row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    starts = [column.dictionary_page_offset or column.data_page_offset for column in columns]
+    return [data[at : at + each.total_compressed_size] for at, each in zip(starts, columns, strict=True)]
+
+
+PARQUET = parquet()
+# Of two levels of the format, compressed or not.
+CHUNKS = [
+    *chunks(PARQUET),
+    *chunks(parquet(compression="none", data_page_version="2.0")),
+    *chunks(parquet(compression="zstd", use_dictionary=False)),
+]
 SEEDS = st.integers(0, 2**63)
 
 
@@ -293,19 +319,38 @@ def test_damaged_footers(seed: int) -> None:
 
 
 @settings(max_examples=EXAMPLES)
-@given(SEEDS, st.sampled_from([-1, 0, 1, 8, 16]), st.booleans(), st.sampled_from([0, 2, 8]), st.booleans())
-def test_damaged_pages(seed: int, width: int, optional: bool, encoding: int, apart: bool) -> None:
+@given(SEEDS, st.sampled_from([-1, 0, 1, 8, 16]), st.booleans(), st.sampled_from([0, 1, 6]), st.booleans())
+def test_damaged_pages(seed: int, width: int, optional: bool, codec: int, every: bool) -> None:
     rng = random.Random(seed)
     rows = mutated(struct.pack("<5q", 0, 1, 5, 70, 300), seed) if seed % 3 else struct.pack("<5q", 0, 1, 5, 70, 300)
-    taker = survives(parquet_pages.RowTaker, rows, width, rng.choice([1, 8, 16]), apart, optional)
+    wanted, many = None if every else rows, rng.choice([0, 400])
+    arguments = many, width, rng.choice([1, 8, 16]), seed % 2 > 0, optional
+    taker = survives(parquet_pages.RowTaker, wanted, *arguments)
     if isinstance(taker, Exception):
         return
-    survives(taker.set_dictionary, mutated(b"\x03\0\0\0abc\0\0\0\0" * 3, seed), rng.randrange(-1, 8))
     for start in range(2):
-        page = mutated(PAGE, seed + start)
-        survives(taker.wanted, rng.randrange(-9, 400))
-        survives(taker.take, PAGE[4:] if apart else None, page, rng.choice([-1, 3, 200]), encoding)
+        survives(taker.take_chunk, mutated(rng.choice(CHUNKS), seed + start), rng.choice([-1, 3, 200]), codec)
     survives(taker.finish)
+
+
+@settings(max_examples=EXAMPLES)
+@given(SEEDS, st.sampled_from([-1, 0, 4, 8, 16]), st.booleans())
+def test_damaged_parquet_files(seed: int, width: int, optional: bool) -> None:
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.fsencode(os.path.join(folder, str(number))) for number in range(3)]
+        for number, path in enumerate(paths[:2]):
+            with open(path, "wb") as file:
+                file.write(mutated(PARQUET, seed + number) if number or seed % 5 else PARQUET)
+        for chosen in (paths, paths[:2], paths[:1]):
+            files = parquet_files.ParquetFiles(chosen)
+            assert isinstance(files.same(), bool)
+            assert all(files.key(number) is None or files.rows(number) >= 0 for number in range(len(chosen)))
+            if all(files.key(number) is not None and files.rows(number) < 10**6 for number in range(len(chosen))):
+                leaf, wanted = rng.randrange(-1, 5), rng.choice([None, struct.pack("<3q", 0, 7, 250)])
+                survives(files.take, wanted, leaf, width, rng.choice([4, 8, 16]), False, optional)
+            files.close()
+            survives(files.take, b"", 0, 8, 8, False, optional)
 
 
 @settings(max_examples=EXAMPLES)

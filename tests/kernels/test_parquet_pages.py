@@ -1,4 +1,4 @@
-"""Rows taken from pages that a plain writer made: runs and packed groups in every order, and every width."""
+"""Rows taken from column chunks that a plain writer made: runs and packed groups in every order, and every width."""
 
 from __future__ import annotations
 
@@ -12,93 +12,151 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaskip.kernels.parquet_pages import RowTaker
-from tests.kernels.parquet_pages_twin import data_page, hybrid, plain_bytes
+from tests.kernels.parquet_pages_twin import (
+    data_page,
+    data_page_v2,
+    dictionary_page,
+    hybrid,
+    plain_bytes,
+    struct_bytes,
+)
 
-PLAIN, RLE_DICTIONARY = 0, 8
+PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
+UNCOMPRESSED, SNAPPY, GZIP, LZO, ZSTD = 0, 1, 2, 3, 6
 RUNS = st.lists(st.booleans(), max_size=30)
 LEVELS = st.lists(st.sampled_from([[True], [False], [True] * 9, [False] * 20, [True, False] * 6]), max_size=12).map(
     lambda parts: [level for part in parts for level in part]
 )
 
 
-def rows_of(count: int, data: st.DataObject) -> np.ndarray[Any, Any]:
+def rows_of(count: int, data: st.DataObject) -> np.ndarray[Any, Any] | None:
+    """Some rows; None for all."""
+    if data.draw(st.booleans()):
+        return None
     chosen = data.draw(st.sets(st.integers(0, count - 1), max_size=20)) if count else set()
     return np.array(sorted(chosen), np.int64)
 
 
-def int64s(taker: RowTaker, count: int) -> list[int | None]:
+def some(values: list[Any], rows: np.ndarray[Any, Any] | None) -> list[Any]:
+    return values if rows is None else [values[row] for row in rows]
+
+
+def taken(taker: RowTaker, kind: pa.DataType, count: int) -> list[Any]:
     validity, offsets, values = taker.finish()
-    assert offsets is None
-    found: list[int | None] = pa.Array.from_buffers(pa.int64(), count, [validity, values]).to_pylist()
-    return found
+    buffers = [validity, values] if offsets is None else [validity, offsets, values]
+    found = pa.Array.from_buffers(kind, count, buffers)
+    found.validate(full=True)
+    values_of: list[Any] = found.to_pylist()
+    return values_of
 
 
-@given(LEVELS, RUNS, st.data())
-def test_plain_numbers_among_nulls(levels: list[bool], runs: list[bool], data: st.DataObject) -> None:
+@given(LEVELS, RUNS, st.booleans(), st.data())
+def test_plain_numbers_among_nulls(levels: list[bool], runs: list[bool], apart: bool, data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=sum(levels), max_size=sum(levels)))
     left = iter(numbers)
     expected = [next(left) if there else None for there in levels]
-    page = data_page(hybrid(list(map(int, levels)), 1, runs), struct.pack(f"<{len(numbers)}q", *numbers))
+    page = data_page_v2 if apart else data_page
+    values = struct.pack(f"<{len(numbers)}q", *numbers)
+    chunk = page(hybrid(list(map(int, levels)), 1, runs), values, len(levels), PLAIN)
     rows = rows_of(len(levels), data)
-    taker = RowTaker(rows, 8, 8, False, True)
-    taker.take(None, page, len(levels), PLAIN)
-    assert int64s(taker, len(rows)) == [expected[row] for row in rows]
+    taker = RowTaker(rows, len(levels), 8, 8, False, True)
+    taker.take_chunk(chunk, len(levels), UNCOMPRESSED)
+    assert taken(taker, pa.int64(), len(some(expected, rows))) == some(expected, rows)
+
+
+@given(LEVELS, RUNS, st.data())
+def test_strings_among_nulls(levels: list[bool], runs: list[bool], data: st.DataObject) -> None:
+    words = data.draw(st.lists(st.binary(max_size=3), min_size=sum(levels), max_size=sum(levels)))
+    left = iter(words)
+    expected = [next(left) if there else None for there in levels]
+    packed = hybrid(list(map(int, levels)), 1, runs)
+    rows = rows_of(len(levels), data)
+    taker = RowTaker(rows, len(levels), 0, 0, False, True)
+    taker.take_chunk(data_page(packed, plain_bytes(words), len(levels), PLAIN), len(levels), UNCOMPRESSED)
+    assert taken(taker, pa.binary(), len(some(expected, rows))) == some(expected, rows)
 
 
 @given(st.integers(0, 32), st.lists(st.integers(0, 5), min_size=1, max_size=90), RUNS, st.data())
 def test_indexes_of_every_width(width: int, indexes: list[int], runs: list[bool], data: st.DataObject) -> None:
     indexes = [index % (1 << min(width, 3)) for index in indexes]
     words = [b"", b"a", b"bc", b"\xff" * 40, b"ef", b"g", b"", b"h"]
-    page = data_page(None, bytes([width]) + hybrid(indexes, width, runs))
+    page = data_page(None, bytes([width]) + hybrid(indexes, width, runs), len(indexes), RLE_DICTIONARY)
     rows = rows_of(len(indexes), data)
-    taker = RowTaker(rows, 0, 0, False, False)
-    taker.set_dictionary(plain_bytes(words), len(words))
-    taker.take(None, page, len(indexes), RLE_DICTIONARY)
-    validity, offsets, values = taker.finish()
-    found = pa.Array.from_buffers(pa.binary(), len(rows), [validity, offsets, values])
-    found.validate(full=True)
-    assert found.to_pylist() == [words[indexes[row]] for row in rows]
+    expected = some([words[index] for index in indexes], rows)
+    taker = RowTaker(rows, len(indexes), 0, 0, False, False)
+    taker.take_chunk(dictionary_page(plain_bytes(words), len(words)) + page, len(indexes), UNCOMPRESSED)
+    assert taken(taker, pa.binary(), len(expected)) == expected
 
 
-@given(st.lists(st.lists(st.binary(max_size=9), max_size=12), max_size=6), st.data())
-def test_rows_of_several_pages(pages: list[list[bytes]], data: st.DataObject) -> None:
-    every = [value for page in pages for value in page]
+@given(st.sampled_from([4, 8]), st.integers(0, 32), st.lists(st.integers(0, 5), min_size=1), RUNS, st.data())
+def test_numbers_by_index(size: int, width: int, indexes: list[int], runs: list[bool], data: st.DataObject) -> None:
+    indexes = [index % (1 << min(width, 3)) for index in indexes]
+    numbers = [7, -1, 2 ** (size * 8 - 1) - 1, 0, 12, -(2 ** (size * 8 - 1))]
+    page = data_page(None, bytes([width]) + hybrid(indexes, width, runs), len(indexes), RLE_DICTIONARY)
+    words = struct.pack(f"<6{'q' if size == 8 else 'i'}", *numbers)
+    rows = rows_of(len(indexes), data)
+    expected = some([numbers[index] for index in indexes], rows)
+    taker = RowTaker(rows, len(indexes), size, size, False, False)
+    taker.take_chunk(dictionary_page(words, 6) + page, len(indexes), UNCOMPRESSED)
+    assert taken(taker, pa.int64() if size == 8 else pa.int32(), len(expected)) == expected
+
+
+@given(st.lists(st.lists(st.lists(st.binary(max_size=9), max_size=12), max_size=4), max_size=4), st.data())
+def test_rows_of_several_chunks_and_pages(chunks: list[list[list[bytes]]], data: st.DataObject) -> None:
+    every = [value for chunk in chunks for page in chunk for value in page]
     rows = rows_of(len(every), data)
-    taker = RowTaker(rows, 0, 0, False, False)
-    passed = 0
-    for page in pages:
-        if taker.wanted(len(page)):
-            assert any(passed <= row < passed + len(page) for row in rows)
-            taker.take(None, plain_bytes(page), len(page), PLAIN)
-        passed += len(page)
-    validity, offsets, values = taker.finish()
-    assert pa.Array.from_buffers(pa.binary(), len(rows), [validity, offsets, values]).to_pylist() == [
-        every[row] for row in rows
-    ]
+    taker = RowTaker(rows, len(every), 0, 0, False, False)
+    for chunk in chunks:
+        pages = b"".join(data_page(None, plain_bytes(page), len(page), PLAIN) for page in chunk)
+        taker.take_chunk(pages, sum(map(len, chunk)), UNCOMPRESSED)
+    assert taken(taker, pa.binary(), len(some(every, rows))) == some(every, rows)
 
 
-@given(st.lists(st.booleans(), min_size=1, max_size=40), st.data())
-def test_booleans(values: list[bool], data: st.DataObject) -> None:
+def test_pages_without_a_wanted_row_are_passed() -> None:
+    damaged = data_page(None, b"", 5, PLAIN)
+    taker = RowTaker(np.array([6], np.int64), 7, 8, 8, False, False)
+    taker.take_chunk(damaged + data_page(None, struct.pack("<2q", 1, 2), 2, PLAIN), 7, UNCOMPRESSED)
+    assert taken(taker, pa.int64(), 1) == [2]
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=40), RUNS, st.booleans(), st.data())
+def test_booleans(values: list[bool], runs: list[bool], in_runs: bool, data: st.DataObject) -> None:
+    if in_runs:
+        packed = hybrid(list(map(int, values)), 1, runs)
+        page = data_page(None, struct.pack("<I", len(packed)) + packed, len(values), RLE)
+    else:
+        page = data_page(None, np.packbits(values, bitorder="little").tobytes(), len(values), PLAIN)
     rows = rows_of(len(values), data)
-    taker = RowTaker(rows, -1, 0, False, False)
-    taker.take(None, np.packbits(values, bitorder="little").tobytes(), len(values), PLAIN)
-    _, _, found = taker.finish()
-    assert pa.Array.from_buffers(pa.bool_(), len(rows), [None, found]).to_pylist() == [values[row] for row in rows]
+    taker = RowTaker(rows, len(values), -1, 0, False, False)
+    taker.take_chunk(page, len(values), UNCOMPRESSED)
+    assert taken(taker, pa.bool_(), len(some(values, rows))) == some(values, rows)
 
 
+@pytest.mark.parametrize("every", [True, False])
 @pytest.mark.parametrize("big_endian", [True, False])
 @pytest.mark.parametrize("width", [1, 4, 7, 8, 16])
 @pytest.mark.parametrize("out_width", [1, 2, 8, 16])
-def test_numbers_of_other_widths(width: int, out_width: int, big_endian: bool) -> None:
+def test_numbers_of_other_widths(width: int, out_width: int, big_endian: bool, every: bool) -> None:
     size = min(width, out_width) * 8
     numbers = [0, 1, -1, 2 ** (size - 1) - 1, -(2 ** (size - 1))]
     order = "big" if big_endian else "little"
     page = b"".join(number.to_bytes(width, order, signed=True) for number in numbers)  # type: ignore[arg-type]
-    taker = RowTaker(np.arange(5, dtype=np.int64), width, out_width, big_endian, False)
-    taker.take(None, page, 5, PLAIN)
+    rows = None if every else np.arange(5, dtype=np.int64)
+    taker = RowTaker(rows, 5, width, out_width, big_endian, False)
+    taker.take_chunk(data_page(None, page, 5, PLAIN), 5, UNCOMPRESSED)
     values = taker.finish()[2].to_pybytes()
     parts = [values[i * out_width : (i + 1) * out_width] for i in range(5)]
     assert [int.from_bytes(part, "little", signed=True) for part in parts] == numbers
+
+
+@given(st.lists(st.sampled_from([b"a", b"abcdefgh" * 9, b"\0" * 70, bytes(range(256))]), max_size=40), st.data())
+def test_what_snappy_has_compressed(parts: list[bytes], data: st.DataObject) -> None:
+    body = plain_bytes([b"".join(parts) + data.draw(st.binary(max_size=200))])
+    packed = pa.compress(body, codec="snappy", asbytes=True)
+    header = struct_bytes({1: 0, 2: len(body), 3: len(packed), 5: {1: 1, 2: PLAIN, 3: RLE, 4: RLE}})
+    taker = RowTaker(None, 1, 0, 0, False, False)
+    taker.take_chunk(header + packed, 1, SNAPPY)
+    assert taken(taker, pa.binary(), 1) == [body[4:]]
 
 
 @pytest.mark.parametrize(
@@ -115,25 +173,47 @@ def test_numbers_of_other_widths(width: int, out_width: int, big_endian: bool) -
     ],
 )
 def test_damage_raises(rows: list[int], page: bytes, values: int, encoding: int) -> None:
-    taker = RowTaker(np.array(rows, np.int64), 8, 8, False, False)
-    taker.set_dictionary(struct.pack("<3q", 1, 2, 3), 3)
-    with pytest.raises(ValueError, match=r"page|encoding"):
-        taker.take(None, page, values, encoding)
+    known = dictionary_page(struct.pack("<3q", 1, 2, 3), 3)
+    wrong_rows = rows in ([1, 0], [-1])
+    for wanted in [np.array(rows, np.int64)] if wrong_rows else [np.array(rows, np.int64), None]:
+        taker = RowTaker(wanted, values, 8, 8, False, False)
+        with pytest.raises(ValueError, match=r"page|encoding"):
+            taker.take_chunk(known + data_page(None, page, values, encoding), values, UNCOMPRESSED)
 
 
 def test_rows_after_the_last_page_raise() -> None:
-    taker = RowTaker(np.array([0, 7], np.int64), 8, 8, False, False)
-    taker.take(None, struct.pack("<q", 1), 1, PLAIN)
+    page = data_page(None, struct.pack("<q", 1), 1, PLAIN)
+    taker = RowTaker(np.array([0, 7], np.int64), 8, 8, 8, False, False)
+    taker.take_chunk(page, 1, UNCOMPRESSED)
     with pytest.raises(ValueError, match="missing"):
         taker.finish()
+    with pytest.raises(ValueError, match="other numbers of values"):
+        taker.take_chunk(page * 9, 9, UNCOMPRESSED)
+    with pytest.raises(ValueError, match="other numbers of values"):
+        RowTaker(None, 3, 8, 8, False, False).take_chunk(data_page(None, bytes(16), 2, PLAIN), 1, UNCOMPRESSED)
 
 
-def test_without_a_dictionary_indexes_raise() -> None:
-    with pytest.raises(ValueError, match="encoding"):
-        RowTaker(np.array([0], np.int64), 8, 8, False, False).take(None, b"\x00", 1, RLE_DICTIONARY)
-    with pytest.raises(ValueError, match="ends before"):
-        RowTaker(np.array([0], np.int64), 0, 0, False, False).set_dictionary(b"\x09\x00\x00\x00a", 1)
-    with pytest.raises(ValueError, match="ends before"):
-        RowTaker(np.array([0], np.int64), 8, 8, False, False).set_dictionary(bytes(15), 2)
-    with pytest.raises(ValueError, match="no dictionary"):
-        RowTaker(np.array([0], np.int64), -1, 0, False, False).set_dictionary(b"", 0)
+def test_dictionaries_that_are_not_there_or_damaged_raise() -> None:
+    page = data_page(None, b"\x00", 1, RLE_DICTIONARY)
+    for width, known, reason in [
+        (8, b"", "encoding"),
+        (0, dictionary_page(b"\x09\x00\x00\x00a", 1), "ends before"),
+        (8, dictionary_page(bytes(15), 2), "ends before"),
+        (-1, dictionary_page(b"", 0), "encoding"),
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            RowTaker(None, 1, width, 8, False, False).take_chunk(known + page, 1, UNCOMPRESSED)
+
+
+def test_strings_of_more_bytes_than_asked_for_raise() -> None:
+    page = data_page(None, plain_bytes([b"abc", b"de"]), 2, PLAIN)
+    RowTaker(None, 2, 0, 0, False, False, 14).take_chunk(page, 2, UNCOMPRESSED)
+    with pytest.raises(ValueError, match="more bytes"):
+        RowTaker(None, 2, 0, 0, False, False, 4).take_chunk(page, 2, UNCOMPRESSED)
+
+
+@pytest.mark.parametrize("codec", [SNAPPY, GZIP, LZO, ZSTD])
+def test_what_is_not_compressed_as_stated_raises(codec: int) -> None:
+    page = data_page(None, struct.pack("<3q", 1, 2, 3), 3, PLAIN)
+    with pytest.raises(ValueError, match=r"decompressed|ends before"):
+        RowTaker(None, 3, 8, 8, False, False).take_chunk(page, 3, codec)

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deltaskip.reading.few_rows import leaf_numbers, take_rows
+from deltaskip.reading.few_rows import take_rows
+from deltaskip.reading.plain_columns import leaf_numbers
 
 VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),

@@ -1,0 +1,378 @@
+"""Small Parquet files on a local disk, read together: footers and column chunks without a Python object for each.
+
+A file that is not read here (a footer that is damaged or encrypted, more than one row group) has no key, and another
+reader has to be asked for it. All bytes are untrusted, as in kernels.parquet_pages.
+# Parquet, File Format and Metadata; parquet.thrift, FileMetaData
+"""
+
+from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
+from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t
+from libc.string cimport memcmp, memcpy, memset
+from posix.fcntl cimport O_NONBLOCK, O_RDONLY, open
+from posix.stat cimport S_ISREG, fstat, struct_stat
+from posix.unistd cimport close, pread
+
+from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, check
+from deltaskip.kernels.parquet_pages cimport RowTaker, checked
+from deltaskip.kernels.thrift_cursor cimport (
+    ACCESS,
+    COUNT,
+    FINE,
+    HEADER,
+    LIST,
+    OTHER,
+    SHORT,
+    STOP,
+    STRUCT,
+    Cursor,
+    Field,
+    pass_field,
+    read_field,
+    read_int,
+    read_list,
+)
+
+__all__ = ["ParquetFiles"]
+
+cdef extern from "<fcntl.h>":
+    int O_CLOEXEC
+
+cdef enum:
+    TAIL_BYTES = 1 << 15    # read at first, which is more than most footers have
+    MAGIC_BYTES = 4
+    MOST_ROWS = 0x7FFFFFFF  # of a file
+
+cdef struct Chunk:
+    int64_t codec
+    int64_t values
+    int64_t size
+    int64_t start
+
+cdef struct File:
+    int handle
+    int fault
+    int64_t size
+    int64_t rows
+    int64_t plain_size
+    # Of the buffers of all files: where its column chunks and its key begin, and how many and how long they are.
+    int64_t first_chunk
+    int64_t chunks
+    int64_t key_start
+    int64_t key_size
+
+
+cdef class ParquetFiles:
+    """Some files that are open for reading. Only one thread uses it at a time.
+
+    Args:
+        paths: Their paths, as bytes.
+    """
+    cdef ByteBuffer files
+    cdef ByteBuffer chunks
+    cdef ByteBuffer keys
+    cdef ByteBuffer scratch
+    cdef int64_t count
+
+    def __init__(self, list paths not None):
+        cdef int64_t i, count = len(paths)
+        cdef int fault = FINE
+        cdef ByteBuffer names = ByteBuffer.__new__(ByteBuffer)
+        self.count = 0
+        self.files = ByteBuffer.__new__(ByteBuffer)
+        self.chunks = ByteBuffer.__new__(ByteBuffer)
+        self.keys = ByteBuffer.__new__(ByteBuffer)
+        self.scratch = ByteBuffer.__new__(ByteBuffer)
+        check(self.files.reserve(count * sizeof(File) + 1))
+        memset(self.files.data, 0, self.files.capacity)
+        for each in paths:
+            check(names.append_int64(<int64_t>PyBytes_AsString(each)))
+        with nogil:
+            for i in range(count):
+                self.count += 1
+                fault = self._open(<const char*>(<int64_t*>names.data)[i], self._file(i))
+                self._file(i).fault = fault
+                if fault == NO_MEMORY:
+                    break
+        if fault == NO_MEMORY:
+            raise MemoryError
+
+    def __len__(self):
+        return self.count
+
+    def __dealloc__(self):
+        self._close()
+
+    def close(self):
+        """Close the files."""
+        self._close()
+
+    def key(self, int64_t number):
+        """Return bytes that are equal for files with the same schema and metadata; None if a file is not read here."""
+        cdef File* file = self._checked_file(number)
+        if file.fault != FINE:
+            return None
+        return PyBytes_FromStringAndSize(<const char*>self.keys.data + file.key_start, file.key_size)
+
+    def same(self):
+        """Return whether all files are read here, and have the same key."""
+        cdef File* first
+        cdef File* file
+        cdef int64_t i
+        if self.count == 0:
+            return False
+        first = self._file(0)
+        for i in range(self.count):
+            file = self._file(i)
+            if file.fault != FINE or file.key_size != first.key_size or file.chunks != first.chunks:
+                return False
+            if memcmp(self.keys.data + file.key_start, self.keys.data + first.key_start, first.key_size) != 0:
+                return False
+        return True
+
+    def rows(self, int64_t number):
+        """Return the number of rows of a file."""
+        return self._checked_file(number).rows
+
+    def plain_size(self, int64_t number):
+        """Return the bytes of the columns of a file before they were compressed, as its footer has them."""
+        return self._checked_file(number).plain_size
+
+    def take(
+        self, object positions, int64_t leaf, int64_t width, int64_t out_width, bint big_endian, bint optional,
+        int64_t most_bytes=INT32_MAX,
+    ):
+        """Return the buffers of values of a column: validity (None without nulls), offsets (of byte arrays) and values.
+
+        Args:
+            positions: Buffer of int64: the rows to take, counted from the first of the first file, ascending; None
+                for all rows of all files.
+            leaf: Number of the column among the Parquet columns.
+            width: As of RowTaker, and so are all that follow.
+            out_width: See there.
+            big_endian: See there.
+            optional: See there.
+            most_bytes: See there.
+
+        Raises:
+            ValueError: A page or a file is not read here.
+        """
+        cdef int64_t rows = 0
+        cdef int64_t i
+        cdef int fault = FINE
+        cdef RowTaker taker
+        for i in range(self.count):
+            rows += self._file(i).rows
+        taker = RowTaker(positions, rows, width, out_width, big_endian, optional, most_bytes)
+        with nogil:
+            for i in range(self.count):
+                fault = self._take(self._file(i), leaf, taker)
+                if fault:
+                    break
+        checked(fault)
+        return taker.finish()
+
+    cdef File* _file(self, int64_t number) noexcept nogil:
+        return <File*>self.files.data + number
+
+    cdef File* _checked_file(self, int64_t number) except NULL:
+        if not 0 <= number < self.count:
+            raise IndexError("there is no file of this number")
+        return self._file(number)
+
+    cdef void _close(self) noexcept:
+        cdef int64_t i
+        for i in range(self.count):
+            if self._file(i).handle > 0:
+                close(self._file(i).handle - 1)
+            self._file(i).handle = 0
+
+    cdef int _take(self, File* file, int64_t leaf, RowTaker taker) noexcept nogil:
+        cdef Chunk* chunk
+        cdef Cursor data
+        if file.fault:
+            return file.fault
+        if not 0 <= leaf < file.chunks:
+            return OTHER
+        if not taker.wanted(file.rows):
+            taker.first_row += file.rows
+            return FINE
+        chunk = <Chunk*>self.chunks.data + file.first_chunk + leaf
+        if chunk.values != file.rows:
+            return COUNT
+        if self._read(file, chunk.start, chunk.size) != FINE:
+            return ACCESS
+        data.at = self.scratch.data
+        data.end = data.at + chunk.size
+        return taker.take(data, chunk.values, <int>chunk.codec)
+
+    cdef int _read(self, File* file, int64_t start, int64_t size) noexcept nogil:
+        """Read bytes of a file to `scratch`."""
+        cdef int64_t done = 0
+        cdef int64_t got
+        self.scratch.size = 0
+        if file.handle == 0 or self.scratch.reserve(size + 1) != 0:
+            return ACCESS
+        while done < size:
+            got = pread(file.handle - 1, self.scratch.data + done, size - done, start + done)
+            if got <= 0:
+                return ACCESS
+            done += got
+        return FINE
+
+    cdef int _open(self, const char* path, File* file) noexcept nogil:
+        """Open a file and read its footer."""
+        cdef struct_stat status
+        cdef uint32_t footer_size
+        cdef int64_t tail
+        cdef Cursor footer
+        # A handle more than the number, so that zeros stand for files that are not open.
+        file.handle = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) + 1
+        if file.handle == 0 or fstat(file.handle - 1, &status) != 0 or not S_ISREG(status.st_mode):
+            return ACCESS
+        file.size = status.st_size
+        tail = min(file.size, TAIL_BYTES)
+        if file.size < 12 or self._read(file, file.size - tail, tail) != FINE:
+            return SHORT
+        if memcmp(self.scratch.data + tail - MAGIC_BYTES, b"PAR1", MAGIC_BYTES) != 0:
+            return OTHER
+        memcpy(&footer_size, self.scratch.data + tail - 8, 4)
+        if footer_size > file.size - 12:
+            return SHORT
+        if <int64_t>footer_size + 8 > tail:
+            tail = <int64_t>footer_size + 8
+            if self._read(file, file.size - tail, tail) != FINE:
+                return SHORT
+        footer.end = self.scratch.data + tail - 8
+        footer.at = footer.end - footer_size
+        return self._footer(footer, file)
+
+    cdef int _footer(self, Cursor cursor, File* file) noexcept nogil:
+        """Read a footer (parquet.thrift, FileMetaData)."""
+        cdef Field field
+        cdef const uint8_t* start
+        cdef int64_t items = 0, rows = -1
+        cdef int item = STOP
+        cdef bint grouped = False
+        cdef int fault
+        file.first_chunk = self.chunks.size // sizeof(Chunk)
+        file.key_start = self.keys.size
+        file.rows = -1
+        field.number = 0
+        while True:
+            fault = read_field(&cursor, &field)
+            if fault:
+                return fault
+            start = cursor.at
+            if field.kind == STOP:
+                file.key_size = self.keys.size - file.key_start
+                return FINE if grouped and rows == file.rows and 0 <= rows <= MOST_ROWS else OTHER
+            if field.number == 3:
+                fault = read_int(&cursor, &field, &rows)
+            elif field.number == 4:
+                if field.kind != LIST or grouped:
+                    return HEADER
+                fault = read_list(&cursor, &item, &items)
+                if fault == FINE and (item != STRUCT or items != 1):
+                    fault = OTHER
+                if fault == FINE:
+                    fault = self._row_group(&cursor, file)
+                grouped = True
+            elif field.number == 8 or field.number == 9:
+                # Encrypted or signed.
+                return OTHER
+            else:
+                fault = pass_field(&cursor, &field, 1)
+                # The schema, and the pairs of keys and values.
+                if fault == FINE and (field.number == 2 or field.number == 5):
+                    if self.keys.append_int64(field.number) != 0 or self.keys.append(start, cursor.at - start) != 0:
+                        fault = NO_MEMORY
+            if fault:
+                return fault
+
+    cdef int _row_group(self, Cursor* cursor, File* file) noexcept nogil:
+        """Read the row group of a file (parquet.thrift, RowGroup)."""
+        cdef Field field
+        cdef int64_t items = 0, i
+        cdef int item = STOP
+        cdef int fault
+        field.number = 0
+        while True:
+            fault = read_field(cursor, &field)
+            if fault or field.kind == STOP:
+                return fault
+            if field.number == 1:
+                if field.kind != LIST or file.chunks:
+                    return HEADER
+                fault = read_list(cursor, &item, &items)
+                if fault == FINE and item != STRUCT:
+                    fault = HEADER
+                i = 0
+                while fault == FINE and i < items:
+                    fault = self._chunk(cursor, file)
+                    i += 1
+            elif field.number == 2:
+                fault = read_int(cursor, &field, &file.plain_size)
+            elif field.number == 3:
+                fault = read_int(cursor, &field, &file.rows)
+            else:
+                fault = pass_field(cursor, &field, 2)
+            if fault:
+                return fault
+
+    cdef int _chunk(self, Cursor* cursor, File* file) noexcept nogil:
+        """Read a column chunk (parquet.thrift, ColumnChunk)."""
+        cdef Field field
+        cdef Chunk chunk
+        cdef int fault
+        memset(&chunk, 0, sizeof(chunk))
+        chunk.values = -1
+        field.number = 0
+        while True:
+            fault = read_field(cursor, &field)
+            if fault:
+                return fault
+            if field.kind == STOP:
+                break
+            if field.number == 3 and field.kind == STRUCT:
+                fault = _metadata(cursor, &chunk)
+            elif field.number == 1 or field.number == 8 or field.number == 9:
+                # In another file, or encrypted.
+                return OTHER
+            else:
+                fault = pass_field(cursor, &field, 3)
+            if fault:
+                return fault
+        if chunk.values < 0 or chunk.start < MAGIC_BYTES or not 0 <= chunk.size <= file.size - chunk.start:
+            return HEADER
+        file.chunks += 1
+        return NO_MEMORY if self.chunks.append(&chunk, sizeof(chunk)) != 0 else FINE
+
+
+cdef int _metadata(Cursor* cursor, Chunk* chunk) noexcept nogil:
+    """Read the metadata of a column chunk (parquet.thrift, ColumnMetaData)."""
+    cdef Field field
+    cdef int64_t data_page = -1, dictionary_page = -1
+    cdef int fault
+    field.number = 0
+    while True:
+        fault = read_field(cursor, &field)
+        if fault:
+            return fault
+        if field.kind == STOP:
+            # Writers state 0 for a dictionary that is not there.
+            chunk.start = dictionary_page if 0 < dictionary_page < data_page else data_page
+            return FINE
+        if field.number == 4:
+            fault = read_int(cursor, &field, &chunk.codec)
+        elif field.number == 5:
+            fault = read_int(cursor, &field, &chunk.values)
+        elif field.number == 7:
+            fault = read_int(cursor, &field, &chunk.size)
+        elif field.number == 9:
+            fault = read_int(cursor, &field, &data_page)
+        elif field.number == 11:
+            fault = read_int(cursor, &field, &dictionary_page)
+        else:
+            fault = pass_field(cursor, &field, 4)
+        if fault:
+            return fault

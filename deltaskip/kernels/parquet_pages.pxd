@@ -1,0 +1,74 @@
+"""Rows of column chunks of Parquet, for kernels that read files themselves."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint8_t
+
+from deltaskip.kernels.arrow cimport ByteBuffer
+from deltaskip.kernels.parquet_headers cimport PageHeader
+from deltaskip.kernels.parquet_hybrid cimport Hybrid
+from deltaskip.kernels.thrift_cursor cimport Cursor
+
+
+cdef class HeldBytes:
+    cdef Py_buffer view
+    cdef bint held
+    cdef Cursor cursor(self) noexcept nogil
+
+
+cdef struct Values:
+    # The values of a page: plain ones, or numbers as a hybrid, which are indexes or booleans.
+    Cursor plain
+    Hybrid numbers
+    bint hybrid
+    # How many were passed.
+    int64_t passed
+
+
+@cython.final
+cdef class RowTaker:
+    cdef HeldBytes rows
+    cdef const int64_t* positions
+    cdef bint every
+    cdef int64_t chunk_rows
+    cdef int64_t count
+    cdef int64_t done
+    cdef int64_t first_row
+    cdef int64_t width
+    cdef int64_t out_width
+    cdef int64_t most_bytes
+    cdef bint big_endian
+    cdef bint optional
+    cdef bint has_dictionary
+    cdef Cursor dictionary
+    cdef int64_t entries
+    cdef ByteBuffer starts
+    cdef ByteBuffer dictionary_page
+    cdef ByteBuffer page
+    cdef ByteBuffer values
+    cdef ByteBuffer offsets
+    cdef ByteBuffer validity
+    cdef uint8_t* valid
+    cdef uint8_t* out
+    cdef int64_t nulls
+
+    cdef bint wanted(self, int64_t values) noexcept nogil
+    cdef int take(self, Cursor chunk, int64_t values, int codec) noexcept nogil
+    cdef int _decompressed(self, Cursor page, int64_t size, int codec, ByteBuffer into, Cursor* out) noexcept nogil
+    cdef int _decompressed_by_arrow(self, Cursor page, int64_t size, int codec, ByteBuffer into) noexcept with gil
+    cdef int _set_dictionary(self, int64_t entries) noexcept nogil
+    cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil
+    cdef int _some(self, Cursor levels, Values* source, int64_t values) noexcept nogil
+    cdef int _find(self, Hybrid* levels, bint* present, int64_t* number) noexcept nogil
+    cdef int _value(self, Values* source, int64_t number) noexcept nogil
+    cdef int _every(self, Cursor levels, Values* source, int64_t values) noexcept nogil
+    cdef int _next_values(self, Values* source, int64_t n) noexcept nogil
+    cdef int _next_numbers(self, Values* source, int64_t n) noexcept nogil
+    cdef int _entry(self, unsigned int index) noexcept nogil
+    cdef int _entries(self, unsigned int index, int64_t n) noexcept nogil
+    cdef void _copy(self, const uint8_t* value) noexcept nogil
+    cdef void _bit(self, bint value) noexcept nogil
+    cdef void _nulls(self, int64_t n) noexcept nogil
+    cdef int _add_bytes(self, Cursor* cursor) noexcept nogil
+
+
+cdef int checked(int fault) except -1

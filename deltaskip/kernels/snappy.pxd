@@ -1,0 +1,77 @@
+"""Decompression of Snappy's raw format, the usual one of Parquet pages, without the GIL; the function is inline.
+
+# Snappy compressed format description
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from deltaskip.kernels.thrift_cursor cimport FINE, SHORT, Cursor, read_varint
+
+cdef enum:
+    SNAPPY_MARGIN = 32      # bytes after the result that may be written to
+
+
+cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noexcept nogil:
+    """Write `size` bytes to `out`, which has room for SNAPPY_MARGIN more. Return FINE, or SHORT for other bytes."""
+    cdef uint8_t* first = out
+    cdef uint8_t* end = out + size
+    cdef uint8_t* stop
+    cdef const uint8_t* source
+    cdef uint64_t length
+    cdef int64_t offset
+    cdef uint32_t tag, extra
+    if read_varint(&cursor, &length) != FINE or length != <uint64_t>size:
+        return SHORT
+    while cursor.at < cursor.end:
+        tag = cursor.at[0]
+        cursor.at += 1
+        if tag & 3 == 0:
+            length = (tag >> 2) + 1
+            if length <= 16 and cursor.end - cursor.at >= 16 and end - out >= <int64_t>length:
+                memcpy(out, cursor.at, 16)
+                out += length
+                cursor.at += length
+                continue
+            if length > 60:
+                extra = <uint32_t>length - 60
+                if cursor.end - cursor.at < extra:
+                    return SHORT
+                length = 0
+                memcpy(&length, cursor.at, extra)
+                length += 1
+                cursor.at += extra
+            if length > <uint64_t>(cursor.end - cursor.at) or length > <uint64_t>(end - out):
+                return SHORT
+            memcpy(out, cursor.at, length)
+            out += length
+            cursor.at += length
+            continue
+        extra = 1 if tag & 3 == 1 else 2 if tag & 3 == 2 else 4
+        if cursor.end - cursor.at < extra:
+            return SHORT
+        if extra == 1:
+            length = 4 + ((tag >> 2) & 7)
+            offset = (tag >> 5 << 8) | cursor.at[0]
+        else:
+            length = (tag >> 2) + 1
+            offset = 0
+            memcpy(&offset, cursor.at, extra)
+        cursor.at += extra
+        if offset == 0 or offset > out - first or length > <uint64_t>(end - out):
+            return SHORT
+        source = out - offset
+        stop = out + length
+        if offset >= 8:
+            # The last of these may write up to seven bytes too many.
+            while out < stop:
+                memcpy(out, source, 8)
+                out += 8
+                source += 8
+        else:
+            while out < stop:
+                out[0] = source[0]
+                out += 1
+                source += 1
+        out = stop
+    return FINE if out == end else SHORT

@@ -1,0 +1,164 @@
+"""A checked cursor over untrusted bytes and Thrift's compact protocol read through it, without Python objects.
+
+Every function here is inline. Those that return an int return FINE or the reason why the bytes cannot be read.
+# Apache Thrift, Thrift compact protocol encoding
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+cdef enum Fault:
+    FINE = 0
+    SHORT = 1
+    NUMBER = 2
+    WIDTH = 3
+    INDEX = 4
+    ORDER = 5
+    LONG = 6
+    HEADER = 7
+    ENCODING = 8
+    CODEC = 9
+    COUNT = 10
+    OTHER = 11
+    ACCESS = 12
+
+cdef enum Kind:
+    STOP = 0
+    TRUE_VALUE = 1
+    FALSE_VALUE = 2
+    BYTE = 3
+    I16 = 4
+    I32 = 5
+    I64 = 6
+    DOUBLE = 7
+    BINARY = 8
+    LIST = 9
+    SET = 10
+    MAP = 11
+    STRUCT = 12
+    DEEPEST = 64
+
+cdef struct Cursor:
+    const uint8_t* at
+    const uint8_t* end
+
+cdef struct Field:
+    int64_t number
+    int kind
+
+
+cdef inline int read_varint(Cursor* cursor, uint64_t* value) noexcept nogil:
+    cdef int shift = 0
+    value[0] = 0
+    cdef uint8_t part
+    while cursor.at < cursor.end:
+        part = cursor.at[0]
+        cursor.at += 1
+        value[0] |= <uint64_t>(part & 0x7F) << shift
+        if part < 0x80:
+            return FINE
+        shift += 7
+        if shift > 63:
+            return NUMBER
+    return SHORT
+
+
+cdef inline int pass_by(Cursor* cursor, uint64_t n) noexcept nogil:
+    """Pass n bytes."""
+    if n > <uint64_t>(cursor.end - cursor.at):
+        return SHORT
+    cursor.at += n
+    return FINE
+
+
+cdef inline int read_number(Cursor* cursor, int64_t* value) noexcept nogil:
+    """Read a signed number of any width."""
+    cdef uint64_t zigzag
+    cdef int fault = read_varint(cursor, &zigzag)
+    value[0] = <int64_t>(zigzag >> 1) ^ -<int64_t>(zigzag & 1)
+    return fault
+
+
+cdef inline int read_field(Cursor* cursor, Field* field) noexcept nogil:
+    """Read the header of the next field; before the first one, the number is 0. After the last, the kind is STOP."""
+    cdef uint8_t header
+    if cursor.at == cursor.end:
+        return SHORT
+    header = cursor.at[0]
+    cursor.at += 1
+    field.kind = header & 0x0F
+    if field.kind == STOP or header >> 4:
+        field.number += header >> 4
+        return FINE
+    return read_number(cursor, &field.number)
+
+
+cdef inline int read_list(Cursor* cursor, int* kind, int64_t* items) noexcept nogil:
+    """Read the header of a list; each item has a byte at least."""
+    cdef uint8_t header
+    cdef uint64_t size
+    cdef int fault
+    if cursor.at == cursor.end:
+        return SHORT
+    header = cursor.at[0]
+    cursor.at += 1
+    kind[0] = header & 0x0F
+    size = header >> 4
+    if size == 15:
+        fault = read_varint(cursor, &size)
+        if fault:
+            return fault
+    if size > <uint64_t>(cursor.end - cursor.at):
+        return SHORT
+    items[0] = <int64_t>size
+    return FINE
+
+
+cdef inline int pass_value(Cursor* cursor, int kind, int depth) noexcept nogil:
+    """Pass a value, which is not a boolean that its field's header holds."""
+    cdef uint64_t size
+    cdef int64_t items = 0, i
+    cdef int item = STOP, fault
+    cdef Field field
+    if depth > DEEPEST:
+        return HEADER
+    if kind == I16 or kind == I32 or kind == I64:
+        return read_varint(cursor, &size)
+    if kind == BINARY:
+        fault = read_varint(cursor, &size)
+        return fault if fault else pass_by(cursor, size)
+    if kind == TRUE_VALUE or kind == FALSE_VALUE or kind == BYTE:
+        return pass_by(cursor, 1)
+    if kind == DOUBLE:
+        return pass_by(cursor, 8)
+    if kind == LIST or kind == SET:
+        fault = read_list(cursor, &item, &items)
+        i = 0
+        while fault == FINE and i < items:
+            fault = pass_value(cursor, item, depth + 1)
+            i += 1
+        return fault
+    if kind == STRUCT:
+        field.number = 0
+        while True:
+            fault = read_field(cursor, &field)
+            if fault or field.kind == STOP:
+                return fault
+            fault = pass_field(cursor, &field, depth + 1)
+            if fault:
+                return fault
+    # No Parquet struct that is read here has a map.
+    return HEADER
+
+
+cdef inline int pass_field(Cursor* cursor, const Field* field, int depth) noexcept nogil:
+    """Pass the value of a field."""
+    if field.kind == TRUE_VALUE or field.kind == FALSE_VALUE:
+        return FINE
+    return pass_value(cursor, field.kind, depth)
+
+
+cdef inline int read_int(Cursor* cursor, const Field* field, int64_t* value) noexcept nogil:
+    """Read the number that a field has."""
+    if field.kind != I16 and field.kind != I32 and field.kind != I64:
+        return HEADER
+    return read_number(cursor, value)

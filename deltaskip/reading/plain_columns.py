@@ -1,0 +1,105 @@
+"""Columns of Parquet files that the kernels decode without pyarrow: not nested, and of a common type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+__all__ = ["PlainColumn", "array_of", "leaf_numbers"]
+
+# Array of bytes of any length; bits.
+_OF_ANY_LENGTH, _BITS = 0, -1
+
+
+@dataclass(frozen=True, slots=True)
+class PlainColumn:
+    """A column and how its values are stored: see kernels.parquet_pages.RowTaker.
+
+    Attributes:
+        arrow: Its Arrow type.
+        number: Its number among the Parquet columns.
+        width: Bytes of a value in pages; 0 for byte arrays, -1 for booleans.
+        out_width: Bytes of a value in Arrow.
+        big_endian: Whether values in pages are big-endian.
+        optional: Whether it can be null.
+    """
+
+    arrow: pa.DataType
+    number: int
+    width: int
+    out_width: int
+    big_endian: bool
+    optional: bool
+
+    @classmethod
+    def of(cls, stored: pq.ParquetSchema, schema: pa.Schema, name: str, number: int) -> PlainColumn | None:
+        """Return the column of a name and number; None if pyarrow has to read it.
+
+        Args:
+            stored: The schema of the file.
+            schema: Its Arrow schema, as pyarrow reads it.
+            name: The name of the column, which is not nested.
+            number: Its number among the Parquet columns.
+        """
+        column = stored.column(number)
+        if column.path != name or column.max_repetition_level or column.max_definition_level > 1:
+            return None
+        arrow = schema.field(name).type
+        widths = _widths(arrow, column)
+        return None if widths is None else cls(arrow, number, *widths, column.max_definition_level == 1)
+
+    @property
+    def stored_as(self) -> tuple[int, int, bool, bool]:
+        """The arguments of the kernels."""
+        return self.width, self.out_width, self.big_endian, self.optional
+
+
+def leaf_numbers(schema: pa.Schema) -> Mapping[str, int]:
+    """Return the numbers of the Parquet columns of all fields that are not nested; their names are unique."""
+    found: dict[str, int] = {}
+    number = 0
+    for field in schema:
+        if not pa.types.is_nested(field.type):
+            found[field.name] = number
+        number += _leaves(field.type)
+    return found
+
+
+def array_of(
+    arrow: pa.DataType, rows: int, buffers: tuple[pa.Buffer | None, pa.Buffer | None, pa.Buffer]
+) -> pa.Array:
+    """Return the array of buffers that a kernel has made: validity, offsets and values."""
+    validity, offsets, values = buffers
+    return pa.Array.from_buffers(arrow, rows, [validity, values] if offsets is None else list(buffers))
+
+
+def _leaves(arrow: pa.DataType) -> int:
+    return sum(_leaves(arrow.field(i).type) for i in range(arrow.num_fields)) if pa.types.is_nested(arrow) else 1
+
+
+def _widths(arrow: pa.DataType, column: pq.ColumnSchema) -> tuple[int, int, bool] | None:
+    """Bytes of a value in pages and in Arrow, and whether the former are big-endian; None for what has other bits."""
+    match column.physical_type:
+        case "BOOLEAN" if pa.types.is_boolean(arrow):
+            return _BITS, 0, False
+        case "INT32" if arrow in (pa.int32(), pa.date32(), pa.int16(), pa.int8()):
+            return 4, arrow.byte_width, False
+        case "INT64" if arrow == pa.int64():
+            return 8, 8, False
+        case "INT64" if pa.types.is_timestamp(arrow) and arrow.unit == "us":
+            return (8, 8, False) if "timeUnit=microseconds" in str(column.logical_type) else None
+        case "INT32" | "INT64" if pa.types.is_decimal128(arrow):
+            return 4 if column.physical_type == "INT32" else 8, 16, False
+        case "FLOAT" if arrow == pa.float32():
+            return 4, 4, False
+        case "DOUBLE" if arrow == pa.float64():
+            return 8, 8, False
+        case "BYTE_ARRAY" if arrow in (pa.string(), pa.binary()):
+            return _OF_ANY_LENGTH, 0, False
+        case "FIXED_LEN_BYTE_ARRAY" if pa.types.is_decimal128(arrow) and 0 < column.length <= 16:
+            return column.length, 16, True
+        case _:
+            return None

@@ -1,0 +1,149 @@
+"""Small local data files, read together: one call of a kernel decodes a column of all of them.
+
+Opening a file with pyarrow and handing its columns over takes Python's time for each file, which threads do not share
+and which is longer than the decoding of a small file. Files that the kernel does not read, or that have different
+schemas, are left to pyarrow, and so is what seems damaged, so that errors are those of pyarrow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deltaskip.kernels.parquet_files import ParquetFiles
+from deltaskip.reading.plain_columns import PlainColumn, array_of, leaf_numbers
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.storage.location import is_local
+
+__all__ = ["SmallFiles"]
+
+# Limits of what is decoded at once: rows, bytes of the pages, and bytes of the strings of a column.
+_MOST_ROWS = 1 << 22
+_MOST_PLAIN_BYTES = 256 << 20
+_MOST_STRING_BYTES = 256 << 20
+# From this many rows for each one taken, the others are not decoded.
+_ROWS_PER_TAKEN = 2
+# Schemas that are kept.
+_MOST_KINDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Files with the same schema and metadata.
+
+    Attributes:
+        schema: Their Arrow schema.
+        metadata: Their pairs of keys and values.
+        columns: Those that the kernel reads, by name.
+    """
+
+    schema: pa.Schema
+    metadata: Mapping[bytes, bytes]
+    columns: Mapping[str, PlainColumn]
+
+    @classmethod
+    def of(cls, path: bytes) -> _Kind:
+        """Return the kind of a file. Raises pyarrow.ArrowException and OSError."""
+        with pa.OSFile(os.fsdecode(path), "rb") as source:
+            parquet = pq.ParquetFile(source)
+            schema, footer = parquet.schema_arrow, parquet.metadata
+        numbers = leaf_numbers(schema) if len(set(schema.names)) == len(schema.names) else {}
+        found = {name: PlainColumn.of(footer.schema, schema, name, number) for name, number in numbers.items()}
+        columns = {name: column for name, column in found.items() if column is not None}
+        return cls(schema, footer.metadata or {}, columns)
+
+
+_KINDS: dict[bytes, _Kind] = {}
+
+
+class SmallFiles:
+    """Files that are open to be read together. Close it after use.
+
+    Args:
+        files: The files, which have the same schema.
+        kind: Their kind.
+    """
+
+    def __init__(self, files: ParquetFiles, kind: _Kind) -> None:
+        self._files = files
+        self._kind = kind
+        self._starts = np.cumsum([0, *(files.rows(number) for number in range(len(files)))], dtype=np.int64)
+
+    @classmethod
+    def open(cls, locations: Sequence[str]) -> SmallFiles | None:
+        """Return the files at these locations, opened; None if they have to be read one by one."""
+        paths = [os.fsencode(location) for location in locations]
+        if not all(map(is_local, locations)) or any(b"\0" in path for path in paths):
+            return None
+        files = ParquetFiles(paths)
+        key = files.key(0) if files.same() else None
+        sizes = [(files.rows(number), files.plain_size(number)) for number in range(len(files))]
+        rows, plain_bytes = map(sum, zip(*sizes, strict=True))
+        if key is None or rows > _MOST_ROWS or plain_bytes > _MOST_PLAIN_BYTES:
+            files.close()
+            return None
+        kind = _KINDS.get(key)
+        if kind is None:
+            try:
+                kind = _Kind.of(paths[0])
+            except (pa.ArrowException, OSError):
+                files.close()
+                return None
+            if len(_KINDS) >= _MOST_KINDS:
+                _KINDS.clear()
+            _KINDS[key] = kind
+        return cls(files, kind)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the files."""
+        return self._kind.schema
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        """The pairs of keys and values in the footers."""
+        return self._kind.metadata
+
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """Number of rows before each file, and at last of all rows."""
+        return self._starts
+
+    def close(self) -> None:
+        """Close the files."""
+        self._files.close()
+
+    def columns(
+        self, names: Sequence[str], positions: npt.NDArray[np.int64] | None
+    ) -> dict[str, pa.Array] | None:
+        """Return columns of the files, one after the other; None if pyarrow has to read one of them.
+
+        Args:
+            names: Names of top-level columns.
+            positions: The rows to read, counted from the first of the first file, ascending; None for all.
+        """
+        found: dict[str, pa.Array] = {}
+        for name in names:
+            column = self._kind.columns.get(name)
+            array = None if column is None else self._column(column, positions)
+            if array is None:
+                return None
+            found[name] = array
+        return found
+
+    def _column(self, column: PlainColumn, positions: npt.NDArray[np.int64] | None) -> pa.Array | None:
+        rows = int(self._starts[-1])
+        few = positions is not None and len(positions) * _ROWS_PER_TAKEN <= rows
+        wanted = np.ascontiguousarray(positions, np.int64) if few else None
+        try:
+            buffers = self._files.take(wanted, column.number, *column.stored_as, _MOST_STRING_BYTES)
+        except ValueError:
+            return None
+        array = array_of(column.arrow, rows if wanted is None else len(wanted), buffers)
+        return array if few or positions is None else array.take(arrow_array(positions, pa.int64()))
