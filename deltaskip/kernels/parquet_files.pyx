@@ -5,6 +5,7 @@ reader has to be asked for it. All bytes are untrusted, as in kernels.parquet_pa
 # Parquet, File Format and Metadata; parquet.thrift, FileMetaData
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize
 from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy, memset
@@ -61,6 +62,8 @@ cdef struct File:
     int64_t key_size
 
 
+# Without the collector of cycles, as its buffers are needed to close the files and are in no cycle.
+@cython.no_gc
 cdef class ParquetFiles:
     """Some files that are open for reading. Only one thread uses it at a time.
 

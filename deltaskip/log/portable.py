@@ -16,15 +16,8 @@ from deltaskip.log.stats_provenance import Writers
 from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.schema.properties import FloatBounds
-from deltaskip.storage import (
-    HADOOP_SCHEMES,
-    ArrowStorage,
-    LocalStorage,
-    ObjectStorage,
-    open_storage,
-    scheme_of,
-    storage_below,
-)
+from deltaskip.storage import HADOOP_SCHEMES, LocalStorage, open_storage, scheme_of, storage_below
+from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 
 __all__ = ["PortableSnapshot"]
 

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from deltaskip.errors import StorageError
 from deltaskip.log import LOG_FOLDER, Snapshot
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.storage import FileInfo, LocalStorage, ObjectStorage, Storage, join, storage_below
+from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
+from deltaskip.storage.remote import ObjectStorage
 
 __all__ = ["LISTED", "Folders", "HiddenNames", "facts_of", "files_of_table"]
 

@@ -352,14 +352,17 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
 def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool = True) -> Reads:
     """See row_reads. together: Whether one function may read several small files, and not only what is needed next."""
     sizes = files["size"].to_pylist()
-    # Two reads for each core, and half a file more, so that equal files are shared equally.
-    share = sum(sizes) // (2 * pa.cpu_count()) + sum(sizes) // (2 * max(1, len(sizes)))
-    most_files, most_together = (_SMALL_FILES if together else 1), min(most_bytes, max(_TOGETHER_BYTES, share))
+    most_files, share = (_SMALL_FILES if together else 1), 0
+    if not reader.rows.storage.remote:
+        # Two reads for each core, and half a file more, so that equal files are shared equally.
+        share = max(_TOGETHER_BYTES, sum(sizes) // (2 * pa.cpu_count()) + sum(sizes) // (2 * max(1, len(sizes))))
+    elif reader.stages:
+        share = sum(sizes) // (4 * pa.cpu_count())
     end = 0
     for number, size in enumerate(sizes):
         if number < end:
             continue
-        end = _end_of_small(sizes, number, most_files, most_together)
+        end = _end_of_small(sizes, number, min(_SMALL_BYTES, most_bytes), most_files, min(most_bytes, share))
         if end > number:
             yield sum(sizes[number:end]), partial(reader.read_files, files.slice(number, end - number))
             continue
@@ -371,10 +374,10 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
             yield groups.num_bytes, partial(reader.read, file, groups)
 
 
-def _end_of_small(sizes: Sequence[int], start: int, most_files: int, most_bytes: int) -> int:
-    """The end of small files, from `start` on, that are read together; `start` if the first is not small."""
+def _end_of_small(sizes: Sequence[int], start: int, small: int, most_files: int, most_bytes: int) -> int:
+    """The end of files of at most `small` bytes, from `start` on, that are read together."""
     end, total = start, 0
-    while end < len(sizes) and end - start < most_files and sizes[end] <= _SMALL_BYTES:
+    while end < len(sizes) and end - start < most_files and sizes[end] <= small:
         total += sizes[end]
         if end > start and total > most_bytes:
             break

@@ -9,6 +9,7 @@ import re
 from urllib.parse import quote, unquote
 
 __all__ = [
+    "HADOOP_SCHEMES",
     "is_local",
     "join",
     "parent",
@@ -17,6 +18,9 @@ __all__ = [
     "split_authority",
     "uri_of",
 ]
+
+HADOOP_SCHEMES = frozenset(("hdfs", "viewfs", "webhdfs", "swebhdfs"))
+"""Schemes that are read through the running Spark session; pyarrow can read some of them through libhdfs."""
 
 # At least two letters, so `C:/x` has no scheme, and a `/` after it, so `time=03:06` and `a:b.parquet` have none.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/")

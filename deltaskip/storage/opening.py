@@ -2,29 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from datetime import timedelta
-from importlib.util import find_spec
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.fs as pafs
-
-from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.local import LocalStorage
-from deltaskip.storage.location import is_local, parse_location, scheme_of, split_authority
-from deltaskip.storage.object_options import RETRIES, check_options, divided, require_credentials, unknown_option
-from deltaskip.storage.remote import ArrowStorage, ObjectStorage
-from deltaskip.storage.remote_errors import opening_error
+from deltaskip.storage.location import is_local, parse_location, split_authority
 
-__all__ = ["HADOOP_SCHEMES", "open_storage", "storage_for"]
-
-_ARROW_SCHEMES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss"}
-# Read through the running Spark session; pyarrow can read some of them through libhdfs.
-HADOOP_SCHEMES = frozenset(("hdfs", "viewfs", "webhdfs", "swebhdfs"))
-_LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
-_OBJECT_SCHEMES = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https", "memory"}
+__all__ = ["open_storage", "storage_for"]
 
 
 def open_storage(
@@ -43,12 +27,12 @@ def open_storage(
     """
     root = parse_location(table)
     storage = storage_for(root, storage_options)
-    if isinstance(storage, LocalStorage | ObjectStorage | ArrowStorage):
+    if isinstance(storage, LocalStorage):
         return storage, root
-    # Only a location in Hadoop needs what reads it.
-    from deltaskip.storage.hadoop import HadoopStorage
+    # What a local table does not need is not imported for it.
+    from deltaskip.storage.remote_opening import located
 
-    return storage, storage.located(root) if isinstance(storage, HadoopStorage) else root
+    return storage, located(storage, root)
 
 
 def storage_for(
@@ -61,92 +45,6 @@ def storage_for(
     base, _ = split_authority(location)
     if near is not None and near.base == base:
         return near
-    scheme = scheme_of(location) or ""
-    if storage_options is None and isinstance(near, ObjectStorage) and scheme_of(near.base + "/") == scheme:
-        storage_options = near.options
-    if scheme in _OBJECT_SCHEMES and find_spec("obstore") is not None:
-        return _object_storage(location, base, storage_options)
-    if scheme not in _ARROW_SCHEMES | _OBJECT_SCHEMES:
-        return _hadoop_storage(location, base, scheme, storage_options)
-    if storage_options:
-        raise StorageError(f"Opening {location} with storage_options needs obstore: pip install 'deltaskip[cloud]'.")
-    if scheme in _ARROW_SCHEMES:
-        return _arrow_storage(location, base, scheme)
-    raise StorageError(f"Opening {location} needs obstore: pip install 'deltaskip[cloud]'.")
+    from deltaskip.storage.remote_opening import remote_storage
 
-
-def _hadoop_storage(location: str, base: str, scheme: str, options: Mapping[str, str] | None) -> Storage:
-    from deltaskip.storage.hadoop import session_storage
-
-    found = session_storage(location)
-    if found is None and scheme not in HADOOP_SCHEMES:
-        known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *HADOOP_SCHEMES, *_OBJECT_SCHEMES}))
-        raise StorageError(
-            f"Unsupported scheme {scheme!r} of {location}: use a local path or one of {known}, or first start a Spark "
-            f"session whose Hadoop configuration supports the scheme."
-        )
-    if options:
-        raise StorageError(
-            f"Opening {location} accepts no storage_options: set them in the Spark session as spark.hadoop.* settings."
-        )
-    if found is not None:
-        return found
-    cure = "start a Spark session first (classic, not Connect)"
-    if scheme not in _LIBHDFS_SCHEMES:
-        raise StorageError(f"Opening {location} goes through Spark: {cure}.")
-    try:
-        return _arrow_storage(location, base, scheme)
-    except StorageError as error:
-        raise StorageError(f"{str(error).rstrip('.')}; {cure}, or set up libhdfs for pyarrow.") from error
-
-
-def _object_storage(location: str, base: str, options: Mapping[str, str] | None) -> Storage:
-    from obstore.exceptions import BaseError, UnknownConfigurationKeyError
-    from obstore.store import from_url
-
-    check_options(location, options or {})
-    config, client = divided(options or {})
-    if config and scheme_of(location) in ("http", "https", "memory"):
-        raise unknown_option(location, next(iter(config)))
-    retries = {"max_retries": RETRIES["max_retries"], "retry_timeout": timedelta(seconds=RETRIES["retry_seconds"])}
-    try:
-        store = from_url(base, config=config or None, client_options=client or None, retry_config=retries)
-    except UnknownConfigurationKeyError as error:
-        raise unknown_option(location, _key_in(error, config)) from error
-    except (BaseError, ValueError, TypeError, OSError) as error:
-        raise opening_error(error, location, dict(options or {})) from error
-    require_credentials(location, options or {})
-    return ObjectStorage(store, base, options)
-
-
-def _key_in(error: Exception, config: Mapping[str, str]) -> str:
-    return next((key for key in config if f"'{key.lower()}'" in str(error).lower()), next(iter(config)))
-
-
-def _arrow_storage(location: str, base: str, scheme: str) -> Storage:
-    target = "s3" + base[len("s3a") :] if scheme == "s3a" else base
-    try:
-        if target.startswith("s3:"):
-            if not target.removeprefix("s3://"):
-                raise ValueError("no bucket")
-            region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-            endpoint = os.environ.get("AWS_ENDPOINT_URL")
-            _require_aws_credentials(location)
-            files: pafs.FileSystem = pafs.S3FileSystem(
-                region=region, endpoint_override=endpoint, connect_timeout=5, request_timeout=30
-            )
-            return ArrowStorage(files, target.partition("://")[2], base)
-        require_credentials(location, {})
-        files, prefix = pafs.FileSystem.from_uri(target + "/")
-    except (OSError, pa.ArrowException, ValueError) as error:
-        if isinstance(error, DeltaSkipError):
-            raise
-        raise opening_error(error, location, {}) from error
-    return ArrowStorage(files, prefix, base)
-
-
-def _require_aws_credentials(location: str) -> None:
-    """Raise StorageError where the AWS library of pyarrow would find none; unlike obstore, it reads profiles."""
-    profiles = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
-    if not any(Path(os.environ.get(name, usual)).expanduser().is_file() for name, usual in profiles.items()):
-        require_credentials(location, {})
+    return remote_storage(location, storage_options, near)

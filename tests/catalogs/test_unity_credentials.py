@@ -15,7 +15,7 @@ from deltaskip.catalogs.unity import UnityCatalog
 from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.models import Credential
 from deltaskip.errors import CatalogError
-from deltaskip.storage import ObjectStorage
+from deltaskip.storage.remote import ObjectStorage
 from tests.catalogs.unity_server import Refusal, UnityServer, unity_server
 from tests.dml.tables import ids_of
 from tests.storage.s3 import endpoint, s3_options

@@ -10,7 +10,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.errors import DataFileMissing, StorageError
-from deltaskip.storage import ObjectStorage, Storage
+from deltaskip.storage import Storage
+from deltaskip.storage.remote import ObjectStorage
 from tests.dml.tables import rows_of
 from tests.storage.s3 import endpoint, s3_options, store
 

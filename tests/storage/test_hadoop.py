@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage import ArrowStorage, Storage, open_storage
+from deltaskip.storage import Storage, open_storage
 from deltaskip.storage.hadoop import HadoopStorage
 from deltaskip.storage.hadoop_errors import naming
 from deltaskip.storage.hadoop_status import file_infos
 from deltaskip.storage.kill_points import observe_kill_points
+from deltaskip.storage.remote import ArrowStorage
 from tests.storage.hdfs import NEEDS_HDFS, Cluster, cluster
 
 __all__ = ["cluster"]
@@ -50,10 +51,10 @@ def test_without_a_session_hdfs_is_read_by_libhdfs_where_it_is(monkeypatch: pyte
         raise OSError("Unable to load libhdfs: no such file\nand much more")
 
     said = r"Cannot open hdfs://host/t: Unable to load libhdfs: no such file; start a Spark session .*set up libhdfs"
-    monkeypatch.setattr("deltaskip.storage.opening.pafs", _FileSystems(none))
+    monkeypatch.setattr("deltaskip.storage.remote_opening.pafs", _FileSystems(none))
     with pytest.raises(StorageError, match=said):
         open_storage("hdfs://host/t")
-    monkeypatch.setattr("deltaskip.storage.opening.pafs", _FileSystems(lambda uri: (object(), "/")))
+    monkeypatch.setattr("deltaskip.storage.remote_opening.pafs", _FileSystems(lambda uri: (object(), "/")))
     assert isinstance(open_storage("hdfs://host/t")[0], ArrowStorage)
 
 

@@ -18,7 +18,7 @@ from tests.docs.generated import ROOT
 
 pytest.importorskip("obstore")
 COMMAND = "import sys; from deltaskip.cli import main; sys.exit(main())"
-WITHOUT_OBSTORE = "import deltaskip.storage.opening as o; o.find_spec = lambda _: None; "
+WITHOUT_OBSTORE = "import deltaskip.storage.remote_opening as o; o.find_spec = lambda _: None; "
 KEYS = {
     "s3": ["aws_access_key_id=a", "aws_secret_access_key=b", "aws_endpoint=http://127.0.0.1:1", "allow_http=true"],
     "gs": ["google_skip_signature=true", "google_base_url=http://127.0.0.1:1", "allow_http=true"],

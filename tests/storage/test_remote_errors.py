@@ -15,7 +15,7 @@ import pytest
 import deltaskip
 from deltaskip.cli import main
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage import Storage, object_options, open_storage, opening
+from deltaskip.storage import Storage, object_options, open_storage, remote_opening
 from deltaskip.storage.remote_errors import naming
 
 obstore = pytest.importorskip("obstore")
@@ -86,7 +86,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(autouse=True)
 def few_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "RETRIES", {"max_retries": 1, "retry_seconds": 2})
+    monkeypatch.setattr(remote_opening, "RETRIES", {"max_retries": 1, "retry_seconds": 2})
 
 
 def is_plain(error: BaseException, *named: str) -> None:
@@ -216,7 +216,7 @@ def test_without_credentials_a_table_is_refused_at_once(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(object_options, "_METADATA", ("127.0.0.1", 1))
     if library == "pyarrow":
-        monkeypatch.setattr(opening, "find_spec", lambda _: None)
+        monkeypatch.setattr(remote_opening, "find_spec", lambda _: None)
     start = time.monotonic()
     with pytest.raises(StorageError, match=r"There are no credentials for .* set (aws|google|azure)_") as raised:
         deltaskip.DeltaTable(uri)

@@ -4,7 +4,7 @@ import pytest
 
 from deltaskip.errors import TableNotFound
 from deltaskip.log import load_snapshot
-from deltaskip.storage import ObjectStorage
+from deltaskip.storage.remote import ObjectStorage
 from tests import corpus
 
 

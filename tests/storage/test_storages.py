@@ -10,16 +10,8 @@ import pyarrow.fs as pafs
 import pytest
 
 from deltaskip.errors import DeltaSkipError, StorageError
-from deltaskip.storage import (
-    ArrowStorage,
-    FileInfo,
-    LocalStorage,
-    NotAFile,
-    ObjectStorage,
-    Storage,
-    open_storage,
-    storage_for,
-)
+from deltaskip.storage import FileInfo, LocalStorage, NotAFile, Storage, open_storage, storage_for
+from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 
 FILES = {
@@ -244,7 +236,7 @@ def test_an_unknown_scheme_names_the_known_ones() -> None:
 
 
 def test_storage_options_without_obstore_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltaskip.storage.opening.find_spec", lambda name: None)
+    monkeypatch.setattr("deltaskip.storage.remote_opening.find_spec", lambda name: None)
     with pytest.raises(StorageError, match=r"pip install 'deltaskip\[cloud\]'"):
         open_storage("s3://bucket/t", {"aws_region": "eu-west-1"})
     with pytest.raises(StorageError, match=r"pip install 'deltaskip\[cloud\]'"):

@@ -12,8 +12,9 @@ import pyarrow.fs as pafs
 import pytest
 
 from deltaskip.errors import StorageError
-from deltaskip.storage import ArrowStorage, LocalStorage, ObjectStorage, Storage, local_writing
+from deltaskip.storage import LocalStorage, Storage, local_writing
 from deltaskip.storage.kill_points import observe_kill_points
+from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.tree import files_below
 from tests.storage.hdfs import NEEDS_HDFS, on_hdfs
 

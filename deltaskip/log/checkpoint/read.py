@@ -5,22 +5,24 @@ that may contain them according to the footer. File actions stay in their Parque
 columns are read on demand.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.log.checkpoint.columns import wrong_column
+from deltaskip.log.checkpoint.parquet_reader import column_numbers, open_reader
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
@@ -28,6 +30,9 @@ from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.storage import NotAFile, Storage, is_local, join, uri_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 __all__ = ["Checkpoint", "CheckpointPart", "inline_adds", "open_checkpoint", "open_part"]
 
@@ -83,7 +88,8 @@ class CheckpointPart:
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         with _reading(self.root, self.version, self.path), self._opened() as file:
-            table = file.read_row_groups(list(groups), columns=present, use_threads=False)
+            numbers = column_numbers(self.columns, present)
+            table: pa.Table = file.read_row_groups(list(groups), column_indices=numbers, use_threads=False)
             # Arrow does not check that text is UTF-8, and kernels do not check offsets.
             table.validate(full=True)
             return table
@@ -112,7 +118,8 @@ class CheckpointPart:
 
     def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with _reading(self.root, self.version, self.path), self._opened() as file:
-            for batch in file.iter_batches(rows, [group], list(columns), use_threads=len(columns) > 1):
+            numbers = column_numbers(self.columns, columns)
+            for batch in file.iter_batches(rows, [group], column_indices=numbers, use_threads=len(columns) > 1):
                 batch.validate(full=True)
                 yield batch
 
@@ -127,15 +134,9 @@ class CheckpointPart:
                 return
 
     @contextmanager
-    def _opened(self) -> Iterator[pq.ParquetFile]:
+    def _opened(self) -> Iterator[Any]:
         with self._storage.open_input(self.path) as source:
-            # Spark writes timestamps of stats_parsed as INT96; nanoseconds would wrap before 1678 and after 2262.
-            yield pq.ParquetFile(
-                source,
-                metadata=self.metadata,
-                pre_buffer=self._storage.remote,
-                coerce_int96_timestamp_unit="us",
-            )
+            yield open_reader(source, self.metadata, self._storage.remote)
 
     def _count(self, action: str, group: int) -> int:
         """Number of such actions in a row group; if the footer lacks the count, the number of rows."""
@@ -276,7 +277,7 @@ def open_checkpoint(
 def open_part(storage: Storage, root: str, version: int, path: str) -> CheckpointPart:
     """Read the footer of one Parquet file of the checkpoint of a version. Raises CorruptLog as open_checkpoint does."""
     with _reading(root, version, path), storage.open_input(path) as source:
-        part = CheckpointPart(storage, root, version, path, pq.read_metadata(source))
+        part = CheckpointPart(storage, root, version, path, open_reader(source).metadata)
     part.check()
     return part
 

@@ -138,6 +138,8 @@ def collated_proof(node: Node, field_of: StatFieldOf, collations: Collations) ->
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
+    """Finds the comparisons under a collation."""
+
     field_of: StatFieldOf
     collations: Collations
 

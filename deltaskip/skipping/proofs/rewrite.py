@@ -111,6 +111,8 @@ class _Budget:
 
 @dataclass(frozen=True, slots=True)
 class _Rewriter:
+    """Rewrites the parts of one predicate."""
+
     columns: TableColumns
     time_zone: str
     derived: tuple[Derived, ...]
