@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +32,7 @@ from deltaskip.collations.registry import find
 from deltaskip.collations.versions import SPARK_VERSION, installed_spark_version, source_of
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import DeltaSkipError, SparkUnavailable, StorageError
+from deltaskip.records import dataclass
 from deltaskip.skipping.scan import Scan
 from deltaskip.table.table import DeltaTable
 

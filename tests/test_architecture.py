@@ -16,6 +16,7 @@ PACKAGE = ROOT / "deltaskip"
 
 # A room may import from the rooms of lower levels only; rooms of one level do not know each other.
 LEVELS = {
+    "records": -1,
     "arguments": 1,
     "deprecations": 0,
     "errors": 0,

@@ -8,9 +8,9 @@ test compares with them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
+
+from deltaskip.records import dataclass
 
 __all__ = [
     "ADD_FIELDS",

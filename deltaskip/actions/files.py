@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Self
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from deltaskip.actions.file_fields import (
     ActionFields,
 )
 from deltaskip.errors import InvalidArgument
+from deltaskip.records import dataclass
 
 __all__ = ["AddCdcFile", "AddFile", "DeletionVectorDescriptor", "RemoveFile"]
 

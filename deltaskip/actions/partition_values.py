@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
 
 from deltaskip.errors import shown
+from deltaskip.records import dataclass
 from deltaskip.schema import (
     BINARY,
     BOOLEAN,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json as json_text
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
 from deltaskip.actions import members as m
 from deltaskip.arguments import instance
 from deltaskip.errors import InvalidArgument
+from deltaskip.records import dataclass
 
 __all__ = [
     "CheckpointMetadata",

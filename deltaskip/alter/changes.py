@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from deltaskip.arguments import flag, text, unicode_text
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.records import dataclass
 from deltaskip.schema.column_names import column_path
 from deltaskip.schema.resolve import display_name
 

@@ -6,9 +6,9 @@ A path goes through fields of structs, `element` of arrays, and `key` and `value
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.records import dataclass
 from deltaskip.schema.column_names import ColumnPath
 from deltaskip.schema.lengths import stored_field, with_lengths
 from deltaskip.schema.resolve import display_name, fold_name, resolve

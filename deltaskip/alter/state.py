@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.features.enabling import with_features
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema import parse_schema, schema_to_json
 from deltaskip.schema.mapping import MappingMode, map_new_columns, with_nested_ids
 from deltaskip.schema.properties import TableProperties

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from deltaskip.arguments import text, unicode_text
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.records import dataclass
 from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.resolve import display_name
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -33,6 +32,7 @@ from deltaskip.errors import (
     TableNotFound,
 )
 from deltaskip.log import load_snapshot
+from deltaskip.records import dataclass
 from deltaskip.rows.sort_order import SORT_ORDER_KEY, check_sort_order, sort_order_text
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name

@@ -8,8 +8,6 @@ that change no rows, such as OPTIMIZE, have none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +18,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.loading import list_log
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values, one_chunk
 
 __all__ = ["AddedFiles", "DeletedRows", "added_files", "files_of_snapshot"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from deltaskip.dml.positions import RowPositions
+from deltaskip.records import dataclass
 
 __all__ = ["ChangedRows"]
 

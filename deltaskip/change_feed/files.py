@@ -10,7 +10,6 @@ does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ from deltaskip.errors import CorruptLog
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, change_files, commit_infos
 from deltaskip.log.replay import dv_ids
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 
 __all__ = ["ChangedFiles", "InferredType", "changed_files"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,6 +26,7 @@ from deltaskip.html import html_table
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
 from deltaskip.log.in_commit_timestamps import CommitTimes
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.explain.report import Explain

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.errors import InvalidArgument, SchemaError, VersionNotFound
 from deltaskip.features.registry import check_readable
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.commit import Commits, damaged, members_of
+from deltaskip.records import dataclass
 from deltaskip.schema import MappingMode, mapping_mode, parse_schema
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import physical_name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
 from deltaskip.log import LogFile, Snapshot, load_snapshot, refresh
 from deltaskip.log.file_names import commit_name, restore_or_go_back
@@ -11,6 +9,7 @@ from deltaskip.log.history import shown_time
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
+from deltaskip.records import dataclass
 
 __all__ = ["Bound", "VersionRange", "version_range"]
 

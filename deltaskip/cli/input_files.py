@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.calendar import Zone, parse_date, parse_timestamp, parse_timestamp_ntz
 from deltaskip.schema.resolve import fold_name

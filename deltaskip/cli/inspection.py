@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from deltaskip.cli.coverage import print_coverage
 from deltaskip.cli.display import average, counted, human_bytes, print_facts, print_line, print_table
+from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
     from deltaskip.actions import Protocol

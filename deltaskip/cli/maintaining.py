@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -16,6 +15,7 @@ from deltaskip.maintenance.clone import clone as clone_table
 from deltaskip.maintenance.restore import restore as restore_table
 from deltaskip.maintenance.vacuum import vacuum as vacuum_table
 from deltaskip.progress import other_display
+from deltaskip.records import dataclass
 from deltaskip.storage import open_storage
 from deltaskip.table.maintaining import retention_ms
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
     from deltaskip.table.table import DeltaTable

@@ -6,7 +6,7 @@ removes U+0020, no other space, from the end of both operands before anything el
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from deltaskip.kernels import icu_keys, icu_order
 from deltaskip.kernels.icu_library import IcuCollator, IcuLibrary
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane
+from deltaskip.records import dataclass
 
 __all__ = ["IcuCollation", "icu_collation"]
 

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
 from deltaskip.arguments import instance, text
 from deltaskip.collations.names import parse_name
 from deltaskip.errors import InvalidArgumentType, InvalidCollation
+from deltaskip.records import dataclass
 
 __all__ = ["CollationId"]
 

@@ -13,7 +13,6 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from deltaskip.collations.library_check import data_fault, fault, unicode_versio
 from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
 from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.icu_library import IcuLibrary
+from deltaskip.records import dataclass
 
 __all__ = ["IcuFiles", "find_icu_files", "icu_libraries", "icu_library", "refused_icu_files", "register_icu"]
 

@@ -7,11 +7,11 @@ kind once. The specification uses `ICU.en_US` and `ICU.de_DE`, which Spark refus
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 from deltaskip.errors import InvalidCollation
+from deltaskip.records import dataclass
 
 __all__ = [
     "BINARY",

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.names import parse_name
 from deltaskip.collations.versions import SPARK_VERSION, source_of
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
+from deltaskip.records import dataclass
 
 __all__ = ["SPARK_VERSION", "AvailableCollations", "available_collations", "collation", "find", "is_known"]
 

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ from zipfile import BadZipFile, ZipFile
 
 from deltaskip.collations.icu_data import swapped
 from deltaskip.kernels.icu_library import IcuLibrary
+from deltaskip.records import dataclass
 
 __all__ = ["SparkJar", "library_with_data", "spark_jar"]
 

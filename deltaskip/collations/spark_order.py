@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from deltaskip.errors import CollationUnavailable, InvalidCollation
 from deltaskip.kernels.key_column import KeyColumn
 from deltaskip.kernels.lane import Lane, constant_lane
 from deltaskip.kernels.lowercase import LowercaseTable, compare_lower, extremes_lower, lower_key, lower_keys
+from deltaskip.records import dataclass
 
 __all__ = ["SparkOrder", "spark_order", "spark_order_versions"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import SparkSession
@@ -12,6 +11,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from deltaskip.delta.checks import found, names, typed_string
 from deltaskip.delta.creating import NewTable, create_table, identity_column, new_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.records import dataclass
 from deltaskip.schema import types
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.types import COMMENT_KEY, GENERATION_KEY

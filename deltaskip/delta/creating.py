@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from pyspark.sql import SparkSession
@@ -12,6 +12,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.delta.errors import parse_error, spark_error, spark_errors
 from deltaskip.delta.locations import path_in_name
 from deltaskip.errors import SchemaError, TableAlreadyExists, TableNotFound, UnsupportedFeature
+from deltaskip.records import dataclass
 from deltaskip.schema.ddl import parse_columns
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string

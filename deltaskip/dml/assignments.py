@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.arguments import text
@@ -15,6 +14,7 @@ from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, Unsup
 from deltaskip.expr import ColumnExpr, Node, col, columns_in, is_valid_sql, parameter_names, to_node, with_parameters
 from deltaskip.expr.nodes import Column
 from deltaskip.expr.python_values import literal_node
+from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
 from deltaskip.rows.plan import RowPlan, plan_rows
 from deltaskip.schema.mapping import MappingMode

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -27,6 +27,7 @@ from deltaskip.features.deletion_vectors import read_deletion_vectors, write_del
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.reading.stored_rows import stored_file_rows
+from deltaskip.records import dataclass
 from deltaskip.rows.append import with_marks
 from deltaskip.rows.layout import layout_after
 from deltaskip.rows.parquet_files import DataFileLayout

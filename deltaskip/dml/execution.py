@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import pyarrow as pa
 
 from deltaskip.dml.positions import RowPositions
+from deltaskip.records import dataclass
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.store import stored, written_type

@@ -7,7 +7,6 @@ are decided by the proofs of data skipping, so that only files that are certain 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,6 +27,7 @@ from deltaskip.actions import (
 )
 from deltaskip.actions.partition_folders import partition_texts
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
 from deltaskip.schema.mapping import MappingMode, physical_name

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from deltaskip.expr import nodes as n
 from deltaskip.expr.nodes import And, Column, In, Opaque, Or, Wordless, transform, walk
 from deltaskip.expr.render import exact_sql, to_sql
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.rows.append import append_to
 from deltaskip.rows.data import GivenRows
 from deltaskip.rows.plan import SchemaMode

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from deltaskip.errors import InvalidArgumentType, PredicateError
@@ -57,6 +56,7 @@ from deltaskip.expr.nodes import (
 )
 from deltaskip.expr.render import to_sql
 from deltaskip.expr.type_names import sql_name
+from deltaskip.records import dataclass
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import InsideCollection, collation_of, display_name, fold_name, resolve

@@ -9,7 +9,7 @@ decimals and strings Arrow's own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from deltaskip.expr.nodes import (
     StartsWith,
 )
 from deltaskip.expr.strings import ANY_STRING, like_tokens
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import FALSE, TRUE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.types import (
     BOOLEAN,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, is_numeric, type_of
 from deltaskip.expr.evaluate import evaluate
@@ -45,6 +45,7 @@ from deltaskip.expr.nodes import (
     children_of,
 )
 from deltaskip.expr.normalize import FALSE, TRUE
+from deltaskip.records import dataclass
 from deltaskip.schema.calendar import (
     MICROS_PER_DAY,
     MICROS_PER_SECOND,

@@ -9,7 +9,6 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,6 +30,7 @@ from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.hashes import SPARK_SEED, hashable, spark_hash, spark_xxhash64
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
+from deltaskip.records import dataclass
 from deltaskip.schema.calendar import Zone, local_of
 from deltaskip.schema.floats import compare_floats
 from deltaskip.schema.types import (

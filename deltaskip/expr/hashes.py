@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
+from deltaskip.records import dataclass
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,

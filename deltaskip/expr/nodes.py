@@ -9,8 +9,9 @@ Nodes are immutable and hashable; passes are functions that `match` on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
     from deltaskip.schema.types import DataType

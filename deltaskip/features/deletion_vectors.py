@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote
 from uuid import UUID, uuid4
@@ -22,6 +21,7 @@ from deltaskip.errors import CorruptDeletionVector, DataFileMissing, DeltaSkipEr
 from deltaskip.kernels.deletion_vector import decode
 from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_decode, z85_encode
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import Storage, is_local, join, storage_for
 

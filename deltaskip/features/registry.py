@@ -7,11 +7,11 @@ A new feature is one row here. The table of the documentation is `support_table(
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, Protocol
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
+from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.registry import FEATURES, TableProtocol, feature_names, has_feature
+from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import TableProperties, TableProperty
 from deltaskip.schema.protocol_versions import FEATURES_WRITER_VERSION

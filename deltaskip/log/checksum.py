@@ -4,12 +4,12 @@ The log takes precedence. A damaged checksum is ignored, and a difference is a w
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.json_text import parse_json
 from deltaskip.log.table_state import StateChange
+from deltaskip.records import dataclass
 
 __all__ = ["Checksum", "file_differences", "parse_checksum", "state_differences"]
 

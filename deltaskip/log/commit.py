@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from deltaskip.json_text import parse_json
 from deltaskip.kernels.commit_json import CommitSyntaxError, ParsedCommits, parse_commits
 from deltaskip.log.file_names import LogFile, restore_or_go_back
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.records import dataclass
 from deltaskip.storage import NotAFile, Storage
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Names of the files in `_delta_log`."""
 
-from dataclasses import dataclass
 from enum import Enum
 
+from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo
 
 __all__ = [

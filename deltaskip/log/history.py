@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, SupportsIndex, overload
 
@@ -13,6 +12,7 @@ from deltaskip.html import html_rows
 from deltaskip.log.in_commit_timestamps import CommitTimes, read_commit_infos
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import earliest_rebuildable
+from deltaskip.records import dataclass
 from deltaskip.storage import Storage
 
 __all__ = ["History", "HistoryEntry", "chosen_version", "history", "shown_time", "version_at_timestamp"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,6 +14,7 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.stats_provenance import Writers
 from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
+from deltaskip.records import dataclass
 from deltaskip.schema.properties import FloatBounds
 from deltaskip.storage import HADOOP_SCHEMES, LocalStorage, open_storage, scheme_of, storage_below
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage

@@ -10,7 +10,6 @@ A logical file is a path with, or without, a deletion vector. Two rules decide:
 PROTOCOL, Action Reconciliation; today's protocol: at most one active add per path.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import FILE_SCHEMA, canonical_paths
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import NOTHING, TRUE, arrow_array, arrow_scalar, numpy_values, one_chunk
 
 __all__ = ["EMPTY", "Replay", "Superseded", "after", "dv_ids", "file_keys", "repeated_key", "replay", "superseded_by"]

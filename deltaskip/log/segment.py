@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from deltaskip.errors import CorruptLog, VersionNotFound
 from deltaskip.log.compaction import cover
@@ -15,6 +14,7 @@ from deltaskip.log.file_names import (
     restore_or_go_back,
     version_prefix,
 )
+from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, Storage, join
 
 __all__ = [

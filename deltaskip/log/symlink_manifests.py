@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +17,7 @@ from deltaskip.actions.partition_folders import hive_folder
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.json_text import parse_json
 from deltaskip.log.snapshot import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.storage import is_local, join, parent
 from deltaskip.storage.tree import files_below

@@ -1,9 +1,10 @@
 """The state of a table without its files: protocol, metadata, transaction identifiers and metadata domains."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol, Txn
+from deltaskip.records import dataclass
 
 __all__ = ["STATE_ACTIONS", "StateAction", "StateChange", "overlay", "state_of"]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from deltaskip.actions import parse_partition_value
 from deltaskip.actions.partition_values import PartitionValueError
 from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.records import dataclass
 from deltaskip.rows.add_files import add_given_files
 from deltaskip.rows.folder_values import folder_pairs, log_text
 from deltaskip.rows.given_files import GivenFile, find_files

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from deltaskip.errors import StorageError
 from deltaskip.log import LOG_FOLDER, Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
 from deltaskip.storage.remote import ObjectStorage

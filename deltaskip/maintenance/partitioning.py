@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from deltaskip.dml.arrow_execution import execution_of
@@ -20,6 +20,7 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_domain, 
 from deltaskip.features.enabling import protocol_for
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.result import PartitioningResult
+from deltaskip.records import dataclass
 from deltaskip.rows.layout import layout_after
 from deltaskip.rows.plan import PlannedColumn, RowPlan, computed_sql
 from deltaskip.rows.rules import Rule

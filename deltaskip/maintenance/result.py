@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import pyarrow as pa
 
+from deltaskip.records import dataclass
 from deltaskip.txn.result import WriteResult
 
 __all__ = ["PartitioningResult", "VacuumResult"]

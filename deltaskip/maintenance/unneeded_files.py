@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +17,7 @@ from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.maintenance.listing import LISTED, Folders, HiddenNames, facts_of, files_of_table
 from deltaskip.maintenance.needed_files import file_keys_of, needed_files
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, one_chunk
 from deltaskip.storage import join
 

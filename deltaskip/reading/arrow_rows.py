@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from itertools import takewhile
 from typing import TypeAlias
@@ -24,6 +24,7 @@ from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
+from deltaskip.records import dataclass
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.types import VOID, StructField

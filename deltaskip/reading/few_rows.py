@@ -10,7 +10,6 @@ that errors are those of pyarrow.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.kernels.parquet_pages import CODECS, RowTaker
 from deltaskip.reading.plain_columns import PlainColumn, array_of
+from deltaskip.records import dataclass
 
 __all__ = ["ROWS_PER_MATCH", "take_rows"]
 

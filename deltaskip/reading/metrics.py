@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from threading import Lock
 from typing import Any
 
 from deltaskip.html import html_table
+from deltaskip.records import dataclass
 
 __all__ = ["ReadCounts", "ScanMetrics"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from deltaskip.records import dataclass
 
 __all__ = ["PlainColumn", "array_of", "leaf_numbers"]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.kernels.parquet_files import ParquetFiles
 from deltaskip.reading.plain_columns import PlainColumn, array_of, leaf_numbers
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage.location import is_local
 

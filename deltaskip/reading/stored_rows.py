@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.variants import ShreddingError, unshredded
+from deltaskip.records import dataclass
 from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from deltaskip.actions import DomainMetadata, Metadata, Protocol
 from deltaskip.errors import SchemaError
 from deltaskip.features.enabling import protocol_for
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.rows.data import GivenRows
 from deltaskip.rows.identity import with_mark
 from deltaskip.rows.layout import first_collation_versions, layout_after

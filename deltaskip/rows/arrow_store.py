@@ -7,7 +7,6 @@ it; all others, and those that fail, are made value by value with `cast_value`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
@@ -18,6 +17,7 @@ from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Undecided
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.records import dataclass
 from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.store import matched_fields

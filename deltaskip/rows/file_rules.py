@@ -10,7 +10,6 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from deltaskip.expr.nodes import Column, Literal, transform
 from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
+from deltaskip.records import dataclass
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.plan import PlannedColumn, RowPlan

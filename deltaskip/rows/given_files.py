@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from deltaskip.actions.partition_folders import encode_location, encode_path
 from deltaskip.errors import DataFileMissing, InvalidArgument
 from deltaskip.log import LOG_FOLDER
+from deltaskip.records import dataclass
 from deltaskip.rows.streaming_sink import sink_files
 from deltaskip.storage import FileInfo, Storage, is_local, join, parent, parse_location, scheme_of, storage_for
 from deltaskip.storage.tree import files_below

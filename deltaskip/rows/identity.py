@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import IDENTITY_PREFIX, LONG, StructField, StructType
 from deltaskip.txn.validation.schema import IDENTITY_MARK, identity_numbers

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import SchemaError
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 from deltaskip.rows.store import by_name
 from deltaskip.schema.collations import rekeyed_metadata
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string, type_to_json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 from uuid import uuid4
@@ -14,6 +13,7 @@ import pyarrow as pa
 from deltaskip.actions import AddFile
 from deltaskip.actions.partition_folders import partition_folder, partition_texts, random_folder
 from deltaskip.progress import Progress, table_name
+from deltaskip.records import dataclass
 from deltaskip.rows.data_file import OpenDataFile, dictionary_columns
 from deltaskip.rows.encoding import Encoders, FileSequence, processors
 from deltaskip.rows.parquet_schema import parquet_schema, viewed

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import SchemaError
+from deltaskip.records import dataclass
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name

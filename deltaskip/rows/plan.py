@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError
 from deltaskip.expr import columns_of, parse_sql, type_of_text
+from deltaskip.records import dataclass
 from deltaskip.rows.identity import Identity, identity_of
 from deltaskip.rows.merge import merged_schema, replaced_schema
 from deltaskip.rows.rules import Rule, generation_rule, rules_of, where_rule

@@ -7,11 +7,11 @@ A condition must be TRUE: NULL violates it. It is evaluated over the rows as the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from deltaskip.errors import RowViolation, SchemaError
+from deltaskip.records import dataclass
 from deltaskip.schema.ddl import parse_type_text
 from deltaskip.schema.invariants import invariant_expression
 from deltaskip.schema.json import CHAR_VARCHAR_KEY

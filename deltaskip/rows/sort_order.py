@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from deltaskip.arguments import flag
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, SchemaError
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 from deltaskip.schema.column_names import column_path
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import MappingMode

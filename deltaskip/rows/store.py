@@ -8,10 +8,10 @@ not NULL raises an error that has the column and the value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import castable
+from deltaskip.records import dataclass
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.resolve import display_name, fold_name

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from deltaskip.actions import AddFile, decode_path
 from deltaskip.errors import DeltaSkipError
+from deltaskip.records import dataclass
 from deltaskip.rows.identity import Identity
 from deltaskip.storage import Storage, join
 

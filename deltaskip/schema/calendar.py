@@ -8,12 +8,12 @@ these functions.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from deltaskip.errors import shown
+from deltaskip.records import dataclass
 
 __all__ = [
     "INSTANT_MAX",

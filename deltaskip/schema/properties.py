@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from deltaskip.errors import SchemaError
+from deltaskip.records import dataclass
 
 __all__ = [
     "CONSTRAINT_PREFIX",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from deltaskip.errors import PredicateError
+from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.types import (
     STRING,

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from deltaskip.errors import SchemaError
+from deltaskip.records import dataclass
 
 __all__ = [
     "SqlToken",

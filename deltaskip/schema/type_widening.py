@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import SchemaError
+from deltaskip.records import dataclass
 from deltaskip.schema.types import (
     BYTE,
     DATE,

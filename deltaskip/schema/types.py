@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
 from deltaskip.errors import InvalidArgumentType, SchemaError
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 
 __all__ = [
     "BINARY",

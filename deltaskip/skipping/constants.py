@@ -17,7 +17,6 @@ evaluated.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -28,6 +27,7 @@ import pyarrow.compute as pc
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import FieldRef, Node
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.types import BOOLEAN, DATE
 from deltaskip.skipping.program import Statistics

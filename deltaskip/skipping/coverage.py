@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ from deltaskip.engine import collation_version
 from deltaskip.errors import SchemaError
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, leaves, simple_string
 from deltaskip.schema.arrow_values import FALSE
 from deltaskip.schema.type_widening import widened_types

@@ -9,7 +9,7 @@ matching row has a value beyond it. The extreme is the outermost attained bound,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, collation_of, display_name, fold_name, simple_string
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.json import CHAR_VARCHAR_KEY

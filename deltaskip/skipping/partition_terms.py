@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import Any
 
@@ -21,6 +21,7 @@ from deltaskip.expr.evaluate import Order, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.nodes import And, FieldRef, Node
 from deltaskip.kernels.lane import Lane, take_lane
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.skipping.partition_values import PartitionColumn, readings
 from deltaskip.skipping.program import PartitionTerm

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import PartitionValueError, TimestampRange, parse_partition_value
 from deltaskip.expr.by_column_functions import FLOATING, ordered_floats
 from deltaskip.expr.coerce import INTEGRAL_BITS
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values
 from deltaskip.schema.calendar import instant_of, zone_of

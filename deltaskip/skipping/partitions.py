@@ -6,7 +6,6 @@ Files of one partition have equal values, however the log spells them. Nothing i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import PartitionValueError, TimestampRange
 from deltaskip.errors import NotProvable
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.schema.mapping import physical_name

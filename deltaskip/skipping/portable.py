@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -12,6 +11,7 @@ from deltaskip.expr.clock import Clock, reads_clock
 from deltaskip.expr.nodes import Literal
 from deltaskip.kernels.lane import Lane
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.skipping.batches import Batch
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.partition_terms import PartitionTruth

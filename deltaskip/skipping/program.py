@@ -7,7 +7,7 @@ combine two-valued results, so evaluation needs no third value: a part that cann
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Protocol
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from deltaskip.collations.collation import Collation
 from deltaskip.expr.nodes import FieldRef, Node
+from deltaskip.records import dataclass
 from deltaskip.skipping.proofs.preimage.value_sets import Cycle
 from deltaskip.stats.collated_bounds import CollatedBounds, Op, collated_leaf
 from deltaskip.stats.layout import NUM_RECORDS, Side, StatField, StatLeaf

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+
+from deltaskip.records import dataclass
 
 __all__ = ["WORD_SHIFT", "DeletedRows", "deleted_rows"]
 

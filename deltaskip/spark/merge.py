@@ -7,7 +7,7 @@ join, those of rows without a target row over the source, and those of rows with
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial, reduce
 from typing import Any
 
@@ -29,6 +29,7 @@ from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.given import schema_of

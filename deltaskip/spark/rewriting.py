@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -25,6 +25,7 @@ from deltaskip.expr.hashes import spark_hash
 from deltaskip.log import Snapshot
 from deltaskip.maintenance.optimize.curve import SAMPLE_ROWS, places_on, side_bits
 from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
+from deltaskip.records import dataclass
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema import Resolved, collation_of, leaves

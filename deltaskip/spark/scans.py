@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from deltaskip.actions.paths import escape_globs
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.sql_text import quoted_name

@@ -7,13 +7,13 @@ catalog keeps them nevertheless: classic sessions are asked through the JVM, whe
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import SchemaError, TableAlreadyExists, UnsupportedFeature
+from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import quoted_name, sql_tokens
 
 __all__ = [

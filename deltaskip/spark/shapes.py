@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.spark.partitions import PartitionTable, hive_directory
 

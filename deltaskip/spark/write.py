@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyspark.sql import functions as F
 from deltaskip.actions import AddFile, parse_partition_value, serialize_partition_value
 from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
+from deltaskip.records import dataclass
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.parquet_files import CHANGE_FOLDER, DataFileLayout

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.registry import find
 from deltaskip.errors import InvalidCollation, PredicateError
+from deltaskip.records import dataclass
 from deltaskip.schema.column_names import parse_names
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
 from deltaskip.schema.properties import TableProperties

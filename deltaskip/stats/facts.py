@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from deltaskip.collations.collation import Collation
+from deltaskip.records import dataclass
 from deltaskip.stats.values import Bound
 
 __all__ = ["NO_VALUES", "UNKNOWN", "ColumnFacts", "Extremes", "FileFacts", "joined", "joined_extremes", "joined_files"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from deltaskip.collations import registry
 from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import StorageError
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import STRING

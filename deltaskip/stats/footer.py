@@ -24,11 +24,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.kernels.thrift_compact import read_struct
+from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from deltaskip.stats.columns import StatColumn

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Literal
 
+from deltaskip.records import dataclass
 from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import fold_name
 from deltaskip.stats.columns import StatColumn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from deltaskip.collations.collation import Collation
 from deltaskip.errors import StorageError
 from deltaskip.kernels.deletion_vector import live_rows
+from deltaskip.records import dataclass
 from deltaskip.stats.arrow_extremes import array_extremes, collated_extremes, kernel_array
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes, joined
 from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, data_file_missing, since

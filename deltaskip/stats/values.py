@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import partial
 from typing import Literal
 
+from deltaskip.records import dataclass
 from deltaskip.schema.calendar import MICROS_PER_DAY, MICROS_PER_SECOND, days_from_civil, format_date, format_timestamp
 from deltaskip.schema.floats import java_text
 from deltaskip.schema.types import (

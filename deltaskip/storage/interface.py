@@ -3,13 +3,13 @@
 import errno
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.records import dataclass
 
 __all__ = [
     "FileExists",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
@@ -11,6 +10,7 @@ from deltaskip.collations.registry import AvailableCollations, available_collati
 from deltaskip.collations.write_versions import kept_versions
 from deltaskip.errors import DeltaSkipError, InvalidCollation
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.collations import string_paths
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType, declared_collation
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from deltaskip.actions import DomainMetadata, Metadata
@@ -16,6 +16,7 @@ from deltaskip.features.clustering import MOST_CLUSTERING_COLUMNS, clustering_do
 from deltaskip.features.enabling import NEW_TABLE, protocol_for, with_features, without_feature_properties
 from deltaskip.features.row_tracking import with_materialized_columns
 from deltaskip.log.new_table import before_creation
+from deltaskip.records import dataclass
 from deltaskip.rows.defaults import default_problem
 from deltaskip.schema import schema_to_json
 from deltaskip.schema.column_names import parse_names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from deltaskip.log import LogSegment, Snapshot
 from deltaskip.log.in_commit_timestamps import commit_time
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import candidate_segments
+from deltaskip.records import dataclass
 from deltaskip.skipping.batches import candidates
 from deltaskip.skipping.coverage import clustering_columns
 from deltaskip.skipping.program import Keep, Program

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from deltaskip import arguments
 from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, checked_condition, checked_values
+from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
     from deltaskip.txn.cost import ChangePlan

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.types import GENERATION_KEY, StructType
 from deltaskip.transforms.generated import Partitioned

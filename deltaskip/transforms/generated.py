@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Call, Cast, Column, Literal, Node
+from deltaskip.records import dataclass
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.resolve import collation_of, fold_name, resolve
 from deltaskip.schema.sql_text import quoted_path

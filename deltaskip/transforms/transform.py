@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
+from deltaskip.records import dataclass
 from deltaskip.schema.column_names import ColumnPath, column_path
 from deltaskip.schema.resolve import display_name
 

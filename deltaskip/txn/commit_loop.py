@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from uuid import uuid4
 
 from deltaskip.errors import CatalogError, CommitConflict, DeltaSkipError, StorageError, TableAlreadyExists
@@ -14,6 +13,7 @@ from deltaskip.log import LOG_FOLDER, Snapshot, refresh
 from deltaskip.log.catalog_commits import put_commit
 from deltaskip.log.file_names import commit_name
 from deltaskip.log.new_table import BEFORE_CREATION
+from deltaskip.records import dataclass
 from deltaskip.storage import join
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.conflicts import check_conflicts

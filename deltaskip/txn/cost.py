@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import pyarrow as pa
 
+from deltaskip.records import dataclass
 from deltaskip.skipping.explain.report import Explain
 
 __all__ = ["ChangeCost", "ChangePlan", "CostMeter", "FileCount", "Phase", "Usage"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any
 
@@ -22,6 +22,7 @@ from deltaskip.actions import (
 )
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.known_files import Known

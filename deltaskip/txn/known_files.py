@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from deltaskip.actions import FILE_SCHEMA, AddFile, DeletionVectorDescriptor, ad
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot, dv_ids
 from deltaskip.log.checkpoint.read import CheckpointPart
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 
 __all__ = ["Known", "active_adds", "known_files", "listed_files"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -26,6 +26,7 @@ from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
 from deltaskip.log.in_commit_timestamps import next_in_commit_timestamp, with_enablement
 from deltaskip.log.new_table import BEFORE_CREATION
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.properties import IsolationLevel, TableProperties
 from deltaskip.txn.intent import Intent

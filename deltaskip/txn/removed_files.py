@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from deltaskip.actions import (
     table_keys,
 )
 from deltaskip.log import Snapshot, dv_ids
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, one_chunk
 from deltaskip.txn.known_files import listed_files
 

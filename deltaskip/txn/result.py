@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from deltaskip.records import dataclass
 from deltaskip.txn.cost import ChangeCost
 
 __all__ = ["WriteResult"]

@@ -33,7 +33,7 @@ may be ordered after it, as ever; a commit that marks rows is never one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector, write_deletion_vectors
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.stats.merge import widened_stats
 from deltaskip.txn.intent import Intent

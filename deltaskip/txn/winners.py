@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from deltaskip.log import Snapshot
 from deltaskip.log.commit import Commits, OtherAction, commit_infos, members_of, read_commits
 from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.segment import list_commits
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import TRUE, arrow_array, numpy_values, one_chunk
 
 __all__ = ["Winners", "read_winners"]

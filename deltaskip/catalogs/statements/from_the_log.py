@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +12,7 @@ from deltaskip.catalogs.statements.reader import StatementReader
 from deltaskip.catalogs.statements.session import StatementSession, qualifiers
 from deltaskip.catalogs.statements.values import Parts, TableName
 from deltaskip.errors import DeltaSkipError, NotProvable, SchemaError
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructField

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from deltaskip.catalogs.statements import changes, definitions
 from deltaskip.catalogs.statements import values as v
 from deltaskip.catalogs.statements.reader import QUERY_WORDS, StatementReader
+from deltaskip.records import dataclass
 
 __all__ = ["GRAMMAR", "NEAREST", "Form", "statement_table"]
 

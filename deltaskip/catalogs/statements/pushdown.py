@@ -12,7 +12,6 @@ and rename columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlglot
@@ -20,6 +19,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from deltaskip.errors import SchemaError
+from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import SqlToken, quoted_path, sql_tokens
 

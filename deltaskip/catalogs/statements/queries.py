@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from deltaskip.engine import engine
 from deltaskip.errors import DeltaSkipError, PredicateError, SparkUnavailable
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Cast, Literal, Node
+from deltaskip.records import dataclass
 from deltaskip.schema.calendar import parse_timestamp, zone_of
 from deltaskip.schema.types import TIMESTAMP
 from deltaskip.skipping.scan import Scan

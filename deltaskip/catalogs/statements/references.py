@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from deltaskip.catalogs.statements.reader import QUERY_WORDS, StatementReader
 from deltaskip.catalogs.statements.values import Parts, TableName
 from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import SqlToken, quoted_name
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.statements.queries import QuerySession
 from deltaskip.catalogs.statements.values import Parts, TableName
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.errors import InvalidArgument
+from deltaskip.records import dataclass
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import without_qualifier
 from deltaskip.table.table import DeltaTable

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from deltaskip.alter.changes import RemoveProperty, SetProperty, TableChange
+from deltaskip.records import dataclass
 from deltaskip.schema.types import StructType
 from deltaskip.transforms import Transform
 

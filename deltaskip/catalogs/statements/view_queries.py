@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltaskip.arguments import unicode_text
@@ -13,6 +12,7 @@ from deltaskip.catalogs.statements.parse import parse_statement
 from deltaskip.catalogs.statements.queries import QuerySession
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr import with_parameters
+from deltaskip.records import dataclass
 from deltaskip.schema.resolve import fold_name
 from deltaskip.table.opened import table_in
 from deltaskip.table.table import DeltaTable

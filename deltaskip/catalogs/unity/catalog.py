@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,7 @@ from deltaskip.errors import (
 )
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.in_commit_timestamps import commit_time
+from deltaskip.records import dataclass
 from deltaskip.storage import CatalogStorage, Storage, is_local, storage_below, uri_of
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.actions import DomainMetadata, Protocol
@@ -17,6 +16,7 @@ from deltaskip.log import LOG_FOLDER, Kind, LogFile, Snapshot
 from deltaskip.log.commit import last_commit_info, parse_contents, state_change
 from deltaskip.log.file_names import commit_name
 from deltaskip.log.table_state import StateChange
+from deltaskip.records import dataclass
 from deltaskip.storage import FileInfo, join
 
 __all__ = ["ParsedCommit", "creation_request", "mirrored", "parsed_commit"]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import CatalogError
+from deltaskip.records import dataclass
 
 __all__ = [
     "Credential",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expressi
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.nodes import Cast, Column, transform
 from deltaskip.expr.render import to_sql
+from deltaskip.records import dataclass
 from deltaskip.rows.arrow_expressions import at_time, row_values, whole_columns
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.schema.arrow_values import one_chunk, typed_array

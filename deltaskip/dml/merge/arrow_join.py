@@ -6,7 +6,6 @@ Keys compare as in Spark: NULL equals nothing, but NULL by `<=>`; NaN equals NaN
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from deltaskip.expr.coerce import type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns
 from deltaskip.expr.render import to_sql
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.types import DOUBLE, FLOAT, STRING
 

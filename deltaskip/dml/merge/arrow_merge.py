@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from deltaskip.expr.nodes import Literal, Node, columns_of
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
+from deltaskip.records import dataclass
 from deltaskip.rows.arrow_store import incoming_schema
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk

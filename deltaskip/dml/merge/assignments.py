@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, is_default
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Column
+from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
 from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
 from deltaskip.schema.types import VOID, DataType, StructField, StructType

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from deltaskip.engine import is_column
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.render import to_sql
+from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import sql_tokens
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from deltaskip.dml.changed_rows import NewRows
@@ -15,6 +15,7 @@ from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import AmbiguousMerge
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import StructType

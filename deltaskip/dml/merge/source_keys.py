@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.dml.merge.names import Names
@@ -38,6 +37,7 @@ from deltaskip.expr.nodes import (
     walk,
 )
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import (
     BINARY,

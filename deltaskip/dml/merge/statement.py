@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.dml.change_plan import plan_of
@@ -23,6 +22,7 @@ from deltaskip.engine import engine, is_column
 from deltaskip.expr import Node, parse_sql, to_node
 from deltaskip.expr.nodes import Literal
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.rows.append import set_schema
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode

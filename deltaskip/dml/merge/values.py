@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from deltaskip.dml.merge.assignments import DEFAULT, Assigned, Expression, Fields, FromSource
 from deltaskip.dml.merge.execution import MergeJoin
 from deltaskip.errors import SchemaError
 from deltaskip.expr.coerce import castable
+from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
 from deltaskip.rows.plan import RowPlan, computed_sql, plan_rows
 from deltaskip.rows.store import check_assignable, stored, written_type

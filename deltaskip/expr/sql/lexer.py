@@ -8,7 +8,7 @@ The extent and value of literals follow Spark: sqlglot's escapes and suffixes ar
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from deltaskip.expr.literal_list import LiteralList
 from deltaskip.expr.nodes import Literal, Node
@@ -23,6 +23,7 @@ from deltaskip.expr.sql.literals import (
     typed_literal,
 )
 from deltaskip.expr.sql.parameters import parameters_in
+from deltaskip.records import dataclass
 from deltaskip.schema.types import STRING
 
 __all__ = ["CLOSING", "NAMES", "OPENING", "PREFIXES", "STRINGS", "Source", "Unreadable", "spelled"]

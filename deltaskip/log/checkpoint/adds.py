@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +11,7 @@ from deltaskip.actions import ADD_FIELDS, DELETION_VECTOR, DELETION_VECTOR_FIELD
 from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.stats.parsed_stats import Instants, stats_json
 

@@ -6,7 +6,6 @@ files builds a dictionary of all columns. Where pyarrow has its reader elsewhere
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-__all__ = ["column_numbers", "open_reader"]
+__all__ = ["open_reader"]
 
 
 def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, pre_buffer: bool = False) -> Any:
@@ -36,15 +35,3 @@ def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, 
     reader = ParquetReader()
     reader.open(source, **options)
     return reader
-
-
-def column_numbers(paths: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Return the numbers of the Parquet columns of these names, or below them.
-
-    Args:
-        paths: Dotted paths of all Parquet columns of the file.
-        names: Dotted paths, or prefixes of them.
-    """
-    return [
-        number for name in names for number, path in enumerate(paths) if path == name or path.startswith(f"{name}.")
-    ]

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +21,13 @@ import pyarrow.compute as pc
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.log.checkpoint.columns import wrong_column
-from deltaskip.log.checkpoint.parquet_reader import column_numbers, open_reader
+from deltaskip.log.checkpoint.parquet_reader import open_reader
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
 from deltaskip.storage import NotAFile, Storage, is_local, join, uri_of
 
@@ -88,7 +88,7 @@ class CheckpointPart:
         present = [name for name in columns if self.has(name)] or ["add.path"]
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         with _reading(self.root, self.version, self.path), self._opened() as file:
-            numbers = column_numbers(self.columns, present)
+            numbers = self._numbers(present)
             table: pa.Table = file.read_row_groups(list(groups), column_indices=numbers, use_threads=False)
             # Arrow does not check that text is UTF-8, and kernels do not check offsets.
             table.validate(full=True)
@@ -118,7 +118,7 @@ class CheckpointPart:
 
     def _batches(self, columns: Sequence[str], group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with _reading(self.root, self.version, self.path), self._opened() as file:
-            numbers = column_numbers(self.columns, columns)
+            numbers = self._numbers(columns)
             for batch in file.iter_batches(rows, [group], column_indices=numbers, use_threads=len(columns) > 1):
                 batch.validate(full=True)
                 yield batch
@@ -230,9 +230,24 @@ class CheckpointPart:
     def _leaf_index(self) -> dict[str, int]:
         return {path: i for i, path in enumerate(self.columns)}
 
+    @cached_property
+    def _numbers_below(self) -> dict[str, list[int]]:
+        """Numbers of the Parquet columns with a dotted path, or below it."""
+        found: dict[str, list[int]] = {}
+        for number, path in enumerate(self.columns):
+            end = len(path)
+            while end > 0:
+                found.setdefault(path[:end], []).append(number)
+                end = path.rfind(".", 0, end)
+        return found
+
     def has(self, name: str) -> bool:
         """Whether the file has the column, or columns below it; name: a dotted path."""
-        return name in self._leaf_index or any(path.startswith(f"{name}.") for path in self.columns)
+        return name in self._numbers_below
+
+    def _numbers(self, names: Sequence[str]) -> list[int]:
+        """Numbers of the Parquet columns with these names, or below them; those that the file lacks are omitted."""
+        return [number for name in names for number in self._numbers_below.get(name, ())]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from deltaskip.actions import Sidecar
+from deltaskip.records import dataclass
 
 __all__ = ["WrittenCheckpoint"]
 

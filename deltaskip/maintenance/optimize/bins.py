@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from deltaskip.dml.files import DataFiles, chosen_files
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import LARGEST_CUBE, to_cluster
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.skipping.batches import Batch
 from deltaskip.skipping.scan import Scan

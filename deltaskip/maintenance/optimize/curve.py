@@ -8,7 +8,6 @@ decides how well files are skipped, and never whether a row is found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from deltaskip.errors import InvalidArgument
 from deltaskip.maintenance.optimize.strategy import CurveName
+from deltaskip.records import dataclass
 
 __all__ = ["SAMPLE_ROWS", "Cuts", "cells_of", "cut_places", "cuts_of", "places_on", "side_bits"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import DeltaSkipError
@@ -12,6 +11,7 @@ from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.history import HistoryEntry
 from deltaskip.maintenance.optimize.optimize import optimize_plan
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
+from deltaskip.records import dataclass
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.stats.coverage import TableCoverage
 

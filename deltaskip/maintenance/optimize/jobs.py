@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ from deltaskip.maintenance.optimize.result import commit_metrics
 from deltaskip.maintenance.optimize.rewriting import Rewriting, RowOrder
 from deltaskip.maintenance.optimize.strategy import Strategy
 from deltaskip.maintenance.optimize.zcubes import CLUSTERING_PROVIDER, cube_tags
+from deltaskip.records import dataclass
 from deltaskip.rows.layout import layout_after
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.written import WrittenRows

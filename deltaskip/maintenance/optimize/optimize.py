@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from deltaskip.maintenance.optimize.rewriting import ArrowRewriting, Rewriting
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest, Strategy, scan_of, strategy_of
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.skipping.batches import Batch
 from deltaskip.skipping.scan import Scan

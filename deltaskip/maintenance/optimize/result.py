@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
     from deltaskip.actions import AddFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from deltaskip.maintenance.optimize.order_values import order_values
 from deltaskip.maintenance.optimize.strategy import CurveName
 from deltaskip.maintenance.optimize.text_order import Texts
 from deltaskip.reading.read_ahead import read_ahead
+from deltaskip.records import dataclass
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema import Resolved

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from deltaskip.errors import InvalidArgument, PredicateError, SchemaError, UnsupportedFeature
@@ -14,6 +13,7 @@ from deltaskip.expr import columns_of
 from deltaskip.features.clustering import CLUSTERING_DOMAIN, ordered_clustering_paths
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema import Resolved, display_name, fold_name, leaves
 from deltaskip.schema.column_names import column_path
 from deltaskip.schema.json import simple_string

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +16,7 @@ import numpy as np
 from deltaskip.dml.files import DataFiles
 from deltaskip.json_text import parse_json
 from deltaskip.maintenance.optimize.strategy import Strategy
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import numpy_values, one_chunk
 
 __all__ = ["CLUSTERING_PROVIDER", "LARGEST_CUBE", "Clustering", "cube_tags", "to_cluster"]

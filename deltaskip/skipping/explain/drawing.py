@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from deltaskip.records import dataclass
 from deltaskip.skipping.explain.matrix import Matrix
 
 __all__ = [

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from deltaskip.records import dataclass
 
 __all__ = ["LINES", "Bins", "Matrix"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.explain.logged import is_logged, logged_collations
 from deltaskip.skipping.program import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import StorageError
+from deltaskip.records import dataclass
 from deltaskip.skipping.explain.matrix import Matrix
 from deltaskip.skipping.explain.plot import plot_svg, write_plot
 

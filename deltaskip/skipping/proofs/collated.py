@@ -19,7 +19,7 @@ both refine the case-insensitive order, so leaves become `<=` and `>=` in that o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from deltaskip.collations import registry
@@ -43,6 +43,7 @@ from deltaskip.expr.nodes import (
     Not,
     StartsWith,
 )
+from deltaskip.records import dataclass
 from deltaskip.skipping.program import CollatedBound, CollatedPrefix, Keep, NullsPossible, Op, ValuesPossible
 from deltaskip.skipping.proofs.preimage.like import prefix_of
 from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, joined, some

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from deltaskip.records import dataclass
 from deltaskip.skipping.program import Drop, Term
 from deltaskip.skipping.proofs.terms import all_of, any_of
 

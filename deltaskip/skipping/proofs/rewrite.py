@@ -20,7 +20,7 @@ sets the leaf's reason (proofs.proof).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from deltaskip.collations.versions import SPARK_VERSION
@@ -29,6 +29,7 @@ from deltaskip.expr.evaluate import deterministic
 from deltaskip.expr.nodes import And, Collate, Compare, FieldRef, In, IsNull, Like, Literal, Node, Not, Opaque, Or, walk
 from deltaskip.expr.normalize import normalize
 from deltaskip.expr.render import to_sql
+from deltaskip.records import dataclass
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import PARTITIONING_KEY

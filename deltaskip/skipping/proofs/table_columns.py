@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from deltaskip.expr.nodes import FieldRef
+from deltaskip.records import dataclass
 from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves

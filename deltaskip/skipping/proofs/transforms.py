@@ -8,7 +8,6 @@ one, it is ignored here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.errors import PredicateError
@@ -19,6 +18,7 @@ from deltaskip.expr.evaluate import deterministic, evaluate
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.hashes import iceberg_bucket, spark_hash
 from deltaskip.expr.nodes import Call, Cast, Column, FieldRef, Literal, Node, walk
+from deltaskip.records import dataclass
 from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import PARTITIONING_KEY

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import heapreplace
 from typing import Any
 
@@ -15,6 +14,7 @@ from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.reading.read_ahead import Reads
 from deltaskip.reading.table_scan import TableScan
+from deltaskip.records import dataclass
 from deltaskip.spark.data_source.options import SourceOptions
 from deltaskip.spark.data_source.pushed_filters import predicate_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
@@ -14,6 +13,7 @@ from deltaskip.expr import Node, parse_sql
 from deltaskip.expr.nodes import And
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.table_scan import TableScan
+from deltaskip.records import dataclass
 from deltaskip.schema.column_names import parse_names
 from deltaskip.table.table import DeltaTable
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from deltaskip.engine import collation_version
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.features.enabling import NEW_TABLE
 from deltaskip.log.new_table import BEFORE_CREATION, before_creation
+from deltaskip.records import dataclass
 from deltaskip.rows.append import PlannedAppend, add_rows, plan_append, write_metrics
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.identity import Identity

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -16,6 +15,7 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from deltaskip.errors import DeltaSkipError
+from deltaskip.records import dataclass
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.given import schema_of
 from deltaskip.spark.data_source.planned_write import PlannedWrite

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from deltaskip.dml.overwrite import Overwrite
 from deltaskip.errors import InvalidArgument, TableNotFound
+from deltaskip.records import dataclass
 from deltaskip.rows.plan import SchemaMode
 from deltaskip.spark.data_source.options import SourceOptions
 from deltaskip.table.table import DeltaTable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import types as spark_types
@@ -13,6 +12,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.alter.changes import ClusterBy
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import COMMENT_KEY, DEFAULT_KEY, GENERATION_KEY, IDENTITY_PREFIX, StructField, StructType

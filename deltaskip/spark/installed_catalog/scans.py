@@ -7,7 +7,6 @@ else is read by the Python data source. Spark evaluates all predicates again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +14,7 @@ from deltaskip.errors import DeltaSkipError
 from deltaskip.expr import Node
 from deltaskip.expr import nodes as n
 from deltaskip.reading.table_scan import TableScan
+from deltaskip.records import dataclass
 from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,

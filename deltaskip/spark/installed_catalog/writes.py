@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -15,6 +14,7 @@ from deltaskip.catalogs.staged import StagedTable
 from deltaskip.errors import CommitConflict, UnsupportedFeature
 from deltaskip.expr import Node
 from deltaskip.json_text import parse_json
+from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import GENERATION_KEY

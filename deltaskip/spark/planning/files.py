@@ -9,7 +9,6 @@ choose between the two, as it does not know how much a Python function returns; 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +18,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.log import Kind, LogFile, Snapshot
 from deltaskip.log.portable import PortableSnapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.skipping.files import files_schema
 from deltaskip.skipping.portable import reads_provenance

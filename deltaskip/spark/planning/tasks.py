@@ -15,7 +15,7 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 
 import pyarrow as pa
@@ -29,6 +29,7 @@ from deltaskip.log.checkpoint.read import inline_adds, open_part
 from deltaskip.log.commit import read_commits
 from deltaskip.log.portable import PortableSnapshot
 from deltaskip.log.replay import EMPTY, Replay, Superseded, replay, superseded_by
+from deltaskip.records import dataclass
 from deltaskip.skipping.add_columns import CheckpointAdds, CommitAdds
 from deltaskip.skipping.batches import Batch
 from deltaskip.skipping.file_batches import kept_pieces, listed, unshared

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.records import dataclass
 from deltaskip.spark.client import union, without_pandas_warning
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.locations import check_not_hidden, needs_own_scan, spark_path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path
 from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, empty_table
 from deltaskip.spark.client import without_pandas_warning
 from deltaskip.spark.job_descriptions import described_jobs

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from deltaskip.actions import DeletionVectorDescriptor
 from deltaskip.errors import StorageError
 from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector
+from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema import display_name
 from deltaskip.skipping.coverage import table_coverage
 from deltaskip.stats.coverage import ColumnCoverage

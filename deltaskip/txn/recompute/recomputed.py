@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
+
+from deltaskip.records import dataclass
 
 __all__ = ["ColumnPlan", "RecomputePlan", "Recomputed"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from deltaskip.errors import (
 )
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
 from deltaskip.schema import display_name
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.scan import Scan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
@@ -13,6 +12,7 @@ from deltaskip.actions import AddFile, Metadata, Protocol
 from deltaskip.errors import SchemaError
 from deltaskip.log import Snapshot
 from deltaskip.log.new_table import table_after
+from deltaskip.records import dataclass
 from deltaskip.schema import StructType, parse_schema
 from deltaskip.schema.mapping import MappingMode, mapping_mode
 from deltaskip.schema.properties import TableProperties

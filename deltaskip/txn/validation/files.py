@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from deltaskip.actions import AddCdcFile, AddFile, PartitionValueError, RemoveFile, parse_partition_value
 from deltaskip.errors import CorruptDeletionVector
 from deltaskip.features.deletion_vectors import absolute_path
 from deltaskip.log.new_table import table_after
+from deltaskip.records import dataclass
 from deltaskip.schema import StructField, physical_name
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.known_files import Known

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from deltaskip.errors import InvalidCommit, UnsupportedFeature
+from deltaskip.records import dataclass
 
 __all__ = ["RULES", "Rule", "refusal", "rule_table", "unsupported"]
 

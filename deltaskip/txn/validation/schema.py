@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
+from deltaskip.records import dataclass
 from deltaskip.schema import (
     LONG,
     VARIANT,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -18,6 +17,7 @@ from deltaskip.features.clustering import CLUSTERING_DOMAIN, clustering_paths
 from deltaskip.features.registry import feature_names, has_feature
 from deltaskip.json_text import parse_json
 from deltaskip.log.new_table import table_after
+from deltaskip.records import dataclass
 from deltaskip.schema import (
     BYTE,
     DATE,

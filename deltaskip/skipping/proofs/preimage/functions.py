@@ -16,11 +16,12 @@ non-increasing, with t(v) = the least x with f(x) < v, it is [t(b), t(a)).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from deltaskip.records import dataclass
 from deltaskip.skipping.proofs.preimage.value_sets import (
     Cycle,
     Domain,

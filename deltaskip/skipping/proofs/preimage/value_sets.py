@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Context, Decimal
 from typing import Any
 
+from deltaskip.records import dataclass
 from deltaskip.schema.types import (
     BOOLEAN,
     BYTE,
