@@ -288,6 +288,13 @@ def test_the_package_loads_without_the_spark_room() -> None:
     assert not wrong, wrong
 
 
+def test_dataclasses_are_those_of_records() -> None:
+    """Which are made faster: a plan has a hundred of them."""
+    own = re.compile(r"^from dataclasses import .*\bdataclass\b|\bdataclasses\.dataclass\b", re.MULTILINE)
+    found = [path for path in python_modules() if path.name != "records.py" and own.search(path.read_text("utf-8"))]
+    assert found == []
+
+
 @pytest.mark.parametrize("path", [*python_modules(), *kernel_sources()], ids=ident)
 def test_modules_are_short_enough_to_hold_in_the_head(path: Path) -> None:
     lines = len(path.read_text(encoding="utf-8").splitlines())

@@ -105,8 +105,9 @@ def test_a_name_that_the_package_does_not_have_is_an_attribute_error() -> None:
 _NOT_PLANNING = {
     "click", "deltaskip.collations.icu", "deltaskip.log.checkpoint.write", "deltaskip.skipping.explain.explain",
     "deltaskip.skipping.proofs.generated", "deltaskip.spark", "deltaskip.stats.footer", "deltaskip.storage.hadoop",
-    "deltaskip.table.detail", "deltaskip.transforms", "deltaskip.txn.transaction", "email", "icu", "obstore", "pandas",
-    "pyarrow.dataset", "pyspark", "rich", "sqlalchemy", "sqlglot",
+    "deltaskip.storage.remote", "deltaskip.table.detail", "deltaskip.transforms", "deltaskip.txn.transaction", "email",
+    "icu", "obstore", "pandas", "pyarrow.dataset", "pyarrow.fs", "pyarrow.parquet", "pyspark", "rich", "sqlalchemy",
+    "sqlglot", "ssl",
 }
 
 
@@ -127,9 +128,10 @@ print(*sorted(sys.modules), flush=True)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table with one file; tests only read it."""
+    """A table with one file and a checkpoint; tests only read it."""
     root = tmp_path_factory.mktemp("public") / "t"
     append(make_table(root), file("a"))
+    ds.DeltaTable(root).checkpoint()
     return root
 
 
