@@ -116,22 +116,6 @@ cdef class ParquetFiles:
             return None
         return PyBytes_FromStringAndSize(<const char*>self.keys.data + file.key_start, file.key_size)
 
-    def same(self):
-        """Return whether all files are read here, and have the same key."""
-        cdef File* first
-        cdef File* file
-        cdef int64_t i
-        if self.count == 0:
-            return False
-        first = self._file(0)
-        for i in range(self.count):
-            file = self._file(i)
-            if file.fault != FINE or file.key_size != first.key_size or file.chunks != first.chunks:
-                return False
-            if memcmp(self.keys.data + file.key_start, self.keys.data + first.key_start, first.key_size) != 0:
-                return False
-        return True
-
     def rows(self, int64_t number):
         """Return the number of rows of a file."""
         return self._checked_file(number).rows

@@ -160,12 +160,15 @@ class RowReader:
         Args:
             files: Their rows, as for `read`.
         """
-        with self.rows.open_together(files) as opened:
-            batch = None if opened is None else self._read_together(files, opened)
-        if batch is not None:
-            if batch.num_rows:
+        for part, opened in self.rows.small_files(files):
+            batch = None if opened is None else self._read_together(part, opened)
+            if batch is None:
+                yield from self._read_one_by_one(part)
+            elif batch.num_rows:
                 yield batch
-            return
+
+    def _read_one_by_one(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Yield the matching rows of small files, each of which is opened by pyarrow."""
         each = [files.slice(number, 1) for number in range(len(files))]
         if not self._in_stages(min(files["size"].to_pylist())):
             for file in each:

@@ -8,7 +8,7 @@ schemas, are left to pyarrow, and so is what seems damaged, so that errors are t
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,8 @@ from deltaskip.storage.location import is_local
 __all__ = ["SmallFiles"]
 
 # Limits of what is decoded at once: rows, bytes of the pages, and bytes of the strings of a column.
-_MOST_ROWS = 1 << 22
-_MOST_PLAIN_BYTES = 256 << 20
+_MOST_ROWS = 1 << 20
+_MOST_PLAIN_BYTES = 64 << 20
 _MOST_STRING_BYTES = 256 << 20
 # From this many rows for each one taken, the others are not decoded.
 _ROWS_PER_TAKEN = 2
@@ -63,7 +63,7 @@ _KINDS: dict[bytes, _Kind] = {}
 
 
 class SmallFiles:
-    """Files that are open to be read together. Close it after use.
+    """Files that are open to be read together.
 
     Args:
         files: The files, which have the same schema.
@@ -76,24 +76,44 @@ class SmallFiles:
         self._starts = np.cumsum([0, *(files.rows(number) for number in range(len(files)))], dtype=np.int64)
 
     @classmethod
-    def open(cls, locations: Sequence[str]) -> SmallFiles | None:
-        """Return the files at these locations, opened; None if they have to be read one by one."""
+    def runs(cls, locations: Sequence[str]) -> Iterator[tuple[int, SmallFiles | None]]:
+        """Yield numbers of files that follow each other, and these opened; None if they have to be read one by one.
+
+        They have the same schema, and are as many as may be decoded at once. What is yielded is closed afterwards.
+
+        Args:
+            locations: The locations of the files.
+        """
+        if not all(is_local(location) and "\0" not in location for location in locations):
+            yield len(locations), None
+            return
         paths = [os.fsencode(location) for location in locations]
-        if not all(map(is_local, locations)) or any(b"\0" in path for path in paths):
-            return None
         files = ParquetFiles(paths)
-        key = files.key(0) if files.same() else None
-        sizes = [(files.rows(number), files.plain_size(number)) for number in range(len(files))]
-        rows, plain_bytes = map(sum, zip(*sizes, strict=True))
-        if key is None or rows > _MOST_ROWS or plain_bytes > _MOST_PLAIN_BYTES:
-            files.close()
+        counts = _run_lengths(files)
+        end = 0
+        for count in counts:
+            start, end = end, end + count
+            if len(counts) > 1:
+                files.close()
+                files = ParquetFiles(paths[start:end])
+            opened = cls._of(files, paths[start])
+            try:
+                yield count, opened
+            finally:
+                files.close()
+
+    @classmethod
+    def _of(cls, files: ParquetFiles, path: bytes) -> SmallFiles | None:
+        """Files with one schema; path: of the first. None if they have to be read one by one."""
+        key = _key(files, 0)
+        # A file can be another one by now.
+        if key is None or len(_run_lengths(files)) > 1:
             return None
         kind = _KINDS.get(key)
         if kind is None:
             try:
-                kind = _Kind.of(paths[0])
+                kind = _Kind.of(path)
             except (pa.ArrowException, OSError):
-                files.close()
                 return None
             if len(_KINDS) >= _MOST_KINDS:
                 _KINDS.clear()
@@ -114,10 +134,6 @@ class SmallFiles:
     def starts(self) -> npt.NDArray[np.int64]:
         """Number of rows before each file, and at last of all rows."""
         return self._starts
-
-    def close(self) -> None:
-        """Close the files."""
-        self._files.close()
 
     def columns(
         self, names: Sequence[str], positions: npt.NDArray[np.int64] | None
@@ -147,3 +163,27 @@ class SmallFiles:
             return None
         array = array_of(column.arrow, rows if wanted is None else len(wanted), buffers)
         return array if few or positions is None else array.take(arrow_array(positions, pa.int64()))
+
+
+def _key(files: ParquetFiles, number: int) -> bytes | None:
+    """What is the same for files of one kind; None for a file that is not read here."""
+    small = files.rows(number) <= _MOST_ROWS and files.plain_size(number) <= _MOST_PLAIN_BYTES
+    return files.key(number) if small else None
+
+
+def _run_lengths(files: ParquetFiles) -> list[int]:
+    """Numbers of files that follow each other, have the same key, and may be decoded at once."""
+    lengths: list[int] = []
+    last: bytes | None = None
+    rows = plain_bytes = 0
+    for number in range(len(files)):
+        key = _key(files, number)
+        rows, plain_bytes = rows + files.rows(number), plain_bytes + files.plain_size(number)
+        fits = rows <= _MOST_ROWS and plain_bytes <= _MOST_PLAIN_BYTES
+        if lengths and key == last and (key is None or fits):
+            lengths[-1] += 1
+        else:
+            lengths.append(1)
+            rows, plain_bytes = files.rows(number), files.plain_size(number)
+        last = key
+    return lengths

@@ -214,22 +214,17 @@ class StoredRows:
                 if first < last:
                     yield batch.take(wanted[first:last] - batch.positions[0])
 
-    @contextmanager
-    def open_together(self, files: pa.Table) -> Iterator[SmallFiles | None]:
-        """Open small files to be read together; None if they have to be read one by one.
+    def small_files(self, files: pa.Table) -> Iterator[tuple[pa.Table, SmallFiles | None]]:
+        """Yield files that follow each other, and these opened to be read together; None for what `live` has to read.
 
         Args:
             files: As for `live`.
         """
-        opened = SmallFiles.open(hadoop_paths(self._table_root, files["uri"]).to_pylist())
-        if opened is not None and _may_be_julian(opened.metadata):
-            opened.close()
-            opened = None
-        try:
-            yield opened
-        finally:
-            if opened is not None:
-                opened.close()
+        start = 0
+        for count, opened in SmallFiles.runs(hadoop_paths(self._table_root, files["uri"]).to_pylist()):
+            readable = opened is not None and not _may_be_julian(opened.metadata)
+            yield files.slice(start, count), opened if readable else None
+            start += count
 
     def live_together(self, files: pa.Table, opened: SmallFiles) -> npt.NDArray[np.int64] | None:
         """Return the numbers of the rows that are not deleted; None for all. See `together`."""

@@ -312,7 +312,7 @@ def test_columns_of_the_predicate_are_read_first_unless_many_rows_match_in_most_
     counted = lambda self, parts: staged.append(len(parts)) or read(self, parts)  # noqa: E731
     monkeypatch.setattr(RowReader, "_read_in_stages", counted)
     monkeypatch.setattr("deltaskip.reading.arrow_rows._TOGETHER_BYTES", 0)
-    monkeypatch.setattr(SmallFiles, "open", lambda locations: None)
+    monkeypatch.setattr(SmallFiles, "runs", lambda locations: [(len(locations), None)])
     assert table.scan(where).to_arrow().sort_by("id") == at_once.sort_by("id")
     assert {number % 10 for number in at_once["id"].to_pylist()} <= set(range(3, 10))
     assert 4 < len(at_once) < 600

@@ -33,26 +33,35 @@ def test_the_rows_that_pyarrow_reads(counts: list[int], options: dict[str, Any],
         starts = np.cumsum([0, *counts]).tolist()
         for path, start, count in zip(paths, starts, counts, strict=False):
             pq.write_table(every.slice(start, count), path, **{**options, "row_group_size": 100})
-        opened = SmallFiles.open(paths)
-        if 0 in counts and opened is None:
-            # pyarrow writes no row group.
-            return
-        assert opened is not None
         expected = pa.concat_tables([pq.read_table(path) for path in paths])
-        assert opened.starts.tolist() == starts
-        assert opened.schema.equals(expected.schema)
-        chosen = data.draw(st.none() | st.sets(st.integers(0, rows - 1)) if rows else st.none())
-        wanted = None if chosen is None else np.array(sorted(chosen), np.int64)
-        for field in schema:
-            found = opened.columns([field.name], wanted)
-            if found is None:
-                assert field.type in LEFT or options["compression"] == "lz4"
-                continue
-            assert field.type in VALUES
-            found[field.name].validate(full=True)
-            column = expected[field.name] if wanted is None else expected[field.name].take(pa.array(wanted))
-            assert found[field.name].equals(column.combine_chunks()), field
-        opened.close()
+        found = 0
+        for count, opened in SmallFiles.runs(paths):
+            if opened is None:
+                # pyarrow writes no row group.
+                assert counts[found : found + count] == [0] * count
+            else:
+                first, last = starts[found], starts[found + count]
+                assert opened.starts.tolist() == [start - first for start in starts[found : found + count + 1]]
+                assert opened.schema.equals(expected.schema)
+                check(opened, expected.slice(first, last - first), data, options["compression"] == "lz4")
+            found += count
+        assert found == len(counts)
+
+
+def check(opened: SmallFiles, expected: pa.Table, data: st.DataObject, refused: bool) -> None:
+    """Columns of files, all rows or some, are those that pyarrow reads."""
+    rows = len(expected)
+    chosen = data.draw(st.none() | st.sets(st.integers(0, rows - 1)) if rows else st.none())
+    wanted = None if chosen is None else np.array(sorted(chosen), np.int64)
+    for field in expected.schema:
+        found = opened.columns([field.name], wanted)
+        if found is None:
+            assert field.type not in VALUES or refused
+            continue
+        assert field.type in VALUES
+        found[field.name].validate(full=True)
+        column = expected[field.name] if wanted is None else expected[field.name].take(pa.array(wanted))
+        assert found[field.name].equals(column.combine_chunks()), field
 
 
 def table_of(path: Path, files: list[pa.Table], **properties: str) -> ds.DeltaTable:
@@ -98,7 +107,7 @@ def test_rows_with_deletion_vectors(
     table.delete("id % 10 = 4 AND id < 300")
     found = table.scan(where, columns=chosen).to_arrow()
     assert sum(together) > 0 or not len(found)
-    monkeypatch.setattr(SmallFiles, "open", lambda locations: None)
+    monkeypatch.setattr(SmallFiles, "runs", lambda locations: [(len(locations), None)])
     assert found.equals(table.scan(where, columns=chosen).to_arrow())
 
 
@@ -116,13 +125,28 @@ def test_partition_values_of_several_files(tmp_path: Path, together: list[int]) 
     assert table.scan(columns=["p"]).to_arrow()["p"].to_pylist().count("c") == 12
 
 
-def test_files_of_other_schemas_are_read_one_by_one(tmp_path: Path, together: list[int]) -> None:
+def test_files_of_one_schema_that_follow_each_other_are_read_together(tmp_path: Path, together: list[int]) -> None:
     lacking = ten_rows(20).select(["i", "id"])
-    table = table_of(tmp_path, [ten_rows(0), ten_rows(10), lacking, ten_rows(30)])
+    table = table_of(tmp_path, [ten_rows(0), ten_rows(10), lacking, ten_rows(30), ten_rows(40), ten_rows(50)])
+    pq.write_table(ten_rows(40), tmp_path / "4.parquet", row_group_size=3)
     without = ten_rows(20).set_column(2, "s", pa.nulls(10, pa.string()))
-    expected = pa.concat_tables([ten_rows(0), ten_rows(10), without, ten_rows(30)])
-    assert table.scan().to_arrow().sort_by("id").equals(expected)
-    assert not sum(together)
+    found = table.scan().to_arrow().sort_by("id")
+    expected = [ten_rows(0), ten_rows(10), without, *(ten_rows(first) for first in (30, 40, 50))]
+    assert found.equals(pa.concat_tables(expected))
+    # All but the one with several row groups.
+    assert sum(together) == 5
+
+
+def test_files_are_read_together_as_far_as_their_rows_are_few(
+    tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deltaskip.reading.small_files._MOST_ROWS", 35)
+    files = [ten_rows(first) for first in range(0, 100, 10)]
+    files[4] = pa.concat_tables([ten_rows(first) for first in range(40, 80, 10)])
+    found = table_of(tmp_path, files[:5] + files[8:]).scan().to_arrow()
+    assert found.sort_by("id").equals(pa.concat_tables(files[:5] + files[8:]).combine_chunks())
+    # All but the file of forty rows.
+    assert (sum(together), max(together)) == (6, 3)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
