@@ -14,24 +14,9 @@ from posix.stat cimport S_ISREG, fstat, struct_stat
 from posix.unistd cimport close, pread
 
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, check
+from deltaskip.kernels.byte_cursor cimport ACCESS, COUNT, FINE, HEADER, OTHER, SHORT, Cursor
 from deltaskip.kernels.parquet_pages cimport RowTaker, checked
-from deltaskip.kernels.thrift_cursor cimport (
-    ACCESS,
-    COUNT,
-    FINE,
-    HEADER,
-    LIST,
-    OTHER,
-    SHORT,
-    STOP,
-    STRUCT,
-    Cursor,
-    Field,
-    pass_field,
-    read_field,
-    read_int,
-    read_list,
-)
+from deltaskip.kernels.thrift_cursor cimport LIST, STOP, STRUCT, Field, pass_field, read_field, read_int, read_list
 
 __all__ = ["ParquetFiles"]
 

@@ -5,17 +5,15 @@
 
 from libc.stdint cimport int64_t
 
+from deltaskip.kernels.byte_cursor cimport FINE, HEADER, Cursor
 from deltaskip.kernels.thrift_cursor cimport (
     FALSE_VALUE,
-    FINE,
-    HEADER,
     I16,
     I32,
     I64,
     STOP,
     STRUCT,
     TRUE_VALUE,
-    Cursor,
     Field,
     pass_field,
     read_field,

@@ -7,7 +7,7 @@ Those that return an int return FINE or the reason why the bytes cannot be read.
 from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.thrift_cursor cimport FINE, NUMBER, SHORT, Cursor, pass_by, read_varint
+from deltaskip.kernels.byte_cursor cimport FINE, NUMBER, SHORT, Cursor, pass_by, read_varint
 
 cdef extern from *:
     int popcount32 "__builtin_popcount"(unsigned int word) noexcept nogil

@@ -4,9 +4,9 @@ cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
 from deltaskip.kernels.arrow cimport ByteBuffer
+from deltaskip.kernels.byte_cursor cimport Cursor
 from deltaskip.kernels.parquet_headers cimport PageHeader
 from deltaskip.kernels.parquet_hybrid cimport Hybrid
-from deltaskip.kernels.thrift_cursor cimport Cursor
 
 
 cdef class HeldBytes:

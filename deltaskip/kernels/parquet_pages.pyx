@@ -14,10 +14,7 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32
 from libc.string cimport memcpy, memset
 
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, check, zeros
-from deltaskip.kernels.parquet_headers cimport PageHeader, read_page_header
-from deltaskip.kernels.parquet_hybrid cimport Hybrid, hybrid_of, item_at, level_at, next_run, packed_item
-from deltaskip.kernels.snappy cimport SNAPPY_MARGIN, snappy_decompress
-from deltaskip.kernels.thrift_cursor cimport (
+from deltaskip.kernels.byte_cursor cimport (
     ACCESS,
     CODEC,
     COUNT,
@@ -34,6 +31,9 @@ from deltaskip.kernels.thrift_cursor cimport (
     Cursor,
     pass_by,
 )
+from deltaskip.kernels.parquet_headers cimport PageHeader, read_page_header
+from deltaskip.kernels.parquet_hybrid cimport Hybrid, hybrid_of, item_at, level_at, next_run, packed_item
+from deltaskip.kernels.snappy cimport SNAPPY_MARGIN, snappy_decompress
 
 __all__ = ["CODECS", "RowTaker"]
 

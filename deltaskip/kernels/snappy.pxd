@@ -6,7 +6,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from deltaskip.kernels.thrift_cursor cimport FINE, SHORT, Cursor, read_varint
+from deltaskip.kernels.byte_cursor cimport FINE, SHORT, Cursor, read_varint
 
 cdef enum:
     SNAPPY_MARGIN = 32      # bytes after the result that may be written to

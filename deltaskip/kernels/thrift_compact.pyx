@@ -7,22 +7,22 @@ from cpython.bytes cimport PyBytes_AsString, PyBytes_FromStringAndSize, PyBytes_
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
-cdef enum:
-    STOP = 0
-    TRUE_VALUE = 1
-    FALSE_VALUE = 2
-    BYTE = 3
-    I16 = 4
-    I32 = 5
-    I64 = 6
-    DOUBLE = 7
-    BINARY = 8
-    LIST = 9
-    SET = 10
-    MAP = 11
-    STRUCT = 12
-
-cdef int DEEPEST = 64
+from deltaskip.kernels.thrift_cursor cimport (
+    BINARY,
+    BYTE,
+    DEEPEST,
+    DOUBLE,
+    FALSE_VALUE,
+    I16,
+    I32,
+    I64,
+    LIST,
+    MAP,
+    SET,
+    STOP,
+    STRUCT,
+    TRUE_VALUE,
+)
 
 
 cdef class _Cursor:
@@ -68,20 +68,11 @@ def read_struct(bytes data not None):
     Field id → bool, int, float, bytes, list, dict (maps; a struct is a dict by field id again). Raises ValueError if
     the bytes are not such a struct.
     """
-    return read_struct_at(data, 0)[0]
-
-
-def read_struct_at(bytes data not None, int64_t start):
-    """Return the struct that begins at byte `start` of `data`, as `read_struct`, and the number of the byte after it."""
     cdef _Cursor cursor = _Cursor.__new__(_Cursor)
-    cdef const uint8_t* first = <const uint8_t*>PyBytes_AsString(data)
-    if start < 0 or start > PyBytes_Size(data):
-        raise ValueError("the Thrift struct begins outside of the data")
     cursor.owner = data
-    cursor.at = first + start
-    cursor.end = first + PyBytes_Size(data)
-    fields = _struct(cursor, 0)
-    return fields, cursor.at - first
+    cursor.at = <const uint8_t*>PyBytes_AsString(data)
+    cursor.end = cursor.at + PyBytes_Size(data)
+    return _struct(cursor, 0)
 
 
 cdef dict _struct(_Cursor cursor, int depth):

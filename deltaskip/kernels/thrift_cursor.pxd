@@ -1,25 +1,12 @@
-"""A checked cursor over untrusted bytes and Thrift's compact protocol read through it, without Python objects.
+"""Thrift's compact protocol, read without Python objects; every function is inline.
 
-Every function here is inline. Those that return an int return FINE or the reason why the bytes cannot be read.
+Those that return an int return FINE or the reason why the bytes cannot be read.
 # Apache Thrift, Thrift compact protocol encoding
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-cdef enum Fault:
-    FINE = 0
-    SHORT = 1
-    NUMBER = 2
-    WIDTH = 3
-    INDEX = 4
-    ORDER = 5
-    LONG = 6
-    HEADER = 7
-    ENCODING = 8
-    CODEC = 9
-    COUNT = 10
-    OTHER = 11
-    ACCESS = 12
+from deltaskip.kernels.byte_cursor cimport FINE, HEADER, SHORT, Cursor, pass_by, read_varint
 
 cdef enum Kind:
     STOP = 0
@@ -37,37 +24,9 @@ cdef enum Kind:
     STRUCT = 12
     DEEPEST = 64
 
-cdef struct Cursor:
-    const uint8_t* at
-    const uint8_t* end
-
 cdef struct Field:
     int64_t number
     int kind
-
-
-cdef inline int read_varint(Cursor* cursor, uint64_t* value) noexcept nogil:
-    cdef int shift = 0
-    value[0] = 0
-    cdef uint8_t part
-    while cursor.at < cursor.end:
-        part = cursor.at[0]
-        cursor.at += 1
-        value[0] |= <uint64_t>(part & 0x7F) << shift
-        if part < 0x80:
-            return FINE
-        shift += 7
-        if shift > 63:
-            return NUMBER
-    return SHORT
-
-
-cdef inline int pass_by(Cursor* cursor, uint64_t n) noexcept nogil:
-    """Pass n bytes."""
-    if n > <uint64_t>(cursor.end - cursor.at):
-        return SHORT
-    cursor.at += n
-    return FINE
 
 
 cdef inline int read_number(Cursor* cursor, int64_t* value) noexcept nogil:

@@ -254,8 +254,10 @@ class StoredRows:
             return None
         rows = np.arange(opened.starts[-1]) if positions is None else positions
         batch = pa.RecordBatch.from_arrays(list(found.values()), names=list(found)) if found else None
-        numbers = arrow_array(np.searchsorted(opened.starts, rows, "right") - 1, pa.int64())
-        constants = {name: each.take(numbers) for name, each in self._constants(files).items()}
+        constants = self._constants(files)
+        if constants:
+            numbers = arrow_array(np.searchsorted(opened.starts, rows, "right") - 1, pa.int64())
+            constants = {name: each.take(numbers) for name, each in constants.items()}
         return self._batch(batch, layout, constants, rows, self._root)
 
     def count_row_groups(self, read: int) -> None:
@@ -416,6 +418,7 @@ class StoredRows:
         positions: npt.NDArray[Any],
         location: str,
     ) -> StoredBatch:
+        """Rows of files in the table's types; constants: partition values, one for all rows or one for each."""
         rows = len(positions)
         columns: dict[str, pa.Array] = {}
         for field in self._fields:

@@ -47,7 +47,8 @@ OPTIONS = st.fixed_dictionaries(
         "compression": st.sampled_from(["snappy", "zstd", "gzip", "brotli", "none", "lz4"]),
         "data_page_version": st.sampled_from(["1.0", "2.0"]),
         "use_dictionary": st.booleans(),
-        "data_page_size": st.sampled_from([1, 64, 1 << 20]),
+        # With pages of less than 8 bytes, pyarrow 26 does not read the only list of a file that it has written.
+        "data_page_size": st.sampled_from([8, 64, 1 << 20]),
         "dictionary_pagesize_limit": st.sampled_from([16, 1 << 20]),
         "write_batch_size": st.sampled_from([1, 7, 1024]),
         "row_group_size": st.sampled_from([40, 1000]),
