@@ -91,6 +91,12 @@ cdef class ByteBuffer:
     cdef int append_double(self, double value) noexcept nogil
 
 
+cdef class HeldBytes:
+    """Bytes of a Python object that has them in one piece, which it keeps alive."""
+    cdef Py_buffer view
+    cdef bint held
+
+
 cdef inline bint is_valid(const uint8_t* validity, int64_t position) noexcept nogil:
     """Bit `position` of a validity bitmap. The bitmap of an array without nulls is NULL, and all items are valid."""
     return validity == NULL or (validity[position >> 3] >> (position & 7)) & 1

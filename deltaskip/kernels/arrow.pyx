@@ -5,7 +5,7 @@ Every length, offset and type is checked here once, so kernels rely on the views
 
 import pyarrow as pa
 
-from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
 from libc.stdlib cimport free, realloc
@@ -272,3 +272,14 @@ cdef class ByteBuffer:
 
     cdef int append_double(self, double value) noexcept nogil:
         return self.append(&value, 8)
+
+
+cdef class HeldBytes:
+    def __cinit__(self, object data):
+        self.held = False
+        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
+        self.held = True
+
+    def __dealloc__(self):
+        if self.held:
+            PyBuffer_Release(&self.view)

@@ -3,16 +3,10 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t
 
-from deltaskip.kernels.arrow cimport ByteBuffer
+from deltaskip.kernels.arrow cimport ByteBuffer, HeldBytes
 from deltaskip.kernels.byte_cursor cimport Cursor
 from deltaskip.kernels.parquet_headers cimport PageHeader
 from deltaskip.kernels.parquet_hybrid cimport Hybrid
-
-
-cdef class HeldBytes:
-    cdef Py_buffer view
-    cdef bint held
-    cdef Cursor cursor(self) noexcept nogil
 
 
 cdef struct Values:
@@ -37,6 +31,7 @@ cdef class RowTaker:
     cdef int64_t out_width
     cdef int64_t most_bytes
     cdef bint big_endian
+    cdef bint int96
     cdef bint optional
     cdef bint has_dictionary
     cdef Cursor dictionary

@@ -8,12 +8,11 @@ another reader has to be asked.
 
 import pyarrow as pa
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, check, zeros
+from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check, zeros
 from deltaskip.kernels.byte_cursor cimport (
     ACCESS,
     CODEC,
@@ -39,6 +38,9 @@ __all__ = ["CODECS", "RowTaker"]
 
 cdef enum:
     AT_ONCE = 16            # bytes
+    EPOCH_DAY = 2440588     # the Julian day of 1970-01-01
+
+cdef uint64_t MICROS_OF_DAY = 86_400_000_000
 
 cdef enum Encoding:
     PLAIN = 0
@@ -77,23 +79,11 @@ REASONS = {
 }
 
 
-cdef class HeldBytes:
-    """Bytes of a Python object, which it keeps alive."""
-
-    def __cinit__(self, object data):
-        self.held = False
-        PyObject_GetBuffer(data, &self.view, PyBUF_SIMPLE)
-        self.held = True
-
-    def __dealloc__(self):
-        if self.held:
-            PyBuffer_Release(&self.view)
-
-    cdef Cursor cursor(self) noexcept nogil:
-        cdef Cursor cursor
-        cursor.at = <const uint8_t*>self.view.buf
-        cursor.end = cursor.at + self.view.len
-        return cursor
+cdef Cursor cursor_over(HeldBytes held) noexcept nogil:
+    cdef Cursor cursor
+    cursor.at = <const uint8_t*>held.view.buf
+    cursor.end = cursor.at + held.view.len
+    return cursor
 
 
 cdef int checked(int fault) except -1:
@@ -109,7 +99,7 @@ cdef class RowTaker:
     Args:
         positions: Buffer of int64: the rows to take, ascending; None for all.
         rows: Number of rows of all column chunks.
-        width: Bytes of a value in the pages; 0 for byte arrays, -1 for booleans.
+        width: Bytes of a value in the pages; 0 for byte arrays, -1 for booleans, -2 for INT96, which become microseconds.
         out_width: Bytes of a value in the result, for fixed widths: less keeps the low ones, more extends the sign.
         big_endian: Whether values are big-endian numbers, to be turned.
         optional: Whether the column can be null.
@@ -123,8 +113,11 @@ cdef class RowTaker:
         self, object positions, int64_t rows, int64_t width, int64_t out_width, bint big_endian, bint optional,
         int64_t most_bytes=INT32_MAX,
     ):
-        if not 0 <= rows <= INT64_MAX // 32 or not -1 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
+        if not 0 <= rows <= INT64_MAX // 32 or not -2 <= width <= 32 or (width > 0 and not 1 <= out_width <= 32) or most_bytes > INT32_MAX:
             raise ValueError("these are no widths of values, or too many bytes")
+        self.int96 = width == -2
+        if self.int96:
+            width, out_width, big_endian = 12, 8, False
         self.positions = NULL
         self.every = positions is None
         self.count = self.chunk_rows = rows
@@ -165,7 +158,7 @@ cdef class RowTaker:
             ValueError: A page violates the format, or another reader is needed.
         """
         cdef HeldBytes held = HeldBytes(data)
-        cdef Cursor chunk = held.cursor()
+        cdef Cursor chunk = cursor_over(held)
         cdef int fault
         with nogil:
             fault = self.take(chunk, values, codec)
@@ -535,7 +528,15 @@ cdef class RowTaker:
         cdef uint8_t* out = self.out + self.done * self.out_width
         cdef int64_t i, size = min(self.width, self.out_width)
         cdef uint8_t highest = value[0] if self.big_endian else value[self.width - 1]
-        if self.big_endian:
+        cdef uint64_t micros = 0
+        cdef uint32_t day = 0
+        if self.int96:
+            # Nanoseconds of a day, and the number of the Julian day.
+            memcpy(&micros, value, 8)
+            memcpy(&day, value + 8, 4)
+            micros = micros // 1000 + (<uint64_t>day - EPOCH_DAY) * MICROS_OF_DAY
+            memcpy(out, &micros, 8)
+        elif self.big_endian:
             for i in range(size):
                 out[i] = value[self.width - 1 - i]
         elif size == 8:
@@ -544,7 +545,7 @@ cdef class RowTaker:
             memcpy(out, value, 4)
         else:
             memcpy(out, value, size)
-        if size < self.out_width:
+        if size < self.out_width and not self.int96:
             memset(out + size, 0xFF if highest & 0x80 else 0, self.out_width - size)
         self.done += 1
 

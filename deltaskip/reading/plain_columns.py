@@ -11,8 +11,8 @@ from deltaskip.records import dataclass
 
 __all__ = ["PlainColumn", "array_of", "leaf_numbers"]
 
-# Array of bytes of any length; bits.
-_OF_ANY_LENGTH, _BITS = 0, -1
+# Array of bytes of any length; bits; times as INT96.
+_OF_ANY_LENGTH, _BITS, _INT96 = 0, -1, -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class PlainColumn:
     Attributes:
         arrow: Its Arrow type.
         number: Its number among the Parquet columns.
-        width: Bytes of a value in pages; 0 for byte arrays, -1 for booleans.
+        width: Bytes of a value in pages; 0 for byte arrays, -1 for booleans, -2 for INT96.
         out_width: Bytes of a value in Arrow.
         big_endian: Whether values in pages are big-endian.
         optional: Whether it can be null.
@@ -92,6 +92,8 @@ def _widths(arrow: pa.DataType, column: pq.ColumnSchema) -> tuple[int, int, bool
             return 8, 8, False
         case "INT64" if pa.types.is_timestamp(arrow) and arrow.unit == "us":
             return (8, 8, False) if "timeUnit=microseconds" in str(column.logical_type) else None
+        case "INT96" if pa.types.is_timestamp(arrow) and arrow.unit == "us":
+            return _INT96, 8, False
         case "INT32" | "INT64" if pa.types.is_decimal128(arrow):
             return 4 if column.physical_type == "INT32" else 8, 16, False
         case "FLOAT" if arrow == pa.float32():

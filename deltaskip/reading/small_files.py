@@ -51,7 +51,7 @@ class _Kind:
     def of(cls, path: bytes) -> _Kind:
         """Return the kind of a file. Raises pyarrow.ArrowException and OSError."""
         with pa.OSFile(os.fsdecode(path), "rb") as source:
-            parquet = pq.ParquetFile(source)
+            parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
             schema, footer = parquet.schema_arrow, parquet.metadata
         numbers = leaf_numbers(schema) if len(set(schema.names)) == len(schema.names) else {}
         found = {name: PlainColumn.of(footer.schema, schema, name, number) for name, number in numbers.items()}

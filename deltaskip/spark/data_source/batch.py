@@ -29,7 +29,7 @@ class FilePartition(InputPartition):  # type: ignore[misc]
     """Files that one task reads.
 
     Attributes:
-        reads: Functions that read rows of a file each.
+        reads: Functions that read rows of one file each, or of several small ones.
     """
 
     reads: Sequence[Callable[[], Iterator[pa.RecordBatch]]]
