@@ -350,11 +350,11 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
     """
     most = PIECE_BYTES if piece_bytes is None else piece_bytes
     files = scan.files(columns=FILE_COLUMNS) if files is None else files
-    return _reads(RowReader.of(scan, len(files)), files, most)
+    return _reads(RowReader.of(scan, len(files)), files, most, together=False)
 
 
 def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool = True) -> Reads:
-    """See row_reads. together: Whether one function may read several small files, and not only what is needed next."""
+    """See row_reads. together: Whether one function may read several small files, which balances tasks less evenly."""
     sizes = files["size"].to_pylist()
     most_files, share = (_SMALL_FILES if together else 1), 0
     if not reader.rows.storage.remote:
