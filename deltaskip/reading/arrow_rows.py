@@ -354,7 +354,7 @@ def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None
 
 
 def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool = True) -> Reads:
-    """See row_reads. together: Whether one function may read several small files, which balances tasks less evenly."""
+    """See row_reads. together: Whether one function may read several small files, not only what a limit needs next."""
     sizes = files["size"].to_pylist()
     most_files, share = (_SMALL_FILES if together else 1), 0
     if not reader.rows.storage.remote:
