@@ -73,8 +73,29 @@ def running_cluster() -> Cluster:
             die_on_exit=True,
             enable_auth=True,
         )
+    _leave_errors_of_other_jvms()
     started = Cluster(port, token.decode(), "")
     return replace(started, uri=_started(started.gateway()))
+
+
+def _leave_errors_of_other_jvms() -> None:
+    """Have PySpark convert errors of its own JVM only, once a session has run in this process.
+
+    It would ask its JVM for the class of the exception by the number that the exception has in the cluster's JVM, which
+    is there another object, or none.
+    """
+    from pyspark import SparkContext
+    from pyspark.errors.exceptions import captured
+
+    convert = captured.convert_exception
+
+    def converted(error: Any) -> Any:
+        own = SparkContext._gateway
+        if own is not None and error._gateway_client is own._gateway_client:
+            return convert(error)
+        return captured.UnknownException.__new__(captured.UnknownException)  # the error is then raised as it is
+
+    captured.convert_exception = converted
 
 
 def _started(gateway: Any) -> str:
