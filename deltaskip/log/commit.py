@@ -22,6 +22,7 @@ __all__ = [
     "OtherAction",
     "change_files",
     "commit_infos",
+    "commit_pieces",
     "damaged",
     "last_commit_info",
     "members_of",
@@ -72,11 +73,42 @@ def read_commits(
     beside those that a snapshot consists of. Raises CorruptLog with the name of the file that
     is missing or damaged, and the line; StorageError if the actions do not fit in memory.
     """
+    if sum(file.file.size for file in files) > AT_ONCE_BYTES:
+        parts = list(commit_pieces(storage, root, files, columns, also))
+        actions = pa.concat_tables([part.actions for part in parts])
+        return Commits(root, tuple(files), actions, tuple(action for part in parts for action in part.others))
     with _reading(root, files):
-        if sum(file.file.size for file in files) > AT_ONCE_BYTES:
-            return _read_in_pieces(storage, root, files, columns, also)
         data, starts = storage.read_joined([file.file for file in files])
         return parse_contents(root, files, data, starts, columns, also=also)
+
+
+def commit_pieces(
+    storage: Storage,
+    root: str,
+    files: Sequence[LogFile],
+    columns: Sequence[str] | None = None,
+    also: Collection[str] = (),
+) -> Iterator[Commits]:
+    """As read_commits, in pieces of at most AT_ONCE_BYTES of text, oldest first.
+
+    The files of a piece are those up to its last one, of which the earlier ones have no actions in it, so that ordinals
+    are those of all files. A large file may be in several pieces.
+    """
+    with _reading(root, files):
+        first = 0
+        while first < len(files):
+            last, size = first, 0
+            while last < len(files) and size + files[last].file.size <= AT_ONCE_BYTES:
+                size += files[last].file.size
+                last += 1
+            if last > first:
+                data, starts = storage.read_joined([file.file for file in files[first:last]])
+                yield parse_contents(root, files[:last], data, [0] * first + starts, columns, also=also)
+            else:
+                last = first + 1
+                for data, lines_before in _pieces(storage, root, files[first]):
+                    yield parse_contents(root, files[:last], data, [0] * last, columns, lines_before, also)
+            first = last
 
 
 def parse_contents(
@@ -179,30 +211,6 @@ def _state_action(commits: Commits, action: OtherAction) -> StateAction:
         if isinstance(error, CorruptLog):
             raise
         raise damaged(commits, action, str(error)) from error
-
-
-def _read_in_pieces(
-    storage: Storage, root: str, files: Sequence[LogFile], columns: Sequence[str] | None, also: Collection[str]
-) -> Commits:
-    """As read_commits, at most AT_ONCE_BYTES of text at a time."""
-    parts: list[Commits] = []
-    first = 0
-    while first < len(files):
-        last, size = first, 0
-        while last < len(files) and size + files[last].file.size <= AT_ONCE_BYTES:
-            size += files[last].file.size
-            last += 1
-        # Files that precede those in memory have no text, so that ordinals are those of all files.
-        if last > first:
-            data, starts = storage.read_joined([file.file for file in files[first:last]])
-            parts.append(parse_contents(root, files[:last], data, [0] * first + starts, columns, also=also))
-        else:
-            last = first + 1
-            for data, lines_before in _pieces(storage, root, files[first]):
-                parts.append(parse_contents(root, files[:last], data, [0] * last, columns, lines_before, also))
-        first = last
-    actions = pa.concat_tables([part.actions for part in parts])
-    return Commits(root, tuple(files), actions, tuple(action for part in parts for action in part.others))
 
 
 def _pieces(storage: Storage, root: str, file: LogFile) -> Iterator[tuple[memoryview, int]]:

@@ -9,12 +9,12 @@ from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
 from deltaskip.log.commit import AT_ONCE_BYTES, parse_contents, read_commits
 from deltaskip.log.compaction import cover
-from deltaskip.log.file_names import LOG_FOLDER, LogFile, version_prefix
+from deltaskip.log.file_names import LOG_FOLDER, Kind, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import read_hint
 from deltaskip.log.segment import LogListing, LogSegment, candidate_segments, make_segment, read_listing
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.table_not_found import table_not_found
-from deltaskip.log.tail import Tail, tail_of
+from deltaskip.log.tail import HELD_BYTES, Tail, deferred_tail, tail_of
 from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
@@ -151,6 +151,8 @@ def _read_tail(
     storage: Storage, root: str, commits: Sequence[LogFile], segment: LogSegment
 ) -> tuple[Tail, bytes | None]:
     """The parsed commits, and the contents of the checksum if it exists and is not too large."""
+    if _bytes_of(commits) > HELD_BYTES and all(each.kind is Kind.COMMIT for each in commits):
+        return deferred_tail(storage, root, commits), None
     together = None if segment.checksum is None else _read_together(storage, commits, segment.checksum)
     if together is None:
         return tail_of(read_commits(storage, root, commits)), None

@@ -1,18 +1,23 @@
 """The part of the log after its checkpoint."""
 
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 import pyarrow as pa
 
 from deltaskip.actions import CommitInfo
 from deltaskip.errors import CorruptLog
-from deltaskip.log.commit import Commits, last_commit_info, state_change
+from deltaskip.log.commit import Commits, commit_pieces, last_commit_info, read_commits, state_change
 from deltaskip.log.compaction import require_reconciled
-from deltaskip.log.file_names import Kind
+from deltaskip.log.file_names import Kind, LogFile
 from deltaskip.log.replay import EMPTY, Replay, after, replay
 from deltaskip.log.table_state import StateChange, overlay
+from deltaskip.storage import Storage
 
-__all__ = ["Tail", "tail_of"]
+__all__ = ["HELD_BYTES", "Tail", "deferred_tail", "tail_of"]
+
+HELD_BYTES = 1 << 30
+"""Adds and removes of commits with more bytes of text are not kept in memory until the files are asked for."""
 
 
 class Tail:
@@ -22,12 +27,18 @@ class Tail:
     """
 
     def __init__(
-        self, root: str, state: StateChange, info: CommitInfo | None, actions: pa.Table, older: "Tail | None" = None
+        self,
+        root: str,
+        state: StateChange,
+        info: CommitInfo | None,
+        actions: pa.Table | Callable[[], pa.Table],
+        older: "Tail | None" = None,
     ) -> None:
+        """actions: adds and removes of the commits, or a function that reads them."""
         self.state = state
         self.info = info
         self._root = root
-        self._unread: tuple[pa.Table, Tail | None] | None = (actions, older)
+        self._unread: tuple[pa.Table | Callable[[], pa.Table], Tail | None] | None = (actions, older)
         self._files: Replay = EMPTY
         self._lock = Lock()
 
@@ -73,6 +84,8 @@ class Tail:
             if self._unread is None:
                 return
             actions, older = self._unread
+            if callable(actions):
+                actions = actions()
             try:
                 self._files = after(EMPTY if older is None else older._files, replay(actions))
             except ValueError as error:
@@ -93,3 +106,17 @@ def tail_of(commits: Commits) -> Tail:
         require_reconciled(commits)
     info = last_commit_info(commits) if files and files[-1].kind is Kind.COMMIT else None
     return Tail(commits.root, state_change(commits), info, commits.actions)
+
+
+def deferred_tail(storage: Storage, root: str, files: Sequence[LogFile]) -> Tail:
+    """Return the tail of commits, whose adds and removes are read again when the files are asked for.
+
+    Memory is bounded by the state, and by the text that is parsed at a time. Raises CorruptLog as `tail_of`, but for
+    damaged columns of adds and removes other than the path only when the files are asked for.
+    """
+    state, info = StateChange(), None
+    for piece in commit_pieces(storage, root, files, ["path"]):
+        state = overlay(state, state_change(piece))
+        if info is None and len(piece.files) == len(files):
+            info = last_commit_info(piece)
+    return Tail(root, state, info, lambda: read_commits(storage, root, files).actions)

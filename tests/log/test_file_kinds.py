@@ -7,12 +7,14 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import deltaskip
 from deltaskip.errors import CorruptLog, DataFileMissing, DeltaSkipError, StorageError
 from deltaskip.features.deletion_vectors import read_deletion_vectors
-from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata
+from deltaskip.log import refresh
+from tests.log.builder import PROTOCOL, TableBuilder, add, log_name, metadata, remove
 
 UUID = "3a0d65cd-4056-49b8-937b-95f9e3ee90e5"
 ALL = ["f0", "f1", "f2", "f3", "f4"]
@@ -289,3 +291,33 @@ def test_a_large_commit_is_read_in_pieces(five: TableBuilder, monkeypatch: pytes
         file.write("\n{]")
     with pytest.raises(CorruptLog, match=r"5\.json \(version 5\), line 112: "):
         five.load()
+
+
+def test_files_of_very_long_commits_are_not_kept_until_they_are_asked_for(
+    five: TableBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    txns = [{"txn": {"appId": f"a{i}", "version": i}} for i in range(9)]
+    five.commit(*[add(f"g{i:04d}") for i in range(3000)], *txns, {"commitInfo": {"operation": "WRITE", "txnId": "5"}})
+    whole = five.load()
+    expected = whole.adds()
+    monkeypatch.setattr("deltaskip.log.loading.HELD_BYTES", 1)
+    for most, piece in ((1 << 20, 1 << 20), (1000, 300)):
+        monkeypatch.setattr("deltaskip.log.commit.AT_ONCE_BYTES", most)
+        monkeypatch.setattr("deltaskip.log.commit._PIECE_BYTES", piece)
+        before = pa.total_allocated_bytes()
+        read = five.load()
+        assert pa.total_allocated_bytes() - before < 3000  # one byte for each add would be too much
+        assert (read.txns, read.metadata, read.tail.info) == (whole.txns, whole.metadata, whole.tail.info)
+        assert read.tail.info is not None and read.tail.info.txn_id == "5"
+        assert read.adds().equals(expected)
+    five.commit(remove("g0001"), add("end"))
+    newer = refresh(read)
+    assert newer.adds().equals(five.load().adds()) and newer.num_files == 3000 + len(ALL)
+    monkeypatch.undo()
+    assert newer.adds().equals(five.load().adds())
+    with (five.log / log_name(7, "json")).open("w") as file:
+        file.write('{"add":{"path":"x","size":"long"}}')
+    monkeypatch.setattr("deltaskip.log.loading.HELD_BYTES", 1)
+    damaged = five.load()
+    with pytest.raises(CorruptLog, match=r"7\.json \(version 7\), line 1: "):
+        damaged.adds()
