@@ -21,6 +21,7 @@ __all__ = [
     "catalog_commits",
     "check_permitted",
     "is_managed",
+    "published_path",
     "put_commit",
 ]
 
@@ -82,6 +83,19 @@ def is_managed(storage: Storage) -> bool:
     """Whether a catalog decides which commits the table has."""
     commits = catalog_commits(storage)
     return commits is not None and commits.manages
+
+
+def published_path(log_folder: str, path: str) -> str | None:
+    """Return where a staged commit is after it was published; None for another file.
+
+    # PROTOCOL, Publishing Commits: the copy may be all that is left of it.
+
+    Args:
+        log_folder: The table's `_delta_log`.
+        path: Location of the file.
+    """
+    folder, _, name = path.rpartition("/")
+    return join(log_folder, f"{name.partition('.')[0]}.json") if folder == join(log_folder, STAGED_FOLDER) else None
 
 
 def put_commit(latest: Snapshot, text: bytes) -> None:

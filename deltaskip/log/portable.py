@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.log.catalog_commits import is_managed
+from deltaskip.log.catalog_commits import Maintenance, is_managed, published_path
+from deltaskip.log.file_names import LOG_FOLDER
 from deltaskip.log.segment import LogSegment
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.stats_provenance import Writers
@@ -16,7 +17,17 @@ from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
 from deltaskip.schema.properties import FloatBounds
-from deltaskip.storage import HADOOP_SCHEMES, LocalStorage, open_storage, scheme_of, storage_below
+from deltaskip.storage import (
+    HADOOP_SCHEMES,
+    CatalogStorage,
+    FileInfo,
+    LocalStorage,
+    Storage,
+    join,
+    open_storage,
+    scheme_of,
+    storage_below,
+)
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 
 __all__ = ["PortableSnapshot"]
@@ -29,11 +40,14 @@ class PortableSnapshot:
     Attributes:
         root: Location of the table.
         version: Version of the snapshot.
-        options: Options of the table's object store; None for other storages.
+        options: Options of the table's object store, with the credentials of a catalog as they are now; None for other
+            storages.
         protocol: The protocol.
         metadata: The metadata.
         float_bounds: See `Snapshot.float_bounds`.
         writers: Provenance of statistics; None if nothing asks for it.
+        managed: Whether a catalog decides which commits the table has. Those of this version are read where the catalog
+            has said that they are, or where they have been published since.
     """
 
     root: str
@@ -43,6 +57,7 @@ class PortableSnapshot:
     metadata: Metadata
     float_bounds: FloatBounds | None = None
     writers: Writers | None = None
+    managed: bool = False
 
     @classmethod
     def of(cls, snapshot: Snapshot, writers: bool) -> PortableSnapshot:
@@ -53,15 +68,16 @@ class PortableSnapshot:
             writers: Whether the provenance of statistics is asked for, which reads the commits of the log.
 
         Raises:
-            UnsupportedFeature: Another process cannot read the log: it goes through the JVM of this process, or a
-                catalog decides which commits the table has.
+            UnsupportedFeature: Another process cannot read the log, as it is read through the JVM of this process.
         """
         storage = storage_below(snapshot.storage)
         elsewhere = isinstance(storage, LocalStorage | ObjectStorage | ArrowStorage)
         if not elsewhere or scheme_of(snapshot.root) in HADOOP_SCHEMES:
-            raise _refused(snapshot, "its files are read through the JVM of this process, which executors do not have")
-        if is_managed(snapshot.storage):
-            raise _refused(snapshot, "the catalog that manages it hands its log to this process only")
+            raise UnsupportedFeature(
+                f"Version {snapshot.version} of {snapshot.table_root} cannot be planned by the executors of Spark: its "
+                f"files are read through the JVM of this process, which executors do not have. Leave out "
+                f"engine='spark', and take file_batches() for a list of files that is longer than memory."
+            )
         options = getattr(storage, "options", None)
         return cls(
             snapshot.root,
@@ -71,11 +87,12 @@ class PortableSnapshot:
             snapshot.metadata,
             snapshot.float_bounds,
             snapshot.writers if writers else None,
+            is_managed(snapshot.storage),
         )
 
     def opened(self) -> Snapshot:
         """Return a snapshot of this version that has no files, in this process. Nothing is read."""
-        storage = open_storage(self.root, self.options)[0]
+        storage = self._storage()
         segment = LogSegment(self.root, self.version, None, ())
         tail = Tail.without_files(self.root, StateChange(self.protocol, self.metadata))
         snapshot = Snapshot(storage, segment, None, tail)
@@ -86,6 +103,10 @@ class PortableSnapshot:
         """Return a snapshot whose files are exactly `adds` (FILE_SCHEMA). opened: what `opened` has returned."""
         return self._known(Snapshot.of_files(opened, self.metadata, adds))
 
+    def _storage(self) -> Storage:
+        storage = open_storage(self.root, self.options)[0]
+        return CatalogStorage(lambda: storage, _RatifiedLog(join(self.root, LOG_FOLDER))) if self.managed else storage
+
     def _known(self, snapshot: Snapshot) -> Snapshot:
         if self.writers is not None:
             # In place of the cached property, which would read the commits.
@@ -93,8 +114,38 @@ class PortableSnapshot:
         return snapshot
 
 
-def _refused(snapshot: Snapshot, why: str) -> UnsupportedFeature:
-    return UnsupportedFeature(
-        f"Version {snapshot.version} of {snapshot.table_root} cannot be planned by the executors of Spark: {why}. "
-        f"Leave out engine='spark', and take file_batches() for a list of files that is longer than memory."
-    )
+class _RatifiedLog:
+    """The log of a managed table in a process that reads the commits it is given, and does not ask the catalog."""
+
+    manages = True
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def elsewhere(self, path: str) -> str | None:
+        """See CatalogLog.elsewhere."""
+        return published_path(self._folder, path)
+
+    def permits(self, operation: Maintenance) -> bool:
+        """See CatalogCommits.permits."""
+        return False
+
+    def entries(self, storage: Storage, directory: str, start_name: str) -> list[FileInfo]:
+        """See CatalogLog.entries."""
+        raise _not_here()
+
+    def commit(self, latest: Snapshot, text: bytes) -> None:
+        """See CatalogCommits.commit."""
+        raise _not_here()
+
+    def after_commit(self, latest: Snapshot, version: int, text: bytes | None) -> None:
+        """See CatalogCommits.after_commit."""
+        raise _not_here()
+
+    def publish(self, version: int) -> None:
+        """See CatalogCommits.publish."""
+        raise _not_here()
+
+
+def _not_here() -> AssertionError:
+    return AssertionError("The log of a managed table is listed and written by the process that asks its catalog.")

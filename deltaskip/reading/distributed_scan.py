@@ -43,7 +43,7 @@ class DistributedScan(TableScan):
 
         Raises:
             SparkUnavailable: PySpark is not installed (`pip install 'deltaskip[spark]'`).
-            UnsupportedFeature: Executors cannot read the log: it is on HDFS, or a catalog manages the table.
+            UnsupportedFeature: Executors cannot read the log, as it is on HDFS.
             InvalidArgument: A file list has no column of that name, `stats` is true and not listed in `columns`, or the
                 scan has a limit.
             InvalidArgumentType: `columns` is not a list of str, or `spark` is not a session.

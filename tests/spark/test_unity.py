@@ -50,3 +50,28 @@ def test_statements_of_sql_go_through_the_catalog(server: UnityServer, spark: An
     assert [row.seven for row in cat.sql(spark, "SELECT * FROM db.u").collect()] == [7]
     assert cat.load_table("db.u").version == 1
     assert server.table("main.db.u").columns["fields"][0]["name"] == "seven"
+
+
+def test_executors_read_commits_where_the_catalog_has_them(
+    server: UnityServer, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cat = UnityCatalog(server.url, "main")
+    table = cat.create_table("db.t", "id BIGINT, name STRING")
+    with monkeypatch.context() as patch:
+        patch.setattr("deltaskip.catalogs.unity.commits.ManagedLog._publish", lambda *_: None)
+        for start in (0, 10):
+            table.append(spark.range(start, start + 10).selectExpr("id", "concat('n', id) AS name"))
+    assert len(server.table("main.db.t").commits) == 2
+    scan = cat.load_table("db.t").scan("id >= 5", engine="spark")
+    files, rows = scan.files_to_spark(spark, columns=["path"]), scan.to_spark(spark)
+    kept = sorted(row.path for row in files.collect())
+    assert kept == sorted(cat.load_table("db.t").scan("id >= 5").files(columns=["path"])["path"].to_pylist())
+    assert sorted(row.id for row in rows.collect()) == list(range(5, 20))
+    # Both are published, and what was staged is deleted, after the scan was planned.
+    table.delete("id = 7")
+    staged = list((Path(table.uri.removeprefix("file://")) / "_delta_log/_staged_commits").glob("*.json"))
+    assert staged and server.table("main.db.t").commits == []
+    for file in staged:
+        file.unlink()
+    assert sorted(row.path for row in files.collect()) == kept
+    assert sorted(row.id for row in rows.collect()) == list(range(5, 20))

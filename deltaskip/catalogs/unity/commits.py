@@ -17,7 +17,7 @@ from deltaskip.catalogs.unity.mirror import mirrored, parsed_commit
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit, TableName
 from deltaskip.errors import CorruptLog, DeltaSkipError, InvalidCommit, TableNotFound
 from deltaskip.log import LOG_FOLDER, Snapshot
-from deltaskip.log.catalog_commits import STAGED_FOLDER, Maintenance
+from deltaskip.log.catalog_commits import STAGED_FOLDER, Maintenance, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.storage import FileInfo, Storage, join
 from deltaskip.storage.interface import file_exists
@@ -95,10 +95,7 @@ class ManagedLog:
 
     def elsewhere(self, path: str) -> str | None:
         """See CatalogLog.elsewhere: a staged commit that is gone has been published."""
-        folder, _, name = path.rpartition("/")
-        if folder != join(self._folder, STAGED_FOLDER):
-            return None
-        return join(self._folder, f"{name.partition('.')[0]}.json")
+        return published_path(self._folder, path)
 
     def commit(self, latest: Snapshot, text: bytes) -> None:
         """See CatalogCommits.commit: stages the commit, and proposes it to the catalog."""
