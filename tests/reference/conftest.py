@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.reference.oracle import JARS
+from tests.reference.serving import server
 from tests.spark.conftest import spark
 
 __all__ = ["oracle_answers", "require_delta_spark", "run_module", "spark"]
@@ -38,8 +39,13 @@ def oracle_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
 
 
-def run_module(module: str, *arguments: object) -> str:
-    """What a module prints that is run in a process of its own; a JVM with Delta needs one."""
+def run_module(module: str, *arguments: object, alone: bool = False) -> str:
+    """What a module prints that is run in another process, since a JVM with Delta needs one.
+
+    alone: in a process of its own, not in the one whose session such modules share.
+    """
+    if not alone:
+        return server().run(module, [*map(str, arguments)], TIME_LIMIT_SECONDS)
     run = subprocess.run(
         [sys.executable, "-m", module, *map(str, arguments)],
         cwd=ROOT,

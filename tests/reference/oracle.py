@@ -31,12 +31,17 @@ from tests.reference.rows import digest, plain_rows
 SEED = 20_260_101
 PREDICATES = (24, 6) if os.environ.get("DELTASKIP_ORACLE") == "all" else (12, 3)
 FILE = "__file"
+SERVED = "DELTASKIP_SERVED"
+"""Set in a process whose modules share one session (`serving.py`): the folder for its databases."""
 ODD_FOLDER = "odd folder %20 {a} [b] é"
 
 
 def session(scratch: Path, more: Mapping[str, str] | None = None) -> Any:
-    """A small session with Delta in it; more: settings beside its own."""
+    """A small session with Delta in it; more: settings beside its own. One that is shared does not stop."""
     from pyspark.sql import SparkSession
+
+    served = os.environ.get(SERVED)
+    assert not (served and more), "a session with other settings needs a process of its own"
 
     jars = sorted(str(path) for path in Path(os.environ[JARS]).glob("*.jar"))
     settings = {
@@ -57,7 +62,7 @@ def session(scratch: Path, more: Mapping[str, str] | None = None) -> Any:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.files.openCostInBytes": "65536",
-        "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri(),
+        "spark.sql.warehouse.dir": (Path(served or scratch) / "warehouse").as_uri(),
         **(more or {}),
     }
     builder = SparkSession.builder.master("local[2]").appName("deltaskip reference")
@@ -65,6 +70,8 @@ def session(scratch: Path, more: Mapping[str, str] | None = None) -> Any:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
+    if served:
+        spark.stop = lambda: None
     return spark
 
 
