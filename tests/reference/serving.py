@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
 from io import StringIO
@@ -94,6 +94,7 @@ def main(folder: Path) -> None:
 
 def _tidy() -> None:
     """Leave the session as it started: no tables, databases or views, and its first settings."""
+    from pyspark.errors import AnalysisException
     from pyspark.sql import SparkSession
 
     spark = SparkSession.getActiveSession()
@@ -101,10 +102,12 @@ def _tidy() -> None:
         return
     first = dict(spark.sparkContext.getConf().getAll())
     for name, value in spark.conf.getAll.items():
-        if name in first and value != first[name] and spark.conf.isModifiable(name):
-            spark.conf.set(name, first[name])
-        elif name not in first and spark.conf.isModifiable(name):
-            spark.conf.unset(name)
+        # What is fixed for a session, no module has set.
+        with suppress(AnalysisException):
+            if name not in first:
+                spark.conf.unset(name)
+            elif value != first[name]:
+                spark.conf.set(name, first[name])
     spark.sql("USE spark_catalog.default")
     for [database] in spark.sql("SHOW DATABASES").collect():
         if database != "default":
