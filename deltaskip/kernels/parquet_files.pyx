@@ -29,6 +29,7 @@ cdef enum:
     MOST_ROWS = 0x7FFFFFFF  # of a file
 
 cdef struct Chunk:
+    int64_t kind
     int64_t codec
     int64_t values
     int64_t size
@@ -171,6 +172,8 @@ cdef class ParquetFiles:
         chunk = <Chunk*>self.chunks.data + file.first_chunk + leaf
         if chunk.values != file.rows:
             return COUNT
+        if not _has_width(chunk.kind, taker.int96, taker.width):
+            return HEADER
         if self._read(file, chunk.start, chunk.size) != FINE:
             return ACCESS
         data.at = self.scratch.data
@@ -297,7 +300,7 @@ cdef class ParquetFiles:
         cdef Chunk chunk
         cdef int fault
         memset(&chunk, 0, sizeof(chunk))
-        chunk.values = -1
+        chunk.kind = chunk.values = -1
         field.number = 0
         while True:
             fault = read_field(cursor, &field)
@@ -334,7 +337,9 @@ cdef int _metadata(Cursor* cursor, Chunk* chunk) noexcept nogil:
             # Writers state 0 for a dictionary that is not there.
             chunk.start = dictionary_page if 0 < dictionary_page < data_page else data_page
             return FINE
-        if field.number == 4:
+        if field.number == 1:
+            fault = read_int(cursor, &field, &chunk.kind)
+        elif field.number == 4:
             fault = read_int(cursor, &field, &chunk.codec)
         elif field.number == 5:
             fault = read_int(cursor, &field, &chunk.values)
@@ -348,3 +353,16 @@ cdef int _metadata(Cursor* cursor, Chunk* chunk) noexcept nogil:
             fault = pass_field(cursor, &field, 4)
         if fault:
             return fault
+
+
+cdef bint _has_width(int64_t kind, bint int96, int64_t width) noexcept nogil:
+    """Whether values of a physical type (parquet.thrift, Type) have the width that RowTaker was told."""
+    if kind == 7:
+        return width > 0
+    if kind == 3 or int96:
+        return kind == 3 and int96
+    if kind == 0:
+        return width == -1
+    if kind == 6:
+        return width == 0
+    return width == (4 if kind == 1 or kind == 4 else 8 if kind == 2 or kind == 5 else -3)

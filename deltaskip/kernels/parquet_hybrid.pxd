@@ -59,7 +59,7 @@ cdef inline int next_run(Hybrid* hybrid) noexcept nogil:
     hybrid.value = 0
     memcpy(&hybrid.value, hybrid.left.at, size)
     hybrid.left.at += size
-    return FINE
+    return NUMBER if <uint64_t>hybrid.value >> hybrid.width else FINE
 
 
 cdef inline uint32_t packed_item(const Hybrid* hybrid, int64_t i) noexcept nogil:
@@ -111,9 +111,9 @@ cdef inline int level_at(Hybrid* levels, int64_t i, bint* present) noexcept nogi
                     levels.seen += 1
                     bit += 1
         else:
-            if levels.value & 1:
+            if levels.value:
                 levels.ones += stop - levels.seen
             levels.seen = stop
     fault = item_at(levels, i, &value)
-    present[0] = value & 1
+    present[0] = value
     return fault

@@ -56,6 +56,7 @@ cdef enum PageKind:
 cdef enum Codec:
     UNCOMPRESSED = 0
     SNAPPY = 1
+    ZSTD = 6
 
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
@@ -65,7 +66,7 @@ _BY_ARROW = {2: "gzip", 4: "brotli", 6: "zstd"}
 
 REASONS = {
     SHORT: "it ends before its last value does",
-    NUMBER: "a number has more than 64 bits, or counts too many values",
+    NUMBER: "a number has too many bits, or counts too many values",
     WIDTH: "an index has more than 32 bits",
     INDEX: "an index is not one of the dictionary",
     ORDER: "the rows to take do not ascend",
@@ -249,7 +250,11 @@ cdef class RowTaker:
             return CODEC
         try:
             data = PyBytes_FromStringAndSize(<const char*>page.at, page.end - page.at)
-            held = HeldBytes(pa.Codec(name).decompress(data, decompressed_size=size))
+            if codec == ZSTD:
+                held = HeldBytes(pa.Codec(name).decompress(data, decompressed_size=size))
+            else:
+                # With these codecs, the method would return memory that nothing was written to after fewer bytes.
+                held = HeldBytes(pa.CompressedInputStream(pa.BufferReader(data), name).read(size + 1))
         except (pa.ArrowException, OSError, ValueError, MemoryError):
             return CODEC
         if held.view.len != size:
@@ -290,7 +295,7 @@ cdef class RowTaker:
         levels.at = levels.end = page.at
         if header.kind == DATA_PAGE_V2:
             # Levels, which are not compressed, before the values.
-            if header.repetition_bytes > 0 or not 0 <= header.level_bytes <= min(page.end - page.at, header.plain_size):
+            if header.repetition_bytes != 0 or not 0 <= header.level_bytes <= min(page.end - page.at, header.plain_size):
                 return COUNT
             page.at += header.level_bytes
             levels.end = page.at
@@ -415,7 +420,7 @@ cdef class RowTaker:
                     return fault
                 continue
             stop = min(values, hybrid.first + hybrid.count)
-            present = hybrid.value & 1
+            present = hybrid.value
             if hybrid.packed:
                 bit = row - hybrid.first
                 present = (hybrid.bits[bit >> 3] >> (bit & 7)) & 1

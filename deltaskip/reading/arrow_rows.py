@@ -151,7 +151,7 @@ class RowReader:
             chosen = batch if self.matching is None else batch.filter(self.matching.mask(batch))
             many |= len(chosen.positions) * ROWS_PER_MATCH > len(batch.positions)
             if len(chosen.positions):
-                yield self._record_batch(chosen.columns)
+                yield self._record_batch(chosen.columns, len(chosen.positions))
         self.matches.add(many)
 
     def read_files(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -181,6 +181,7 @@ class RowReader:
         """The matching rows of small files; None if they have to be read one by one."""
         positions = self.rows.live_together(files, opened)
         columns: dict[str, pa.Array] = {}
+        left = 0
         for rows, matching in self.stages or ((self.rows, self.matching),):
             batch = rows.together(files, opened, positions)
             if batch is None:
@@ -189,9 +190,9 @@ class RowReader:
             if matching is not None:
                 batch = batch.filter(matching.mask(batch))
                 positions = batch.positions
-            columns = dict(batch.columns)
+            columns, left = dict(batch.columns), len(batch.positions)
         self.rows.count_row_groups(len(files))
-        return self._record_batch(columns)
+        return self._record_batch(columns, left)
 
     def _in_stages(self, size: int) -> bool:
         """Whether the columns of the predicate are read before the others, for files of at least so many bytes."""
@@ -223,9 +224,12 @@ class RowReader:
                 end = start + len(batch.positions)
                 chosen = {name: array.slice(start, end - start) for name, array in keys.items()}
                 start = end
-                yield self._record_batch({**chosen, **batch.columns})
+                yield self._record_batch({**chosen, **batch.columns}, len(batch.positions))
 
-    def _record_batch(self, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    def _record_batch(self, columns: Mapping[str, pa.Array], rows: int) -> pa.RecordBatch:
+        if not len(self.schema):
+            # Of no columns, Arrow would take no rows.
+            return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
 

@@ -113,7 +113,7 @@ class SmallFiles:
         if kind is None:
             try:
                 kind = _Kind.of(path)
-            except (pa.ArrowException, OSError):
+            except (pa.ArrowException, OSError, UnicodeDecodeError):
                 return None
             if len(_KINDS) >= _MOST_KINDS:
                 _KINDS.clear()

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.actions import hadoop_path, hadoop_paths
-from deltaskip.errors import DataFileMissing, DeltaSkipError, StorageError, UnsupportedFeature
+from deltaskip.errors import DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
+from deltaskip.expr.type_names import sql_name
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
@@ -23,6 +24,7 @@ from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
+from deltaskip.reading.stored_types import is_readable_as, without_views
 from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
@@ -30,6 +32,7 @@ from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
+from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
     DATE,
     TIMESTAMP,
@@ -200,7 +203,7 @@ class StoredRows:
             opened: The file.
         """
         constants = self._constants(file)
-        layout = self._layout_of(opened.schema)
+        layout = self._layout_of(opened.schema, opened.location)
         for number, start in zip(groups.numbers, groups.starts, strict=True):
             rows = opened.parquet.metadata.row_group(number).num_rows
             first, last = np.searchsorted(positions, (start, start + rows))
@@ -248,7 +251,16 @@ class StoredRows:
             opened: The files.
             positions: Numbers of the rows, counted from the first of the first file, ascending; None for all rows.
         """
-        layout = self._layout_of(opened.schema)
+        try:
+            return self._together(files, opened, positions)
+        except StorageError:
+            # Read alone, the file is named.
+            return None
+
+    def _together(
+        self, files: pa.Table, opened: SmallFiles, positions: npt.NDArray[np.int64] | None
+    ) -> StoredBatch | None:
+        layout = self._layout_of(opened.schema, self._root)
         found = opened.columns(layout.names, positions)
         if found is None:
             return None
@@ -282,8 +294,9 @@ class StoredRows:
             if left:
                 columns = layout.paths and left
                 rest = parquet.read_row_groups([group], columns=columns, use_threads=self._threads)
+                self._check_rows(len(rest), parquet.metadata.row_group(group).num_rows, opened.location)
                 chosen = arrow_array(positions - start, pa.int64())
-                found |= {name: one_chunk(rest[name].take(chosen)) for name in left}
+                found |= {name: _rows_of(rest[name], chosen) for name in left}
         batch = pa.RecordBatch.from_arrays([found[name] for name in layout.names], names=list(layout.names))
         if may_be_julian(parquet.metadata):
             self._check_calendar(batch, opened.location)
@@ -358,14 +371,14 @@ class StoredRows:
                 f"The log of {self._root} lists the data file {location}, which does not exist; it may have "
                 f"been vacuumed: open a newer version or restore the file."
             ) from error
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, DeltaSkipError):
                 raise
             raise StorageError(f"The data file {location} cannot be read: {error}; restore the file.") from error
 
     def _read(self, opened: OpenFile, constants: Mapping[str, pa.Array], groups: RowGroups) -> Iterator[StoredBatch]:
         parquet, location = opened.parquet, opened.location
-        layout = self._layout_of(opened.schema)
+        layout = self._layout_of(opened.schema, opened.location)
         legacy = may_be_julian(parquet.metadata)
         for start, rows, numbers in groups.runs():
             if not layout.names:
@@ -373,42 +386,69 @@ class StoredRows:
                     positions = np.arange(first, min(first + _BATCH_ROWS, start + rows), dtype=np.int64)
                     yield self._batch(None, layout, constants, positions, location)
                 continue
+            end = start + rows
             with self._naming(location):
-                for batch in self._record_batches(parquet, numbers, layout.paths):
+                for batch in self._record_batches(opened, numbers, layout.paths, rows):
                     if legacy:
                         self._check_calendar(batch, location)
                     positions = np.arange(start, start + batch.num_rows, dtype=np.int64)
                     yield self._batch(batch, layout, constants, positions, location)
                     start += batch.num_rows
+                self._check_rows(start, end, location)
 
     def _record_batches(
-        self, parquet: pq.ParquetFile, numbers: list[int], columns: Sequence[str] | None
+        self, opened: OpenFile, numbers: list[int], columns: Sequence[str] | None, rows: int
     ) -> Iterable[pa.RecordBatch]:
         """The rows of row groups that follow each other: at once if they are small, which is faster."""
+        parquet = opened.parquet
         size = sum(parquet.metadata.row_group(number).total_byte_size for number in numbers)
         if size > _AT_ONCE_BYTES:
             batches: Iterable[pa.RecordBatch] = parquet.iter_batches(_BATCH_ROWS, numbers, columns=columns)
             return batches
         found = parquet.read_row_groups(numbers, columns=columns, use_threads=self._threads)
+        self._check_rows(len(found), rows, opened.location)
         return found.to_batches()  # type: ignore[no-any-return]
 
-    def _layout_of(self, schema: pa.Schema) -> _Layout:
+    def _check_rows(self, found: int, expected: int, location: str) -> None:
+        """Raise StorageError if pages have other numbers of rows than the footer says: rows would be paired wrongly."""
+        if found != expected:
+            raise StorageError(
+                f"The data file {location} cannot be read: its pages do not have the {expected} rows that its footer "
+                f"says; restore the file."
+            )
+
+    def _layout_of(self, schema: pa.Schema, location: str) -> _Layout:
         """The layout of a file with this schema. That of the last file is kept, since most files have the same."""
         known = self._layout
         if known is not None and (known.schema is schema or known.schema.equals(schema, check_metadata=True)):
             return known
         there = frozenset(schema.names)
+        if len(there) < len(schema.names):
+            twice = next(name for name in schema.names if schema.names.count(name) > 1)
+            raise StorageError(f"The data file {location} has several columns {twice!r}: restore the file.")
         found = {
             field.name: self._in_file(schema, field)
             for field in self._fields
             if field.name not in self._partitions and field.type != VOID
         }
+        self._check_types(schema, found, location)
         names = [name for name in found.values() if name is not None]
         names += [field.name for field in self._extra if field.name in there]
         # Names with a dot are not told from paths.
         leaves = {name: leaf for name, leaf in leaf_numbers(schema).items() if name in names and "." not in name}
         layout = self._layout = _Layout(schema, found, names, leaves)
         return layout
+
+    def _check_types(self, schema: pa.Schema, found: Mapping[str, str | None], location: str) -> None:
+        """Raise StorageError if a column of a file has values of another kind than the table."""
+        for field in self._fields:
+            name = found.get(field.name)
+            if name is None or is_readable_as(self._named(schema.field(name).type, field.type), field.type):
+                continue
+            raise StorageError(
+                f"The data file {location} has values of the Arrow type {schema.field(name).type} in the column "
+                f"{field.name!r}, which is {sql_name(field.type)} in the table {self._root}: restore the file."
+            )
 
     def _batch(
         self,
@@ -449,7 +489,13 @@ class StoredRows:
                 f"The data file {location} has a shredded variant that is invalid in the column {field.name!r}: "
                 f"{error}; restore the file."
             ) from error
-        return store_array(array, self._types[field.name], (field.name,), self._target)
+        try:
+            return store_array(array, self._types[field.name], (field.name,), self._target)
+        except RowViolation as error:
+            raise StorageError(
+                f"The data file {location} has a value in the column {field.name!r} that is not one of its type, "
+                f"{sql_name(field.type)}, in the table {self._root}: restore the file."
+            ) from error
 
     def _in_file(self, schema: pa.Schema, field: StructField) -> str | None:
         """The name of a top-level column in a file; None if the file lacks it."""
@@ -457,7 +503,11 @@ class StoredRows:
             wanted = str(field_id(field)).encode()
             return next((each.name for each in schema if (each.metadata or {}).get(_ID) == wanted), None)
         name = physical_name(field, self._mode)
-        return name if name in schema.names else None
+        if name in schema.names:
+            return name
+        # Spark finds columns of files in any case.
+        found = [each for each in schema.names if fold_name(each) == fold_name(name)]
+        return found[0] if len(found) == 1 else None
 
     def _named(self, stored: pa.DataType, data_type: DataType) -> pa.DataType:
         """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
@@ -489,6 +539,11 @@ class StoredRows:
                 f"The data file {location} has dates of the Julian calendar, which cannot be read without Spark. "
                 f"{self._cure}"
             )
+
+
+def _rows_of(column: pa.ChunkedArray, numbers: pa.Array) -> pa.Array:
+    kind = without_views(column.type)
+    return one_chunk((column if kind == column.type else column.cast(kind)).take(numbers))
 
 
 def may_be_julian(footer: pq.FileMetaData) -> bool:
