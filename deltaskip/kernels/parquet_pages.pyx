@@ -56,7 +56,6 @@ cdef enum PageKind:
 cdef enum Codec:
     UNCOMPRESSED = 0
     SNAPPY = 1
-    ZSTD = 6
 
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
@@ -250,11 +249,8 @@ cdef class RowTaker:
             return CODEC
         try:
             data = PyBytes_FromStringAndSize(<const char*>page.at, page.end - page.at)
-            if codec == ZSTD:
-                held = HeldBytes(pa.Codec(name).decompress(data, decompressed_size=size))
-            else:
-                # With these codecs, the method would return memory that nothing was written to after fewer bytes.
-                held = HeldBytes(pa.CompressedInputStream(pa.BufferReader(data), name).read(size + 1))
+            # Codec.decompress would return memory that nothing was written to, where there are fewer bytes than `size`.
+            held = HeldBytes(pa.CompressedInputStream(pa.BufferReader(data), name).read(size + 1))
         except (pa.ArrowException, OSError, ValueError, MemoryError):
             return CODEC
         if held.view.len != size:

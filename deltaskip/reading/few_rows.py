@@ -16,9 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from deltaskip.errors import StorageError, UnsupportedFeature
 from deltaskip.kernels.parquet_pages import CODECS, RowTaker
-from deltaskip.reading.plain_columns import PlainColumn, array_of
+from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, array_of
 from deltaskip.records import dataclass
+from deltaskip.stats.footer import DAMAGE, Footer, OpenSource, read_footer
 
 __all__ = ["ROWS_PER_MATCH", "take_rows"]
 
@@ -28,6 +30,9 @@ ROWS_PER_MATCH = 8
 # Column chunks with fewer bytes between them are read at once, up to so many bytes.
 _GAP_BYTES = 1 << 14
 _SPAN_BYTES = 8 << 20
+
+# parquet.thrift, ColumnMetaData
+_TYPE, _CODEC, _NUM_VALUES, _COMPRESSED_BYTES, _DATA_PAGE, _DICTIONARY_PAGE = 1, 4, 5, 7, 9, 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +66,15 @@ def take_rows(
         positions: Numbers of the rows within the row group, ascending.
     """
     wanted = np.ascontiguousarray(positions, np.int64)
-    chunks = [_chunk(footer, schema, group, name, number) for name, number in leaves.items()]
+    try:
+        # pyarrow ends the process where a footer is damaged and it is asked for the metadata of a column chunk.
+        own = read_footer(OpenSource(source), "")
+        size = source.size()
+        chunks = [_chunk(own, footer, schema, group, name, number, size) for name, number in leaves.items()]
+        rows = own.group_rows(group)
+    except (StorageError, UnsupportedFeature, *DAMAGE):
+        return {}
     found: dict[str, pa.Array] = {}
-    rows = footer.row_group(group).num_rows
     for chunk, data, start in _read(source, [chunk for chunk in chunks if chunk is not None]):
         if chunk.num_values == rows:
             try:
@@ -74,17 +85,23 @@ def take_rows(
     return found
 
 
-def _chunk(footer: pq.FileMetaData, schema: pa.Schema, group: int, name: str, number: int) -> _Chunk | None:
+def _chunk(
+    own: Footer, footer: pq.FileMetaData, schema: pa.Schema, group: int, name: str, number: int, file_bytes: int
+) -> _Chunk | None:
     """The column chunk; None if pyarrow has to read it."""
     column = PlainColumn.of(footer.schema, schema, name, number)
-    meta = footer.row_group(group).column(number)
-    codec = CODECS.get(meta.compression)
-    if column is None or codec is None:
+    meta = own.column_chunk(group, number)
+    codec = meta[_CODEC]
+    stored = footer.schema.column(number).physical_type
+    if column is None or codec not in CODECS.values() or PHYSICAL_TYPES.get(stored) != meta[_TYPE]:
         return None
-    start, dictionary = meta.data_page_offset, meta.dictionary_page_offset
-    if dictionary is not None and 0 < dictionary < start:
+    start, dictionary = meta[_DATA_PAGE], meta.get(_DICTIONARY_PAGE, 0)
+    if 0 < dictionary < start:
         start = dictionary
-    return _Chunk(name, column, start, meta.total_compressed_size, meta.num_values, codec)
+    size = meta[_COMPRESSED_BYTES]
+    if not 0 <= start <= start + size <= file_bytes:
+        return None
+    return _Chunk(name, column, start, size, meta[_NUM_VALUES], codec)
 
 
 def _read(source: pa.NativeFile, chunks: Sequence[_Chunk]) -> Iterator[tuple[_Chunk, bytes, int]]:

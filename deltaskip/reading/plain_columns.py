@@ -9,7 +9,19 @@ import pyarrow.parquet as pq
 
 from deltaskip.records import dataclass
 
-__all__ = ["PlainColumn", "array_of", "leaf_numbers"]
+__all__ = ["PHYSICAL_TYPES", "PlainColumn", "array_of", "leaf_numbers"]
+
+PHYSICAL_TYPES = {
+    "BOOLEAN": 0,
+    "INT32": 1,
+    "INT64": 2,
+    "INT96": 3,
+    "FLOAT": 4,
+    "DOUBLE": 5,
+    "BYTE_ARRAY": 6,
+    "FIXED_LEN_BYTE_ARRAY": 7,
+}
+"""Numbers of physical types (parquet.thrift, Type) by the names that pyarrow has for them."""
 
 # Array of bytes of any length; bits; times as INT96.
 _OF_ANY_LENGTH, _BITS, _INT96 = 0, -1, -2

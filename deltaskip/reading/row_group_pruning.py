@@ -43,7 +43,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
 from deltaskip.stats.facts import ColumnFacts
-from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, Planner, footer_facts, read_footer
+from deltaskip.stats.footer import DAMAGE, ColumnPlan, Footer, OpenSource, Planner, footer_facts, read_footer
 from deltaskip.stats.layout import BoundKind, Side, StatField
 from deltaskip.stats.values import Bound
 
@@ -101,7 +101,7 @@ class RowGroupPruning:
         if groups == 0 or (groups == 1 and metadata.row_group(0).total_byte_size <= _SMALL_BYTES):
             return None
         try:
-            footer = read_footer(_Opened(source), location)
+            footer = read_footer(OpenSource(source), location)
             statistics = _RowGroups(footer, self._planner.plans(footer))
             lane = evaluate(self._root, statistics, statistics.partitions)
         except (StorageError, UnsupportedFeature, *DAMAGE):
@@ -128,22 +128,6 @@ def _by_footers(term: Term) -> Term:
             return Keep()
         case _:
             return term
-
-
-class _Opened:
-    """An open file (stats.footer.TailStorage)."""
-
-    def __init__(self, source: pa.NativeFile) -> None:
-        self._source = source
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """The bytes at the offset; the path is that of the file."""
-        read: bytes = self._source.read_at(length, offset)
-        return read
-
-    def size(self, path: str) -> int:
-        """Size of the file in bytes."""
-        return int(self._source.size())
 
 
 class _RowGroups:

@@ -26,6 +26,8 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.records import dataclass
@@ -104,6 +106,26 @@ class Footer:
     def group_rows(self, row_group: int) -> int:
         """Number of rows."""
         return int(self.row_groups[row_group][_GROUP_ROWS])
+
+    def column_chunk(self, row_group: int, leaf: int) -> Mapping[int, Any]:
+        """Metadata of a column chunk (parquet.thrift, ColumnMetaData), by the number of its Parquet column."""
+        return _chunk(self.row_groups[row_group], leaf)
+
+
+class OpenSource:
+    """A file that is open for reading (TailStorage)."""
+
+    def __init__(self, source: pa.NativeFile) -> None:
+        self._source = source
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """The bytes at the offset; the path is that of the file."""
+        read: bytes = self._source.read_at(length, offset)
+        return read
+
+    def size(self, path: str) -> int:
+        """Size of the file in bytes."""
+        return int(self._source.size())
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tests.kernels.parquet_pages_twin import (
 )
 
 PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
-UNCOMPRESSED, SNAPPY, GZIP, LZO, ZSTD = 0, 1, 2, 3, 6
+UNCOMPRESSED, SNAPPY, GZIP, LZO, BROTLI, ZSTD = 0, 1, 2, 3, 4, 6
 RUNS = st.lists(st.booleans(), max_size=30)
 LEVELS = st.lists(st.sampled_from([[True], [False], [True] * 9, [False] * 20, [True, False] * 6]), max_size=12).map(
     lambda parts: [level for part in parts for level in part]
@@ -217,3 +217,29 @@ def test_what_is_not_compressed_as_stated_raises(codec: int) -> None:
     page = data_page(None, struct.pack("<3q", 1, 2, 3), 3, PLAIN)
     with pytest.raises(ValueError, match=r"decompressed|ends before"):
         RowTaker(None, 3, 8, 8, False, False).take_chunk(page, 3, codec)
+
+
+@pytest.mark.parametrize("codec", [SNAPPY, GZIP, BROTLI, ZSTD])
+def test_fewer_bytes_than_stated_are_not_filled_with_others(codec: int) -> None:
+    names = {SNAPPY: "snappy", GZIP: "gzip", BROTLI: "brotli", ZSTD: "zstd"}
+    short = pa.Codec(names[codec]).compress(struct.pack("<q", 7)).to_pybytes()
+    page = struct_bytes({1: 0, 2: 8000, 3: len(short), 5: {1: 1000, 2: PLAIN, 3: 3, 4: 3}}) + short
+    for rows in (None, np.array([5], np.int64)):
+        with pytest.raises(ValueError, match=r"decompressed|other numbers|ends before"):
+            RowTaker(rows, 1000, 8, 8, False, False).take_chunk(page, 1000, codec)
+
+
+@pytest.mark.parametrize("level", [2, 3, 128, 255])
+def test_levels_of_more_than_one_bit_raise(level: int) -> None:
+    page = data_page(bytes([3 << 1, level]), struct.pack("<3q", 1, 2, 3), 3, PLAIN)
+    for rows in (None, np.array([1], np.int64)):
+        with pytest.raises(ValueError, match="too many bits"):
+            RowTaker(rows, 3, 8, 8, False, True).take_chunk(page, 3, UNCOMPRESSED)
+
+
+@pytest.mark.parametrize("repetition", [1, -1])
+def test_levels_of_repetition_raise(repetition: int) -> None:
+    about = {1: 1, 2: 0, 3: 1, 4: PLAIN, 5: 2, 6: repetition, 7: False}
+    page = struct_bytes({1: 3, 2: 10, 3: 10, 8: about}) + b"\2\1" + struct.pack("<q", 1)
+    with pytest.raises(ValueError, match="other numbers"):
+        RowTaker(None, 1, 8, 8, False, True).take_chunk(page, 1, UNCOMPRESSED)

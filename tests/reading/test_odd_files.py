@@ -1,0 +1,152 @@
+"""Files that do not fit their table, or have damage that pyarrow does not notice: read right, or named in an error."""
+
+from __future__ import annotations
+
+import decimal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+from deltaskip.reading.stored_types import without_views
+from tests.builder import TableBuilder, add
+
+DDL_TYPES = {
+    "BINARY": pa.binary(), "STRING": pa.string(), "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(),
+    "BIGINT": pa.int64(), "FLOAT": pa.float32(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_(), "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"), "TIMESTAMP_NTZ": pa.timestamp("us"), "DECIMAL(10,2)": pa.decimal128(10, 2),
+    "ARRAY<INT>": pa.list_(pa.int32()), "MAP<STRING, INT>": pa.map_(pa.string(), pa.int32()),
+    "STRUCT<x: INT>": pa.struct({"x": pa.int32()}),
+}  # fmt: skip
+VALUES: dict[str, Any] = {
+    "BINARY": b"5", "STRING": "5", "FLOAT": 2.5, "DOUBLE": 2.5, "BOOLEAN": True, "DATE": 5, "TIMESTAMP": 5,
+    "TIMESTAMP_NTZ": 5, "DECIMAL(10,2)": decimal.Decimal("5.00"), "ARRAY<INT>": [5], "MAP<STRING, INT>": [("a", 5)],
+    "STRUCT<x: INT>": {"x": 5},
+}  # fmt: skip
+# Files of these types are read as tables of those: the same bytes, or # PROTOCOL, Type Widening.
+INTEGERS = ["TINYINT", "SMALLINT", "INT", "BIGINT"]
+READ_AS = {
+    **{each: {*INTEGERS, "FLOAT", "DOUBLE", "DECIMAL(10,2)"} for each in INTEGERS},
+    "BINARY": {"STRING", "BINARY"}, "STRING": {"STRING", "BINARY"}, "FLOAT": {"FLOAT", "DOUBLE"},
+    "DOUBLE": {"FLOAT", "DOUBLE"}, "DATE": {"DATE", "TIMESTAMP_NTZ"}, "TIMESTAMP": {"TIMESTAMP", "TIMESTAMP_NTZ"},
+    "TIMESTAMP_NTZ": {"TIMESTAMP", "TIMESTAMP_NTZ"},
+}  # fmt: skip
+
+
+def table_of(folder: Path, ddl: str, rows: pa.Table, **options: Any) -> ds.DeltaTable:
+    """A table whose only file pyarrow has written."""
+    schema = ds.DeltaTable.create(folder / "empty", ddl).schema
+    builder = TableBuilder(folder / "t", {field.name: field.type for field in schema.fields})
+    pq.write_table(rows, folder / "t" / "f.parquet", **options)
+    builder.commit({"add": {**add("f.parquet")["add"], "size": (folder / "t" / "f.parquet").stat().st_size}})
+    return ds.DeltaTable(folder / "t")
+
+
+@pytest.mark.parametrize("declared", DDL_TYPES)
+@pytest.mark.parametrize("stored", DDL_TYPES)
+def test_values_of_another_kind_are_an_error_of_the_file(tmp_path: Path, stored: str, declared: str) -> None:
+    value = VALUES.get(stored, 5)
+    rows = pa.table({"c": pa.array([value, None], DDL_TYPES[stored])})
+    table = table_of(tmp_path, f"c {declared}", rows)
+    if stored == declared or declared in READ_AS.get(stored, ()):
+        assert len(table.scan().to_arrow()) == 2
+    else:
+        with pytest.raises(ds.StorageError, match=r"f\.parquet has values of the Arrow type .* in the column 'c'"):
+            table.scan().to_arrow()
+
+
+def test_a_value_that_does_not_fit_is_an_error_of_the_file(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "c INT", pa.table({"c": [1, 1 << 40]}))
+    with pytest.raises(ds.StorageError, match=r"f\.parquet has a value in the column 'c' that is not one of its type"):
+        table.scan().to_arrow()
+
+
+def test_a_column_is_found_in_any_case_and_named_if_it_is_there_twice(tmp_path: Path) -> None:
+    rows = pa.table({"ID": [1, 2], "other": [3, 4]})
+    found = table_of(tmp_path / "a", "id BIGINT, Other BIGINT", rows).scan("id = 2").to_arrow()
+    assert found.to_pylist() == [{"id": 2, "Other": 4}]
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
+    with pytest.raises(ds.StorageError, match=r"f\.parquet has several columns 'id'"):
+        table_of(tmp_path / "b", "id BIGINT", twice).scan().to_arrow()
+    either = pa.table({"id": [1], "ID": [2]})
+    assert table_of(tmp_path / "c", "id BIGINT", either).scan().to_arrow()["id"].to_pylist() == [1]
+
+
+def test_no_columns_have_as_many_rows(tmp_path: Path) -> None:
+    table = table_of(tmp_path, "id BIGINT", pa.table({"id": range(5)}))
+    assert len(table.scan(columns=[]).to_arrow()) == 5
+    assert len(table.scan("id > 2", columns=[]).to_arrow()) == 2
+    assert sum(batch.num_rows for batch in table.scan(columns=[], limit=3).to_batches()) == 3
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view()])
+def test_few_rows_of_views(tmp_path: Path, kind: pa.DataType) -> None:
+    texts = pa.array([f"text {i * 7919}" for i in range(40_000)])
+    texts = (texts if kind == pa.string_view() else texts.cast(pa.binary())).cast(kind)
+    rows = pa.table({"id": range(40_000), "s": texts})
+    sql = "STRING" if kind == pa.string_view() else "BINARY"
+    table = table_of(tmp_path, f"id BIGINT, s {sql}", rows, row_group_size=20_000)
+    [row] = table.scan("id = 5").to_arrow().to_pylist()
+    assert row["s"] in ("text 39595", b"text 39595")
+
+
+def test_rows_of_nested_views_can_be_taken() -> None:
+    views = pa.array(["a", None, "b"]).cast(pa.string_view())
+    for nested in (
+        pa.StructArray.from_arrays([views], ["x"]),
+        pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), views),
+        pa.MapArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pa.array(["k", "l"]), views.slice(0, 2)),
+    ):
+        column = nested.cast(without_views(nested.type))
+        assert column.take(pa.array([1])).to_pylist() == nested.to_pylist()[1:2]
+
+
+@pytest.mark.parametrize("column", ["id", "c"])
+@pytest.mark.parametrize("where", ["id = 15000", "id BETWEEN 15000 AND 15100", "id < 10000", "c = 9", "id IS NOT NULL"])
+def test_a_page_that_pyarrow_passes_does_not_pair_rows_with_others(tmp_path: Path, column: str, where: str) -> None:
+    rows = pa.table({name: pa.array(range(40_000), pa.int64()) for name in ("id", "c")})
+    small = {"use_dictionary": False, "data_page_size": 8000, "write_batch_size": 1000}
+    table = table_of(tmp_path, "id BIGINT, c BIGINT", rows, row_group_size=20_000, **small)
+    path = tmp_path / "t" / "f.parquet"
+    data = bytearray(path.read_bytes())
+    at = pq.read_metadata(path).row_group(0).column(("id", "c").index(column)).data_page_offset
+    assert data[at : at + 2] == b"\x15\x00"
+    data[at + 1] = 2  # an index page, not a data page
+    path.write_bytes(data)
+    try:
+        found = table.scan(where).to_arrow()
+    except ds.StorageError as error:
+        assert "f.parquet" in str(error)
+    else:
+        # Values that the damage does not concern.
+        assert found["id"].equals(found["c"]) and len(found)
+
+
+def test_a_damaged_footer_is_an_error_and_does_not_end_the_process(tmp_path: Path) -> None:
+    rows = pa.table({name: pa.array(range(40_000), pa.int64()) for name in ("id", "c")})
+    table_of(tmp_path, "id BIGINT, c BIGINT", rows, row_group_size=20_000, use_dictionary=False, compression="snappy")
+    path = tmp_path / "t" / "f.parquet"
+    whole = path.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    code = (
+        "import sys, deltaskip as ds\n"
+        "whole = open(sys.argv[2], 'rb').read()\n"
+        "for at in range(int(sys.argv[3]), len(whole) - 8):\n"
+        "    for bit in (0, 4):\n"
+        "        data = bytearray(whole)\n"
+        "        data[at] ^= 1 << bit\n"
+        "        open(sys.argv[2], 'wb').write(data)\n"
+        "        try:\n"
+        "            ds.DeltaTable(sys.argv[1]).scan('id = 5').to_arrow()\n"
+        "        except ds.DeltaSkipError:\n"
+        "            pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "t"), str(path), str(footer)], capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
