@@ -70,8 +70,8 @@ def session(scratch: Path, more: Mapping[str, str] | None = None) -> Any:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    if served:
-        spark.stop = lambda: None
+    if served and not hasattr(spark, "first_settings"):
+        spark.stop, spark.first_settings = (lambda: None), dict(spark.conf.getAll)
     return spark
 
 

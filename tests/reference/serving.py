@@ -100,7 +100,7 @@ def _tidy() -> None:
     spark = SparkSession.getActiveSession()
     if spark is None:
         return
-    first = dict(spark.sparkContext.getConf().getAll())
+    first = spark.first_settings
     for name, value in spark.conf.getAll.items():
         # What is fixed for a session, no module has set.
         with suppress(AnalysisException):
