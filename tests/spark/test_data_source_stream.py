@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -173,3 +174,48 @@ def test_read_stream_follows_a_table(spark: Any, table: ds.DeltaTable, tmp_path:
     assert read("c", starting_version="latest") == []
     with pytest.raises(ds.InvalidArgument, match="not both"):
         table.read_stream(spark, starting_version=1, starting_timestamp="2026-01-01")
+
+
+@pytest.mark.parametrize(
+    ("options", "later"),
+    [
+        ({}, False), ({"maxFilesPerTrigger": "2"}, False), ({"where": "id >= 0"}, False),
+        ({"startingVersion": "0"}, False), ({"startingTimestamp": "2000-01-01"}, False),
+        ({"startingVersion": "latest"}, True),
+    ],
+)  # fmt: skip
+def test_a_first_batch_that_failed_is_read_after_a_restart(
+    spark: Any, run: Callable[..., list[list[int]]], table: ds.DeltaTable, tmp_path: Path, options: dict[str, str],
+    later: bool,
+) -> None:  # fmt: skip
+    """The table has moved on in between."""
+
+    def fail(*_: Any) -> None:
+        raise ValueError("the sink is down")
+
+    stream = spark.readStream.format("deltaskip").options(**options).load(table.uri)
+    query = stream.writeStream.foreachBatch(fail).option("checkpointLocation", str(tmp_path / "c")).start()
+    with pytest.raises(Exception, match="the sink is down"):
+        query.awaitTermination(60)
+    query.stop()
+    table.append(rows(100))
+    found = sorted(row for batch in run(**options) for row in batch)
+    assert found == [*([] if later else range(30)), *range(100, 110)]
+
+
+def test_a_stream_does_not_go_on_with_another_table(
+    run: Callable[..., list[list[int]]], table: ds.DeltaTable, tmp_path: Path
+) -> None:
+    assert sum(map(len, run())) == 30
+    shutil.rmtree(tmp_path / "t")
+    again = ds.DeltaTable.create(table.uri, "id BIGINT")
+    for first in (0, 10, 20, 30):
+        again.append(rows(first))
+    with pytest.raises(Exception, match="it was created anew or replaced; begin a new stream"):
+        run()
+
+
+def test_a_start_after_the_latest_version_is_refused(run: Callable[..., list[list[int]]]) -> None:
+    with pytest.raises(Exception, match=r"startingVersion is 99, but the latest version of .* is 3"):
+        run(startingVersion="99")
+    assert run("d", startingVersion="4") == []

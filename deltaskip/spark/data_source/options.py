@@ -147,11 +147,20 @@ class SourceOptions:
         return DeltaTable(self.path, version, storage_options=self.storage_options)
 
     def first_version(self) -> int | None:
-        """Return the first version that a stream reads; None for all files of the latest version before."""
+        """Return the first version that a stream reads; None for all files of the latest version before.
+
+        Raises InvalidArgument for a version that does not follow the latest one.
+        """
         if self.given.get("startingversion", "").strip().lower() == "latest":
             return self.table().version + 1
         start = self._bound("starting")
         if not isinstance(start, str):
+            latest = self.table().version
+            if start is not None and start > latest + 1:
+                raise InvalidArgument(
+                    f"startingVersion is {start}, but the latest version of {self.path} is {latest}: leave it out, or "
+                    f"give a version up to {latest + 1}."
+                )
             return start
         bounds = Bound(timestamp_ms=milliseconds(start, self.path, "startingTimestamp")), None
         return version_range(self.table().snapshot, *bounds, allow_out_of_range=True).start

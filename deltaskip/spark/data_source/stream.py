@@ -23,12 +23,18 @@ __all__ = ["StreamReader"]
 
 Offset = dict[str, Any]
 
+_LATEST = -1
+
 
 class StreamReader(DataSourceStreamReader):  # type: ignore[misc]
     """Follows a table.
 
-    An offset is the file that is read next: the version that adds it, its number among the files of the version, and
-    whether the version is the one whose files are all read at the beginning.
+    An offset is the file that is read next: the version that adds it, its number among the files of the version,
+    whether the version is the one whose files are all read at the beginning, and the id of the table.
+
+    A batch that was planned and not committed is planned again by a restarted stream, for which Spark asks for the
+    initial offset anew. So it must not depend on what the table is then: a stream that begins with the latest version
+    begins at an offset without one, and the end of its first batch, which Spark has written down, says which it was.
     """
 
     def __init__(self, options: SourceOptions, schema: spark_types.StructType) -> None:
@@ -45,32 +51,34 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc]
     def initialOffset(self) -> Offset:
         """The first file of a new stream."""
         if self._initial is None:
-            start = self._options.first_version()
-            version = self._options.table().version if start is None else start
-            self._initial = _offset(version, 0, initial=start is None)
+            latest, start = self._options.table().version, self._options.first_version()
+            if start is None or start > latest:
+                self._initial = _offset(_LATEST, 0, initial=start is None)
+            else:
+                self._initial = _offset(start, 0)
         return self._initial
 
     def latestOffset(self, start: Offset | None = None, limit: object = None) -> Offset:
         """The end of the next batch: `maxFilesPerTrigger` files on, or after the latest version."""
-        begin = start or self._position or self.initialOffset()
         snapshot = self._options.table().snapshot
-        end = _offset(max(snapshot.version + 1, begin["version"]), 0)
+        table, latest = snapshot.metadata.id, snapshot.version
+        begin = _from_version(start or self._position or self.initialOffset(), latest)
+        self._check_table(snapshot, begin)
+        end = _offset(max(latest + 1, begin["version"]), 0, table=table)
         if self._most_files is None:
             return end
         files = self._files(snapshot, begin, end)
         if len(files) <= self._most_files:
             return end
         version, number = (each[self._most_files].as_py() for each in (files.versions, files.numbers))
-        return _offset(version, number, initial=begin["initial"] and version == begin["version"])
+        return _offset(version, number, begin["initial"] and version == begin["version"], table)
 
     def partitions(self, start: Offset, end: Offset) -> list[FilePartition]:
         """The files between two offsets, by tasks."""
         snapshot = self._options.table().snapshot
-        if snapshot.version < end["version"] - (end["number"] == 0):
-            raise InvalidArgument(
-                f"The table {self._options.path} has the version {snapshot.version}, but the stream has read up to "
-                f"version {end['version']}: it was created anew; begin a new stream with another checkpoint location."
-            )
+        start = _from_version(start, end["version"] - (not end["initial"]))
+        self._check_table(snapshot, start)
+        self._check_table(snapshot, end)
         files = self._files(snapshot, start, end)
         self._position = end
         found = Snapshot.of_files(snapshot, snapshot.metadata, files.adds)
@@ -104,6 +112,16 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc]
         chosen = pc.and_(_not_before(versions, numbers, start), pc.invert(_not_before(versions, numbers, end)))
         return AddedFiles(adds.filter(chosen), versions.filter(chosen), numbers.filter(chosen))
 
+    def _check_table(self, snapshot: Snapshot, offset: Offset) -> None:
+        """Raise InvalidArgument for the offset of another table, which was at the path before."""
+        table = offset.get("table")
+        if snapshot.version < offset["version"] - (offset["number"] == 0) or table not in (None, snapshot.metadata.id):
+            raise InvalidArgument(
+                f"The table {self._options.path} at version {snapshot.version} is not the one that the stream has read "
+                f"up to version {offset['version']}: it was created anew or replaced; begin a new stream with another "
+                f"checkpoint location."
+            )
+
     def _check_schema(self, scan: Scan) -> None:
         fields = {field.name: field for field in scan.snapshot.schema.fields}
         names = list(fields) if scan.columns is None else list(scan.columns)
@@ -115,8 +133,15 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc]
             )
 
 
-def _offset(version: int, number: int, initial: bool = False) -> Offset:
-    return {"version": version, "number": number, "initial": initial}
+def _offset(version: int, number: int, initial: bool = False, table: str | None = None) -> Offset:
+    return {"version": version, "number": number, "initial": initial, **({} if table is None else {"table": table})}
+
+
+def _from_version(offset: Offset, latest: int) -> Offset:
+    """The offset; if it is that of a stream that begins with the latest version, with this as the latest one."""
+    if offset["version"] != _LATEST:
+        return offset
+    return _offset(latest, 0, initial=True) if offset["initial"] else _offset(latest + 1, 0)
 
 
 def _not_before(versions: pa.Array, numbers: pa.Array, offset: Offset) -> pa.Array:
