@@ -67,6 +67,7 @@ from deltaskip.schema.types import (
     LONG,
     STRING,
     TIMESTAMP,
+    VARIANT,
     VOID,
     ArrayType,
     DataType,
@@ -368,6 +369,9 @@ def _cast(node: Cast) -> Node:
     source = type_of(node.child)
     if source is None:
         return node
+    if source == VARIANT:
+        # The cast of a JSON null is NULL, though the variant is not.
+        return Opaque(to_sql(node), columns_of(node))
     if _is_atomic(source) and not castable(source, node.type):
         raise TypeMismatch(
             f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."

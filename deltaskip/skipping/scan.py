@@ -123,7 +123,7 @@ class Scan:
     def _plan(self, time_zone: str | None, collation_version: str | None, in_ansi: bool) -> None:
         """Bind and compile the predicate for a time zone, a version of the collations, and a mode of Spark."""
         self.time_zone = time_zone
-        self._in_ansi = in_ansi
+        self.in_ansi = in_ansi
         self._predicate = self._bound()
         if collation_version is None:
             collation_version = (
@@ -154,8 +154,8 @@ class Scan:
         Raises:
             InvalidArgument: `time_zone` is not a time zone that this process has, and timestamps are read in it.
         """
-        ansi = self._in_ansi if ansi is None else ansi
-        if (time_zone, collation_version, ansi) == (self.time_zone, self.collation_version, self._in_ansi):
+        ansi = self.in_ansi if ansi is None else ansi
+        if (time_zone, collation_version, ansi) == (self.time_zone, self.collation_version, self.in_ansi):
             return self
         zoned = any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
         self._check_zone(time_zone, required=self._parsed is not None or zoned)
@@ -506,7 +506,7 @@ class Scan:
         try:
             partitions = [field.name for field in snapshot.partition_fields]
             mode = snapshot.mapping_mode
-            bound = bind(self._parsed, snapshot.schema, partitions, mode, zone, ansi=self._in_ansi)
+            bound = bind(self._parsed, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
         if not self._diagnosed:
@@ -519,7 +519,7 @@ class Scan:
 
     def _refuse_failing_constants(self, bound: Node) -> None:
         """Raise PredicateError for a constant that Spark fails to evaluate in ANSI mode."""
-        failing = failing_constant(bound, self.time_zone or "UTC") if self._in_ansi else None
+        failing = failing_constant(bound, self.time_zone or "UTC") if self.in_ansi else None
         if failing is None:
             return
         constant, reason = failing
