@@ -92,8 +92,8 @@ class PlannedScan(Protocol):
     def files(self) -> pa.Table:
         """The files that may hold matching rows."""
 
-    def replanned(self, time_zone: str, collation_version: str) -> Self:
-        """The scan in the session's time zone and for its version of the collations; itself if they are the same."""
+    def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
+        """The scan in the session's time zone, version of the collations and mode; itself if they are the same."""
 
 
 class Engine(Protocol):

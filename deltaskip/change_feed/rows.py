@@ -49,7 +49,7 @@ def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, 
     names = list(fields) if scan.columns is None else list(dict.fromkeys((*scan.columns, *FEED_NAMES)))
     needed = {*names, *top_level_columns(scan.predicate)}
     bound = scan.predicate, scan.snapshot.schema, scan.snapshot.root, scan.time_zone or "UTC"
-    matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version)
+    matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
     schema = pa.schema([pa.field(name, _arrow_type(fields[name], scan)) for name in names])
     return schema, _reads(scan, groups, needed, schema, matching)
 

@@ -131,9 +131,9 @@ class ChangeScan:
         """The version of the collations that the files were pruned by."""
         return self._scan.collation_version
 
-    def replanned(self, time_zone: str, collation_version: str) -> Self:
-        """Return the scan in another time zone and for another version of the collations; see `Scan.replanned`."""
-        scan = self._scan.replanned(time_zone, collation_version)
+    def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
+        """Return the scan in another time zone, version of the collations, or mode; see `Scan.replanned`."""
+        scan = self._scan.replanned(time_zone, collation_version, ansi)
         if scan is self._scan:
             return self
         found = copy(self)

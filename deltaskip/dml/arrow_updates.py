@@ -23,7 +23,8 @@ from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk, typed_array
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import char_type
+from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 
 if TYPE_CHECKING:
@@ -167,11 +168,9 @@ class ArrowUpdates(NewRows):
         return bound
 
     def _check_padding(self, node: Node) -> None:
-        declared = {f.name: str(f.metadata.get(CHAR_VARCHAR_KEY, "")) for f in self._assignments.schema.fields}
         for path in columns_of(node):
-            if declared[path[0]].lower().startswith("char("):
-                why = f"{path[0]} is {declared[path[0]]} and padded by Spark."
-                raise self._needs_session(to_sql(node), why)
+            if declared := char_type(self._assignments.schema, path):
+                raise self._needs_session(to_sql(node), f"{display_name(path)} is {declared} and padded by Spark.")
 
     def _type(self, value: Node | _Bound, data_type: DataType) -> DataType:
         """The type of a new value."""

@@ -1,6 +1,6 @@
 """Binding: resolves names to fields, inserts Spark's implicit casts, and folds constants.
 
-# Spark 4.1, Analyzer with AnsiTypeCoercion
+# Spark 4.1, Analyzer with AnsiTypeCoercion or TypeCoercion
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from deltaskip.expr.coerce import (
     cast_to,
     castable,
     common_type,
+    compared_type,
     implicit_cast,
     is_numeric,
     literal_decimal,
     type_of,
-    wider_type,
 )
-from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.dates import DATE_FIELDS
 from deltaskip.expr.evaluate import evaluate
 from deltaskip.expr.failures import EvaluationError
@@ -67,6 +67,7 @@ from deltaskip.schema.types import (
     LONG,
     STRING,
     TIMESTAMP,
+    VARIANT,
     VOID,
     ArrayType,
     DataType,
@@ -108,7 +109,7 @@ def bind(
         mode: The table's column mapping mode.
         time_zone: The session's time zone.
         ansi: Whether types are coerced in ANSI mode. If not, what ANSI mode refuses and other modes may accept stays
-            untyped.
+            untyped, and so do calls whose arguments have another common type than in ANSI mode.
 
     Raises:
         TypeMismatch: ANSI mode refuses the types, and other modes may accept them.
@@ -174,7 +175,7 @@ def _coerced(node: Node, scope: _Scope) -> Node:
     """`node`, whose operands are bound, with its operands coerced."""
     match node:
         case Compare(op, left, right):
-            return _comparison(op, left, right)
+            return _comparison(op, left, right, scope.ansi)
         case And(children):
             return And(tuple(_as_boolean(child, "An operand of AND") for child in children))
         case Or(children):
@@ -182,7 +183,7 @@ def _coerced(node: Node, scope: _Scope) -> Node:
         case Not(child):
             return Not(_as_boolean(child, "The operand of NOT"))
         case In(child, values):
-            return _membership(child, values)
+            return _membership(child, values, scope.ansi)
         case Like(child, pattern, escape, case_insensitive):
             return Like(_as_text(child), _as_text(pattern), escape, case_insensitive)
         case StartsWith(child, prefix):
@@ -196,9 +197,9 @@ def _coerced(node: Node, scope: _Scope) -> Node:
                 raise PredicateError(f"COLLATE {collation} needs a STRING, not {sql_name(type_of(child))}.")
             return Collate(_as_text(child), collation)
         case Case(branches, otherwise):
-            return _case(branches, otherwise)
+            return _case(branches, otherwise, scope.ansi)
         case Call():
-            return _call(node)
+            return _call(node, scope.ansi)
         case Opaque(sql, columns):
             return Opaque(sql, tuple(_resolved_parts(parts, scope) for parts in columns))
         case _:
@@ -212,7 +213,7 @@ def _resolved(column: Column, scope: _Scope) -> Node:
         return Opaque(display_name(column.parts), (column.parts,))
     except PredicateError:
         if _is_function(column, scope):
-            return _call(Call(fold_name(column.parts[0]), ()))
+            return _call(Call(fold_name(column.parts[0]), ()), scope.ansi)
         if fold_name(column.parts[0]) == _METADATA_COLUMN:
             return Opaque(display_name(column.parts), (column.parts,))
         raise
@@ -240,7 +241,7 @@ def _resolved_parts(parts: tuple[str, ...], scope: _Scope) -> tuple[str, ...]:
         return parts
 
 
-def _comparison(op: str, left: Node, right: Node) -> Node:
+def _comparison(op: str, left: Node, right: Node, ansi: bool) -> Node:
     reduced = _integer_beside_decimal(op, left, right)
     if reduced is not None:
         return reduced
@@ -251,7 +252,7 @@ def _comparison(op: str, left: Node, right: Node) -> Node:
     _check_comparable(left_type, op, right_type)
     if _is_beyond(left, right_type) or _is_beyond(right, left_type):
         return Opaque(to_sql(Compare(op, left, right)), columns_of(Compare(op, left, right)))
-    met = wider_type(left_type, right_type)
+    met = compared_type(left_type, right_type, ansi=ansi)
     if met is None:
         if not (_is_atomic(left_type) and _is_atomic(right_type)):
             return Compare(op, left, right)
@@ -320,7 +321,7 @@ def _is_atomic(type_: DataType) -> bool:
     return type_ in ATOMIC or isinstance(type_, DecimalType)
 
 
-def _membership(child: Node, values: Sequence[Node]) -> Node:
+def _membership(child: Node, values: Sequence[Node], ansi: bool) -> Node:
     if isinstance(values, LiteralList):
         found = _long_membership(child, values)
         if found is not None:
@@ -333,7 +334,7 @@ def _membership(child: Node, values: Sequence[Node]) -> Node:
     known = [type_ for type_ in types if type_ is not None]
     if len(known) < len(types) or not all(_is_atomic(type_) or type_ == VOID for type_ in known):
         return In(child, values)
-    met = common_type(known)
+    met = common_type(known, ansi=ansi)
     if met is None:
         names = ", ".join(sql_name(type_) for type_ in known)
         raise TypeMismatch(f"IN does not accept the types {names} together (DATATYPE_MISMATCH): cast the values.")
@@ -368,6 +369,9 @@ def _cast(node: Cast) -> Node:
     source = type_of(node.child)
     if source is None:
         return node
+    if source == VARIANT:
+        # The cast of a JSON null is NULL, though the variant is not.
+        return Opaque(to_sql(node), columns_of(node))
     if _is_atomic(source) and not castable(source, node.type):
         raise TypeMismatch(
             f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
@@ -375,22 +379,21 @@ def _cast(node: Cast) -> Node:
     if source != node.type:
         return node
     # A cast to STRING removes the collation.
-    collated = source == STRING and comparison_collation(node.child) is not None
-    return Collate(node.child, "UTF8_BINARY") if collated else node.child
+    return Collate(node.child, "UTF8_BINARY") if source == STRING and is_collated(node.child) else node.child
 
 
-def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None) -> Node:
+def _case(branches: tuple[tuple[Node, Node], ...], otherwise: Node | None, ansi: bool) -> Node:
     tested = tuple((_as_boolean(condition, "A condition of CASE"), value) for condition, value in branches)
     values = [value for _, value in tested] + ([] if otherwise is None else [otherwise])
     types = [type_ for value in values if (type_ := type_of(value)) is not None]
-    met = common_type(types) if len(types) == len(values) else None
+    met = common_type(types, ansi=ansi) if len(types) == len(values) else None
     if met is None:
         return Case(tested, otherwise)
     cast = tuple((condition, cast_to(value, met)) for condition, value in tested)
     return Case(cast, None if otherwise is None else cast_to(otherwise, met))
 
 
-def _call(node: Call) -> Node:
+def _call(node: Call, ansi: bool) -> Node:
     clock = "unix_timestamp()" if node.name == "unix_timestamp" else node.name
     if not node.args and clock in CLOCK_FUNCTIONS:
         return Call(clock, (), CLOCK_FUNCTIONS[clock])
@@ -402,11 +405,19 @@ def _call(node: Call) -> Node:
     function = FUNCTIONS.get(node.name)
     if function is None or any(type_of(arg) is None for arg in node.args):
         return Call(node.name, node.args)
+    if function.widens and not ansi and not _widens_alike(node.args):
+        return Call(node.name, node.args)
     found = function.signature(node.args)
     if found is None:
         _check_arguments(node)
         return Call(node.name, node.args)
     return Call(node.name, found[0], found[1])
+
+
+def _widens_alike(args: Sequence[Node]) -> bool:
+    """Whether arguments have the same common type with and without ANSI mode."""
+    types = [type_ for arg in args if (type_ := type_of(arg)) is not None]
+    return common_type(types) == common_type(types, ansi=False)
 
 
 def _check_arguments(node: Call) -> None:

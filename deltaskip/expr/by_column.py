@@ -21,7 +21,7 @@ from deltaskip.expr.by_column_functions import FLOATING, UnsupportedByColumn, ca
 from deltaskip.expr.by_column_hashes import HASHES, hashed
 from deltaskip.expr.by_column_times import LONGEST_TEXT, formatted_times, local_midnights, local_times, time_texts
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.failures import EvaluationError
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
@@ -317,7 +317,7 @@ class _Evaluation:
         function = FUNCTIONS.get(node.name)
         if function is None or node.type is None:
             raise UnsupportedByColumn
-        if function.binary_only and comparison_collation(*node.args) is not None:
+        if function.binary_only and is_collated(*node.args):
             raise UnsupportedByColumn
         if self.projects and node.name in ("date_format", "substring"):
             texts = self.time_texts(node)

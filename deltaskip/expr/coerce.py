@@ -1,6 +1,6 @@
-"""Type coercion of Spark's ANSI mode: the common type of two operands, and the casts to it.
+"""Type coercion of Spark, with and without ANSI mode: the common type of two operands, and the casts to it.
 
-# Spark 4.1, AnsiTypeCoercion, DecimalPrecisionTypeCoercion, DecimalType
+# Spark 4.1, AnsiTypeCoercion, TypeCoercion, DecimalPrecisionTypeCoercion, DecimalType
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ __all__ = [
     "cast_to",
     "castable",
     "common_type",
+    "compared_type",
     "decimal_of",
     "implicit_cast",
     "is_numeric",
@@ -111,9 +112,9 @@ def castable(source: DataType, target: DataType) -> bool:
     return source in DATETIMES and target in DATETIMES
 
 
-def wider_type(left: DataType, right: DataType) -> DataType | None:
-    """The common type of two types in comparisons, IN, COALESCE, CASE and IF; None if there is none."""
-    tightest = _tightest(left, right)
+def wider_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataType | None:
+    """The common type of two types in IN, COALESCE, CASE and IF, and of numbers; None if there is none."""
+    tightest = _tightest(left, right, ansi)
     if tightest is not None:
         return tightest
     if isinstance(left, DecimalType) or isinstance(right, DecimalType):
@@ -122,14 +123,27 @@ def wider_type(left: DataType, right: DataType) -> DataType | None:
         first, second = decimal_of(left), decimal_of(right)
         if first is not None and second is not None:
             return _wider_decimal(first, second)
-    return _promoted_string(left, right)
+    return _promoted_string(left, right, ansi)
 
 
-def common_type(types: Sequence[DataType]) -> DataType | None:
-    """`wider_type` of all `types`, from the left."""
+def compared_type(left: DataType, right: DataType, *, ansi: bool = True) -> DataType | None:
+    """The common type of two types in comparisons; None if there is none.
+
+    Without ANSI mode a string is compared as a value of the other type, although it remains a string elsewhere.
+    """
+    if ansi or (left == STRING) == (right == STRING) or VOID in (left, right):
+        return wider_type(left, right, ansi=ansi)
+    other = right if left == STRING else left
+    if isinstance(other, DecimalType):
+        return DOUBLE
+    return other if other in ATOMIC else None
+
+
+def common_type(types: Sequence[DataType], *, ansi: bool = True) -> DataType | None:
+    """`wider_type` of all `types`, from the left; without ANSI mode, strings are the first."""
     found: DataType | None = VOID
-    for type_ in types:
-        found = None if found is None else wider_type(found, type_)
+    for type_ in types if ansi else sorted(types, key=lambda type_: type_ != STRING):
+        found = None if found is None else wider_type(found, type_, ansi=ansi)
     return found
 
 
@@ -171,29 +185,36 @@ def implicit_cast(node: Node, target: DataType) -> Node | None:
     return cast_to(node, target) if allowed else None
 
 
-def _tightest(left: DataType, right: DataType) -> DataType | None:
+def _tightest(left: DataType, right: DataType, ansi: bool) -> DataType | None:
     if left == right or right == VOID:
         return left
     if left == VOID:
         return right
     if left in _PRECEDENCE and right in _PRECEDENCE:
         widest = _PRECEDENCE[max(_PRECEDENCE.index(left), _PRECEDENCE.index(right))]
-        # An integer with a float: a float cannot represent every integer.
-        return DOUBLE if widest == FLOAT else widest
+        # An integer with a float, which cannot represent every integer.
+        return DOUBLE if ansi and widest == FLOAT else widest
     if left in DATETIMES and right in DATETIMES:
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
     return None
 
 
-def _promoted_string(left: DataType, right: DataType) -> DataType | None:
+def _promoted_string(left: DataType, right: DataType, ansi: bool) -> DataType | None:
     if STRING not in (left, right):
         return None
     other = right if left == STRING else left
+    if not ansi:
+        return STRING if _is_written(other) else None
     if other in INTEGRAL_BITS:
         return LONG
     if other in (FLOAT, DOUBLE) or isinstance(other, DecimalType):
         return DOUBLE
     return other if other in ATOMIC else None
+
+
+def _is_written(type_: DataType) -> bool:
+    """Whether values of the type become strings beside a string without ANSI mode."""
+    return is_numeric(type_) or type_ in DATETIMES
 
 
 def _wider_decimal(left: DecimalType, right: DecimalType) -> DecimalType:

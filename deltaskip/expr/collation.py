@@ -1,21 +1,28 @@
 """The collation under which expressions are compared.
 
-# Spark 4.1, CollationTypeCoercion: an explicit COLLATE wins, then the columns' own, then UTF8_BINARY of literals
+# Spark 4.1, CollationTypeCoercion: an explicit COLLATE wins, then the columns' own, then UTF8_BINARY of literals. The
+# string operands of a function, and the values of CASE, decide about its result in the same way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation, PredicateError
+from deltaskip.expr.coerce import type_of
 from deltaskip.expr.literal_list import nodes_in
-from deltaskip.expr.nodes import Call, Case, Cast, Collate, FieldRef, In, IsNull, Literal, Node, children_of
+from deltaskip.expr.nodes import Call, Case, Collate, FieldRef, In, IsNull, Literal, Node, children_of
 from deltaskip.schema.types import STRING
 
-__all__ = ["compared_collations", "comparison_collation", "is_binary"]
+__all__ = ["compared_collations", "comparison_collation", "is_binary", "is_collated"]
 
 _EXPLICIT, _IMPLICIT, _DEFAULT = 2, 1, 0
 _BINARY_NAME = "UTF8_BINARY"
 _BINARY = CollationId.named(_BINARY_NAME)
+
+# How strongly collations are meant, and their spellings as written by their order; several are not decided.
+_Derived = tuple[int, dict[CollationId | str, str | None]]
 
 
 def comparison_collation(*operands: Node) -> str | None:
@@ -23,14 +30,17 @@ def comparison_collation(*operands: Node) -> str | None:
 
     Raises PredicateError if two explicit collations differ, or those of two columns without an explicit one.
     """
-    found = [_derived(operand) for operand in operands]
-    strongest = max((strength for strength, _ in found), default=_DEFAULT)
-    orders = {_order(text): text for strength, text in found if strength == strongest}
-    if len(orders) > 1 and strongest != _DEFAULT:
+    strength, orders = _met(operands)
+    if len(orders) > 1 and strength != _DEFAULT:
         names = sorted(_BINARY_NAME if text is None else text for text in orders.values())
         raise PredicateError(f"A comparison mixes the collations {' and '.join(names)}: choose one with COLLATE.")
     decided = next(iter(orders.values()), None)
     return None if is_binary(decided) else decided
+
+
+def is_collated(*operands: Node) -> bool:
+    """Whether string `operands` together have another collation than UTF8_BINARY, or several."""
+    return any(order != _BINARY for order in _met(operands)[1])
 
 
 def compared_collations(predicate: Node) -> tuple[str, ...]:
@@ -63,19 +73,27 @@ def is_binary(collation: str | None) -> bool:
     return _order(collation) == _BINARY
 
 
-def _derived(node: Node) -> tuple[int, str | None]:
+def _met(nodes: Iterable[Node]) -> _Derived:
+    """The strongest collations of the nodes that are strings."""
+    found = [_derived(node) for node in nodes if type_of(node) in (STRING, None)]
+    strongest = max((strength for strength, _ in found), default=_DEFAULT)
+    return strongest, {
+        order: text for strength, orders in found if strength == strongest for order, text in orders.items()
+    }
+
+
+def _derived(node: Node) -> _Derived:
     match node:
         case Collate(_, collation):
-            return _EXPLICIT, collation
+            return _EXPLICIT, {_order(collation): collation}
         case FieldRef(collation=collation):
-            return _IMPLICIT, collation
-        case Cast():
-            return _DEFAULT, None
-        case Call() | Case():
-            inner = [_derived(child) for child in children_of(node)]
-            return max(inner, key=lambda found: found[0], default=(_DEFAULT, None))
+            return _IMPLICIT, {_order(collation): collation}
+        case Call(_, args):
+            return _met(args)
+        case Case(branches, otherwise):
+            return _met([value for _, value in branches] + ([] if otherwise is None else [otherwise]))
         case _:
-            return _DEFAULT, None
+            return _DEFAULT, {_BINARY: None}
 
 
 def _order(collation: str | None) -> CollationId | str:

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import DATETIMES, INTEGRAL_BITS, type_of
-from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.collation import comparison_collation, is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.functions import FUNCTIONS
 from deltaskip.expr.literal_list import LiteralList, nodes_in
@@ -268,7 +268,7 @@ class _Evaluation:
                 if value is not None:
                     return value
             return None
-        if function.binary_only and comparison_collation(*node.args) is not None:
+        if function.binary_only and is_collated(*node.args):
             raise Undecided(f"The function {node.name} under a collation is left to Spark.")
         # Division evaluates the divisor first: a NULL there skips the dividend's errors.
         backwards = node.name in ("/", "%", "div")

@@ -26,7 +26,7 @@ from deltaskip.expr.coerce import (
     type_of,
     wider_type,
 )
-from deltaskip.expr.collation import comparison_collation
+from deltaskip.expr.collation import is_collated
 from deltaskip.expr.failures import EvaluationError, Undecided
 from deltaskip.expr.hashes import SPARK_SEED, hashable, spark_hash, spark_xxhash64
 from deltaskip.expr.nodes import ARITHMETIC, Call, Literal, Node
@@ -67,12 +67,14 @@ class Function:
 
     `null_in_null_out`: a NULL argument makes the result NULL; `compute` never receives one.
     `binary_only`: the result depends on the collation of the arguments, and `compute` supports UTF8_BINARY only.
+    `widens`: the arguments are cast to a common type, which the signature finds as in ANSI mode.
     """
 
     signature: Signature
     compute: Compute
     null_in_null_out: bool = True
     binary_only: bool = False
+    widens: bool = False
 
 
 def _takes(result: DataType, *parameters: DataType) -> Signature:
@@ -264,7 +266,7 @@ def _hash_signature(result: DataType) -> Signature:
     def signature(args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DataType] | None:
         types = [type_of(arg) for arg in args]
         known = all(type_ is not None and hashable(type_) for type_ in types)
-        return (args, result) if args and known and all(comparison_collation(arg) is None for arg in args) else None
+        return (args, result) if args and known and not any(map(is_collated, args)) else None
 
     return signature
 
@@ -315,7 +317,9 @@ def _compute_time_field(name: str, args: tuple[Any, ...], call: Call, zone: Zone
 FUNCTIONS: Mapping[str, Function] = {
     **{
         op: Function(
-            (_additive_signature if op in "+-" else _arithmetic_signature)(op), partial(_compute_arithmetic, op)
+            (_additive_signature if op in "+-" else _arithmetic_signature)(op),
+            partial(_compute_arithmetic, op),
+            widens=True,
         )
         for op in ARITHMETIC
     },
@@ -325,7 +329,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "floor": Function(_whole_signature, lambda args, call, zone: whole(args[0], False, call.type)),
     "ceil": Function(_whole_signature, lambda args, call, zone: whole(args[0], True, call.type)),
     "round": Function(_round_signature, lambda args, call, zone: rounded(args[0], args[1], call.type)),
-    "pmod": Function(_pmod_signature, _pmod),
+    "pmod": Function(_pmod_signature, _pmod, widens=True),
     "hash": Function(_hash_signature(INTEGER), partial(_hash, spark_hash), False),
     "xxhash64": Function(_hash_signature(LONG), partial(_hash, spark_xxhash64), False),
     "sign": Function(_takes(DOUBLE, DOUBLE), _sign),
@@ -335,7 +339,10 @@ FUNCTIONS: Mapping[str, Function] = {
     ),
     # The first argument that is not NULL; evaluated lazily by the caller.
     "coalesce": Function(
-        _coalesce_signature, lambda args, call, zone: next((a for a in args if a is not None), None), False
+        _coalesce_signature,
+        lambda args, call, zone: next((a for a in args if a is not None), None),
+        False,
+        widens=True,
     ),
     "upper": _text(STRING, 1, lambda text: strings.cased(text, True)),
     "lower": _text(STRING, 1, lambda text: strings.cased(text, False)),

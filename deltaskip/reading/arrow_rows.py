@@ -121,7 +121,7 @@ class RowReader:
 
         def matching(predicate: Node) -> MatchingRows:
             bound = predicate, snapshot.schema, snapshot.root, scan.time_zone or "UTC"
-            return MatchingRows(*bound, _CURE, collation_version=scan.collation_version)
+            return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
 
         keys = top_level_columns(scan.predicate)
         every = cls(rows(names | keys), matching(scan.predicate), schema)

@@ -12,14 +12,15 @@ import pyarrow as pa
 
 from deltaskip.collations.collation import Collation
 from deltaskip.errors import PredicateError, UnsupportedFeature
-from deltaskip.expr import EvaluationError, Undecided, top_level_columns
+from deltaskip.expr import EvaluationError, Undecided, columns_of, top_level_columns
 from deltaskip.expr.by_column import true_and_unknown
 from deltaskip.expr.by_column_functions import in_layout
 from deltaskip.expr.nodes import And, FieldRef, Node
 from deltaskip.expr.render import to_sql
 from deltaskip.reading.stored_rows import StoredBatch
 from deltaskip.rows.arrow_expressions import column_at, row_values
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import char_type
+from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.proofs.collated import Collations
 
@@ -41,6 +42,8 @@ class MatchingRows:
         after_failure: The sentence after the message that the predicate fails for a row.
         collation_version: The version of the collations under which this process compares strings; None if it does
             not.
+        ansi: Whether a failure for a row is one in Spark. Without ANSI mode it is NULL or wraps around, which is left
+            to Spark.
 
     Raises:
         UnsupportedFeature: The predicate compares a column of type char(n), which only Spark evaluates.
@@ -55,8 +58,10 @@ class MatchingRows:
         cure: str,
         after_failure: str = "",
         collation_version: str | None = None,
+        ansi: bool = True,
     ) -> None:
         self._predicate = predicate
+        self._ansi = ansi
         self._table = table
         self._zone = time_zone
         self._cure = cure
@@ -108,6 +113,11 @@ class MatchingRows:
                 f"{self._cure}"
             ) from error
         except EvaluationError as error:
+            if not self._ansi:
+                raise UnsupportedFeature(
+                    f"The predicate {to_sql(node)} cannot be evaluated over rows of {root} without Spark: what fails "
+                    f"in ANSI mode has a value without it, which is left to Spark. {error} {self._cure}"
+                ) from error
             raise PredicateError(
                 f"The predicate {to_sql(node)} fails for a row of {root}: {error}{self._after_failure}"
             ) from error
@@ -177,7 +187,7 @@ def _all_true(
 
 def padded_column(predicate: Node, schema: StructType) -> tuple[str, str] | None:
     """Return name and type of a column of type char(n), which Spark compares padded to its length; None if none is."""
-    declared = {f.name: str(f.metadata.get(CHAR_VARCHAR_KEY, "")) for f in schema.fields}
-    columns = top_level_columns(predicate)
-    found = next((name for name in sorted(columns) if declared[name].lower().startswith("char(")), None)
-    return None if found is None else (found, declared[found])
+    for path in sorted(columns_of(predicate)):
+        if declared := char_type(schema, path):
+            return display_name(path), declared
+    return None

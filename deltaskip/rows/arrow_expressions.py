@@ -9,14 +9,28 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.expr import Node, columns_of, evaluate
+from deltaskip.expr import Node, evaluate
 from deltaskip.expr.by_column import values_by_column
 from deltaskip.expr.by_column_functions import in_layout
 from deltaskip.expr.coerce import INTEGRAL_BITS, type_of
 from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.evaluate import Order
 from deltaskip.expr.literal_list import LiteralList, nodes_in
-from deltaskip.expr.nodes import And, Call, Cast, Column, Compare, FieldRef, In, IsNull, Literal, Not, Or, transform
+from deltaskip.expr.nodes import (
+    And,
+    Call,
+    Cast,
+    Column,
+    Compare,
+    FieldRef,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    transform,
+    walk,
+)
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_scalar, domain_values, one_chunk, typed_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, local_of, zone_of
@@ -63,6 +77,9 @@ def column_at(columns: Mapping[str, pa.Array], path: tuple[str, ...]) -> pa.Arra
     """Return the values of a column or nested field, null where a struct around it is."""
     found = columns[path[0]]
     for name in path[1:]:
+        if found.type.get_field_index(name) < 0:
+            # A field of type void, which is not stored.
+            return pa.nulls(len(found))
         found = one_chunk(pc.struct_field(found, name))
     return found
 
@@ -133,7 +150,8 @@ def row_values(
 
     Raises EvaluationError where Spark raises, and Undecided where its result is not known.
     """
-    paths = columns_of(node)
+    # The columns of an Opaque node are never read: its value is not known.
+    paths = list(dict.fromkeys(part.logical for part in walk(node) if isinstance(part, FieldRef)))
     if not paths:
         return [evaluate(node, {}, time_zone, order)] * n_rows if n_rows else []
     lists = [domain_values(column_at(columns, path)) for path in paths]

@@ -5,6 +5,7 @@ Spark stores such a column as string, and the declared type of the whole top-lev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from deltaskip.errors import SchemaError
@@ -13,7 +14,27 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, UnknownType
 
-__all__ = ["stored_field", "with_lengths"]
+__all__ = ["char_type", "stored_field", "with_lengths"]
+
+_CHAR = "char("
+
+
+def char_type(struct: StructType, path: Sequence[str]) -> str:
+    """Return the type char(n) that a column or nested field is declared with; "" for other fields.
+
+    Args:
+        struct: The schema.
+        path: The exact names of the field and the structs around it.
+    """
+    declared: DataType = struct
+    for name in path:
+        fields = declared.fields if isinstance(declared, StructType) else ()
+        field = next((field for field in fields if field.name == name), None)
+        if field is None:
+            return ""
+        declared = with_lengths(field).type if CHAR_VARCHAR_KEY in field.metadata else field.type
+    text = declared.name.lower() if isinstance(declared, UnknownType) else ""
+    return text if text.startswith(_CHAR) else ""
 
 
 def with_lengths(field: StructField) -> StructField:

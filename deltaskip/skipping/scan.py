@@ -18,7 +18,6 @@ from deltaskip.engine import collation_version as running_collation_version
 from deltaskip.engine import engine, is_column, session_ansi, session_function
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
 from deltaskip.expr import Node, bind, normalize, parse_sql, to_node, with_parameters
-from deltaskip.expr.bind import TypeMismatch
 from deltaskip.expr.collation import compared_collations
 from deltaskip.expr.diagnosis import cast_strings, failing_constant, never_true, place_of, unknown_functions
 from deltaskip.expr.nodes import Column, Literal
@@ -117,13 +116,14 @@ class Scan:
         self.ansi = None if ansi is None else arguments.flag("ansi", ansi)
         if collation_version is not None:
             arguments.collation_version("collation_version", collation_version)
-        self._plan(time_zone, collation_version)
+        self._plan(time_zone, collation_version, session_ansi() is not False if self.ansi is None else self.ansi)
         if arguments.flag("strict", strict):
             self._check_skips()
 
-    def _plan(self, time_zone: str | None, collation_version: str | None) -> None:
-        """Bind and compile the predicate for a time zone and a version of the collations."""
+    def _plan(self, time_zone: str | None, collation_version: str | None, in_ansi: bool) -> None:
+        """Bind and compile the predicate for a time zone, a version of the collations, and a mode of Spark."""
         self.time_zone = time_zone
+        self.in_ansi = in_ansi
         self._predicate = self._bound()
         if collation_version is None:
             collation_version = (
@@ -140,8 +140,8 @@ class Scan:
                 f"{self._at_version()}."
             ) from error
 
-    def replanned(self, time_zone: str, collation_version: str) -> Self:
-        """Return this scan, planned in another time zone and for another version of the collations.
+    def replanned(self, time_zone: str, collation_version: str, ansi: bool | None = None) -> Self:
+        """Return this scan, planned in another time zone, for another version of the collations, and in another mode.
 
         For other packages of deltaskip: the time zone is the one of a Spark session, which may know regions that this
         process does not have; such a region is accepted if no timestamp is read in it.
@@ -149,17 +149,19 @@ class Scan:
         Args:
             time_zone: Session time zone.
             collation_version: Version of the collations that the session compares with.
+            ansi: Whether the session evaluates in ANSI mode; by default as the scan was planned.
 
         Raises:
             InvalidArgument: `time_zone` is not a time zone that this process has, and timestamps are read in it.
         """
-        if (time_zone, collation_version) == (self.time_zone, self.collation_version):
+        ansi = self.in_ansi if ansi is None else ansi
+        if (time_zone, collation_version, ansi) == (self.time_zone, self.collation_version, self.in_ansi):
             return self
         zoned = any(field.type == TIMESTAMP for field in partition_fields(self.snapshot))
         self._check_zone(time_zone, required=self._parsed is not None or zoned)
         scan = copy(self)
         scan.__dict__.pop("complement", None)
-        scan._plan(time_zone, collation_version)
+        scan._plan(time_zone, collation_version, ansi)
         return scan
 
     def __repr__(self) -> str:
@@ -426,9 +428,9 @@ class Scan:
         """Return a Spark DataFrame of the rows that match the predicate, with the selected columns and the limit.
 
         Spark interprets timestamps without a time zone in its session time zone, and compares strings under its own
-        version of their collations. If one of these differs from the scan's `time_zone` or `collation_version`, the
-        files are planned again with the session's: the DataFrame's rows are always those that Spark itself would
-        return for the predicate, and its files can then differ from `files()`.
+        version of their collations, in ANSI mode or without it. If one of these differs from the scan's `time_zone`,
+        `collation_version` or `ansi`, the files are planned again with the session's: the DataFrame's rows are always
+        those that Spark itself would return for the predicate, and its files can then differ from `files()`.
 
         Args:
             spark: A SparkSession, classic or Connect.
@@ -503,13 +505,8 @@ class Scan:
         snapshot, zone = self.snapshot, self.time_zone or "UTC"
         try:
             partitions = [field.name for field in snapshot.partition_fields]
-            scope = (snapshot.schema, partitions, snapshot.mapping_mode, zone)
-            try:
-                bound = bind(self._parsed, *scope, ansi=self.ansi is not False)
-            except TypeMismatch:
-                if self._is_ansi():
-                    raise
-                bound = bind(self._parsed, *scope, ansi=False)
+            mode = snapshot.mapping_mode
+            bound = bind(self._parsed, snapshot.schema, partitions, mode, zone, ansi=self.in_ansi)
         except PredicateError as error:
             raise PredicateError(f"{error} {self._at_version()}") from error
         if not self._diagnosed:
@@ -520,16 +517,10 @@ class Scan:
             self._refuse_failing_constants(bound)
         return normalize(bound)
 
-    def _is_ansi(self) -> bool:
-        """Whether the predicate is evaluated in ANSI mode, which the active session decides unless it was given."""
-        if self.ansi is None and session_ansi() is False:
-            self.ansi = False
-        return self.ansi is not False
-
     def _refuse_failing_constants(self, bound: Node) -> None:
         """Raise PredicateError for a constant that Spark fails to evaluate in ANSI mode."""
-        failing = None if self.ansi is False else failing_constant(bound, self.time_zone or "UTC")
-        if failing is None or not self._is_ansi():
+        failing = failing_constant(bound, self.time_zone or "UTC") if self.in_ansi else None
+        if failing is None:
             return
         constant, reason = failing
         raise PredicateError(

@@ -37,6 +37,7 @@ from deltaskip.spark.collation_versions import session_collation_version
 from deltaskip.spark.collations import check_compared
 from deltaskip.spark.failures import condition_errors_named, predicate_errors_named
 from deltaskip.spark.job_descriptions import described_jobs
+from deltaskip.spark.local import in_ansi
 from deltaskip.spark.projection import with_declared_lengths
 from deltaskip.spark.read import source_of
 from deltaskip.spark.scans import PositionalRows, Source, live_rows, rows_at, rows_by_path
@@ -69,11 +70,11 @@ class SparkExecution(RowExecution):
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
 
     def planned(self, scan: Scan) -> Scan:
-        """The scan in the session's time zone and for its version of the collations."""
+        """The scan in the session's time zone and mode, and for its version of the collations."""
         check_compared(self._snapshot, scan.predicate, self._spark.version)
         compares = compared_collations(scan.predicate)
         version = session_collation_version(self._spark) if compares else scan.collation_version
-        return scan.replanned(self.time_zone, version)
+        return scan.replanned(self.time_zone, version, in_ansi(self._spark))
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
         """See RowExecution.matching. Tasks return a bit for each row of blocks in which some row matches.
@@ -98,8 +99,8 @@ class SparkExecution(RowExecution):
 
     def matching_here(self, scan: Scan, files: pa.Table) -> RowPositions | None:
         """The rows that match, found by this process if there is little to read; None if a job must find them."""
-        # Predicates are bound as in ANSI mode.
-        if str(self._spark.conf.get("spark.sql.ansi.enabled")).lower() != "true":
+        # This process evaluates as ANSI mode does.
+        if not in_ansi(self._spark):
             return None
         return matching_here(scan, files, self.time_zone)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-__all__ = ["active_session", "local_session", "session_ansi", "session_function"]
+__all__ = ["active_session", "in_ansi", "local_session", "session_ansi", "session_function"]
 
 _CONF = {
     "spark.ui.enabled": "false",
@@ -55,11 +55,16 @@ def local_session(scratch: Path) -> Iterator[SparkSession]:
         session.stop()
 
 
+def in_ansi(spark: SparkSession) -> bool:
+    """Whether the session evaluates in ANSI mode."""
+    return str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+
+
 def session_ansi() -> bool | None:
     """Whether the active session of this process evaluates in ANSI mode; None without a session that answers."""
     try:
         active = SparkSession.getActiveSession()
-        return None if active is None else str(active.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+        return None if active is None else in_ansi(active)
     except Exception:  # a session that was stopped, or whose server has gone
         return None
 

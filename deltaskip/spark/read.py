@@ -25,6 +25,7 @@ from deltaskip.spark.collations import check_compared, warn_of_unknown
 from deltaskip.spark.failures import predicate_errors_named
 from deltaskip.spark.file_index import MOST_CODES, check_unlisted, milliseconds
 from deltaskip.spark.listing import LISTED_HERE, listed_here
+from deltaskip.spark.local import in_ansi
 from deltaskip.spark.locations import check_not_hidden, spark_path
 from deltaskip.spark.partitions import partition_table
 from deltaskip.spark.projection import with_declared_lengths
@@ -82,13 +83,13 @@ def _limited(frame: DataFrame, scan: PlannedScan) -> DataFrame:
 
 
 def planned_for(spark: SparkSession, scan: Planned) -> Planned:
-    """Return the scan in the session's time zone and for its version of the collations that the predicate compares."""
+    """Return the scan in the session's time zone and mode, and for its version of the collations that it compares."""
     zone = spark.conf.get("spark.sql.session.timeZone")
     check_compared(scan.snapshot, scan.predicate, spark.version)
     warn_of_unknown(scan.snapshot, spark.version)
     collations = compared_collations(scan.predicate)
     version = session_collation_version(spark) if collations else scan.collation_version
-    scan = scan.replanned(zone, version)
+    scan = scan.replanned(zone, version, in_ansi(spark))
     warn_if_unused(scan, collations, version)
     return scan
 

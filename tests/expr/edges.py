@@ -276,11 +276,11 @@ def calls(name: str) -> Iterator[str]:
         yield "-{c}" if text == "negative({c})" else "+{c}" if text == "positive({c})" else text
 
 
-def bound(case: Case) -> Node | None:
+def bound(case: Case, ansi: bool = True) -> Node | None:
     """The expression as bound; None where Spark refuses it, or deltaskip has no type for it."""
     schema = StructType((StructField("c", case.type),))
     try:
-        node = bind_expression(parse_sql(case.sql), schema, time_zone=case.zone)
+        node = bind_expression(parse_sql(case.sql), schema, time_zone=case.zone, ansi=ansi)
     except PredicateError:
         return None
     return None if type_of(node) is None else node

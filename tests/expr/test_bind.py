@@ -11,7 +11,7 @@ from deltaskip.expr import bind, bind_expression, columns_of, evaluate, normaliz
 from deltaskip.expr.bind import TypeMismatch
 from deltaskip.expr.coerce import castable, type_of, wider_type
 from deltaskip.expr.collation import comparison_collation
-from deltaskip.expr.nodes import Call, Cast, Collate, Column, Compare, FieldRef, In, Literal, Node, Opaque, walk
+from deltaskip.expr.nodes import Call, Case, Cast, Collate, Column, Compare, FieldRef, In, Literal, Node, Opaque, walk
 from deltaskip.schema.types import (
     BINARY,
     BOOLEAN,
@@ -40,7 +40,7 @@ def field(name: str, type_: DataType) -> FieldRef:
 
 
 I, L, S, TS = field("i", INTEGER), field("l", LONG), field("s", STRING), field("ts", TIMESTAMP)  # noqa: E741
-DEC = field("dec", DecimalType(10, 2))
+DEC, DT, X = field("dec", DecimalType(10, 2)), field("dt", DATE), Literal("x", STRING)
 WIDE = StructType(
     (
         StructField("Id", LONG, metadata={"delta.columnMapping.physicalName": "col-1"}),
@@ -334,3 +334,33 @@ def test_texts_of_integers_beyond_the_type_are_left_to_spark(op: str) -> None:
     """Without ANSI mode they are NULL of the column's type."""
     assert isinstance(bind(parse_sql(f"i {op} '99999999999'"), TYPED), Opaque)
     assert isinstance(bind(parse_sql(f"i {op} '5'"), TYPED), Compare)
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("i = 1.5F", Compare("=", Cast(I, FLOAT), Literal(1.5, FLOAT))),
+        ("l <=> 1.5F", Compare("<=>", Cast(L, FLOAT), Literal(1.5, FLOAT))),
+        ("f = 16777217", Compare("=", field("f", FLOAT), Literal(16777216.0, FLOAT))),
+        ("f = 1.5D", Compare("=", Cast(field("f", FLOAT), DOUBLE), Literal(1.5, DOUBLE))),
+        ("i IN (1.5F, 2)", In(Cast(I, FLOAT), (Literal(1.5, FLOAT), Literal(2.0, FLOAT)))),
+        ("s = 5", Compare("=", Cast(S, INTEGER), Literal(5, INTEGER))),
+        ("i = '5'", Compare("=", I, Literal(5, INTEGER))),
+        ("f = '1.5'", Compare("=", field("f", FLOAT), Literal(1.5, FLOAT))),
+        ("dec = '5'", Compare("=", Cast(DEC, DOUBLE), Literal(5.0, DOUBLE))),
+        ("ts = '1970-01-01 00:00:01'", Compare("=", TS, Literal(1_000_000, TIMESTAMP))),
+        ("i IN ('1', 'x')", In(Cast(I, STRING), (Literal("1", STRING), Literal("x", STRING)))),
+        ("dec IN ('1.5', 2)", In(Cast(DEC, STRING), (Literal("1.5", STRING), Literal("2", STRING)))),
+        ("dt IN (DATE'2024-01-01', 'x')", In(Cast(DT, STRING), (Literal("2024-01-01", STRING), X))),
+        ("if(b, i, 'x') = '5'", Compare("=", Case(((field("b", BOOLEAN), Cast(I, STRING)),), X), Literal("5", STRING))),
+        ("s IN ('a', NULL)", In(S, (Literal("a", STRING), Literal(None, STRING)))),
+    ],
+)  # fmt: skip
+def test_operands_meet_without_ansi_mode_in_the_type_that_spark_takes(text: str, node: Node) -> None:
+    assert bind(parse_sql(text), SCHEMA, ansi=False) == node
+
+
+@pytest.mark.parametrize("text", ["i + 1.5F = 2", "s + 1 = 2", "coalesce(i, 'x') = '5'", "pmod(s, 2) = 1"])
+def test_calls_that_meet_in_another_type_without_ansi_mode_are_left_to_spark(text: str) -> None:
+    assert all(part.type is None for part in walk(bind(parse_sql(text), SCHEMA, ansi=False)) if isinstance(part, Call))
+    assert all(part.type is not None for part in walk(bound(text)) if isinstance(part, Call))

@@ -3,9 +3,9 @@
 import pytest
 
 from deltaskip.errors import PredicateError
-from deltaskip.expr.collation import compared_collations, comparison_collation, is_binary
-from deltaskip.expr.nodes import And, Call, Collate, Compare, FieldRef, In, IsNull, Literal, Not, StartsWith
-from deltaskip.schema.types import LONG, STRING
+from deltaskip.expr.collation import compared_collations, comparison_collation, is_binary, is_collated
+from deltaskip.expr.nodes import And, Call, Case, Cast, Collate, Compare, FieldRef, In, IsNull, Literal, Not, StartsWith
+from deltaskip.schema.types import BOOLEAN, INTEGER, LONG, STRING
 
 
 def column(collation: str | None) -> FieldRef:
@@ -59,6 +59,7 @@ def test_two_collations_of_columns_do_not_meet(a, b):
     assert comparison_collation(column(a), Collate(column(b), "UNICODE_CI")) == "UNICODE_CI"
 
 
+B, LCASE = FieldRef(("b",), ("b",), BOOLEAN), column("spark.UTF8_LCASE")
 X = Literal("x", STRING)
 CI = column("icu.UNICODE_CI")
 COMPARED = [
@@ -81,3 +82,34 @@ COMPARED = [
 @pytest.mark.parametrize(("predicate", "expected"), COMPARED, ids=[str(i) for i in range(len(COMPARED))])
 def test_a_predicate_compares_under_the_collations_of_its_operands(predicate, expected):
     assert sorted(compared_collations(predicate)) == sorted(expected)
+
+
+CHOICE = Case(((B, CI),), X)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        CHOICE,
+        Case(((B, X),), CI),
+        Case(((Compare("=", LCASE, X), X), (B, CI))),
+        Call("coalesce", (CI, X), STRING),
+        Call("concat", (X, CI), STRING),
+        Call("concat", (CHOICE, Cast(column(None), STRING)), STRING),
+        Call("substring", (CI, Literal(1, INTEGER), FieldRef(("n",), ("n",), INTEGER)), STRING),
+    ],
+)
+def test_conditions_and_functions_have_the_collation_of_their_strings(node):
+    assert comparison_collation(node, X) == "icu.UNICODE_CI"
+    assert comparison_collation(X, Collate(node, "de")) == "de"
+    assert is_collated(node)
+
+
+@pytest.mark.parametrize(
+    "node", [Case(((B, CI),), LCASE), Call("concat", (CI, column(None)), STRING), Call("coalesce", (LCASE, CI), STRING)]
+)
+def test_what_has_two_collations_is_compared_only_with_an_explicit_one(node):
+    with pytest.raises(PredicateError, match="A comparison mixes the collations"):
+        comparison_collation(node, X)
+    assert comparison_collation(node, Collate(X, "de")) == "de"
+    assert is_collated(node)

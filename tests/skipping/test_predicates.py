@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import deltaskip as ds
-from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP
+from deltaskip.schema.types import DATE, DOUBLE, INTEGER, STRING, TIMESTAMP, StructField, StructType
 from tests.builder import DELTA_RS, TableBuilder, add, bounds
 
 
@@ -66,7 +66,43 @@ def test_constants_that_spark_cannot_evaluate_are_refused(table: ds.DeltaTable, 
         table.scan(where)
     assert part in str(caught.value)
     assert "ansi=False" in str(caught.value)
-    assert kept(table, where, ansi=False) == ([] if str(where).startswith("false") else ["a", "b"])
+    # Without ANSI mode a list with a string is one of strings, and no row fails.
+    expected = {"false AND i = 'abc'": [], "day IN ('2026-01-01', 'junk')": ["a"]}
+    assert kept(table, where, ansi=False) == expected.get(str(where), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("where", "ansi", "without"),
+    [
+        ("i = 2147483647F", [], ["a"]),
+        ("i <=> 2147483647F", [], ["a"]),
+        ("i IN (2147483647F, -5)", [], ["a"]),
+        ("i BETWEEN 2147483647F AND 1e30F", [], ["a"]),
+        ("i + 1F = 2147483648F", [], ["a", "b"]),
+        ("i < 3F", ["b"], ["b"]),
+        ("i IN ('7', 'x')", None, ["b"]),
+    ],
+)
+def test_operands_meet_in_the_mode_of_the_session(
+    tmp_path: Path, where: str, ansi: list[str] | None, without: list[str]
+) -> None:
+    builder = TableBuilder(tmp_path / "t", {"i": INTEGER})
+    builder.commit(add("a", bounds(1, i=(2147483600, 2147483600))), add("b", bounds(5, i=(1, 7))))
+    table = ds.DeltaTable(tmp_path / "t")
+    assert kept(table, where, ansi=False) == without
+    if ansi is not None:
+        scan = table.scan(where, ansi=True)
+        assert scan.files()["path"].to_pylist() == ansi
+        assert scan.replanned("UTC", scan.collation_version, False).files()["path"].to_pylist() == without
+
+
+@pytest.mark.parametrize("where", ["concat(u, 'x') = 'AX'", "u || 'x' IN ('AX')", "concat(u, 'x') LIKE '%X'"])
+def test_a_function_of_a_collated_column_is_compared_under_its_collation(tmp_path: Path, where: str) -> None:
+    builder = TableBuilder(
+        tmp_path / "t", StructType((StructField("u", STRING, True, {"__COLLATIONS": {"u": "icu.UNICODE_CI"}}),))
+    )
+    builder.commit(add("a", bounds(10, u=("a", "b"))))
+    assert kept(ds.DeltaTable(tmp_path / "t"), where) == ["a"]
 
 
 @pytest.mark.parametrize(

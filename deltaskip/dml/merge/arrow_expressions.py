@@ -22,7 +22,7 @@ from deltaskip.rows.arrow_expressions import at_time, row_values, whole_columns
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.schema.arrow_values import one_chunk, typed_array
 from deltaskip.schema.collations import rekeyed_metadata
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import char_type
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 
@@ -197,10 +197,9 @@ class MergeExpressions:
 
     def _check_padding(self, node: Node) -> None:
         """Refuse columns of type char(n), which Spark pads."""
-        declared = {f.name: str(f.metadata.get(CHAR_VARCHAR_KEY, "")) for f in self._schema.fields}
         for path in columns_of(node):
-            if declared.get(path[0], "").lower().startswith("char("):
-                raise self.needs_session(to_sql(node), f"{path[0]} is {declared[path[0]]} and padded by Spark.")
+            if declared := char_type(self._schema, path):
+                raise self.needs_session(to_sql(node), f"{display_name(path)} is {declared} and padded by Spark.")
 
 
 def condition_node(value: Any) -> Node:

@@ -120,9 +120,14 @@ def columns_in(tree: exp.Expression | str) -> tuple[tuple[str, ...], ...]:
         while isinstance(above, exp.Dot) and isinstance(above.expression, exp.Identifier):
             parts.append(above.expression.name)
             above = above.parent
-        if not isinstance(column.this, exp.Star):
+        if not isinstance(column.this, exp.Star) and not _names_collation(column):
             found[tuple(parts)] = None
     return tuple(found)
+
+
+def _names_collation(column: exp.Column) -> bool:
+    """Whether sqlglot has read the name of a collation as a column."""
+    return column.arg_key == "collate" or (isinstance(column.parent, exp.Collate) and column.arg_key == "expression")
 
 
 def beyond_one_row(text: str) -> str | None:

@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.literal_list import LiteralList
+from deltaskip.expr.collation import is_collated
+from deltaskip.expr.functions import FUNCTIONS
+from deltaskip.expr.literal_list import LiteralList, nodes_in
 from deltaskip.expr.nodes import (
     MIRRORED,
     NEGATED,
     Call,
     Cast,
+    Collate,
     Compare,
     FieldRef,
     In,
@@ -22,6 +25,7 @@ from deltaskip.expr.nodes import (
     Node,
     Not,
     StartsWith,
+    walk,
 )
 from deltaskip.schema.types import BOOLEAN, STRING
 from deltaskip.skipping.proofs.preimage.like import matching, not_matching, starting_with
@@ -35,6 +39,8 @@ Found = tuple[FieldRef, Values]
 
 def leaf_values(node: Node, time_zone: str) -> Found | None:
     """The column of `node` and the values for which `node` may be TRUE; None where no rule derives them."""
+    if _under_collation(node):
+        return None
     match node:
         case Not(FieldRef() | Cast() | Call() as child) if type_of(child) == BOOLEAN:
             return _boolean(child, False, time_zone)
@@ -78,6 +84,25 @@ def literals_of(values: Sequence[Node]) -> list[Any] | None:
         return values.values
     found = [value.value for value in values if isinstance(value, Literal)]
     return found if len(found) == len(values) else None
+
+
+def _under_collation(node: Node) -> bool:
+    """Whether some part of a leaf compares strings under a collation; the rules here are those of UTF8_BINARY."""
+    parts = list(walk(node))
+    if not any(isinstance(part, Collate) or (isinstance(part, FieldRef) and part.collation) for part in parts):
+        return False
+    return any(_compares_under_collation(part) for part in parts)
+
+
+def _compares_under_collation(node: Node) -> bool:
+    match node:
+        case Compare(_, left, right) | Like(left, right) | StartsWith(left, right):
+            return type_of(left) == STRING and is_collated(left, right)
+        case In(child, values):
+            return type_of(child) == STRING and is_collated(child, *nodes_in(values))
+        case Call(name, args):
+            return name in FUNCTIONS and FUNCTIONS[name].binary_only and is_collated(*args)
+    return False
 
 
 def _preimage(node: Node, results: Values | None, time_zone: str) -> Found | None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from deltaskip.expr.nodes import FieldRef
 from deltaskip.records import dataclass
-from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
+from deltaskip.schema.json import simple_string
+from deltaskip.schema.lengths import char_type
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import leaves
 from deltaskip.schema.type_widening import widened_types
@@ -48,7 +49,7 @@ class TableColumns:
 
     def is_padded(self, column: FieldRef) -> bool:
         """Whether the column is a char(n): Spark compares it, and the literal, padded with blanks."""
-        return self._char_type(column).startswith("char(")
+        return bool(self._char_type(column))
 
     def unusable_bounds(self, column: FieldRef) -> str:
         """Why no rule compares the column's binary bounds, as a reason; "" where rules do."""
@@ -85,8 +86,8 @@ class TableColumns:
         return Proof(ValuesPossible(statistics))
 
     def _char_type(self, column: FieldRef) -> str:
-        declared = self._declared(column)
-        return "" if declared is None else str(declared.metadata.get(CHAR_VARCHAR_KEY, ""))
+        declared = self._by_name.get(column.logical[0])
+        return "" if declared is None else char_type(StructType((declared,)), column.logical)
 
     def _declared(self, column: FieldRef) -> StructField | None:
         """The schema's field, found by its exact names."""
