@@ -27,6 +27,7 @@ from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.store import written_type
+from deltaskip.schema.lengths import char_length, char_type
 from deltaskip.schema.types import VOID, StructField
 from deltaskip.skipping.scan import Scan
 
@@ -87,6 +88,7 @@ class RowReader:
         schema: The schema of the batches.
         stages: What to read one after the other: some columns, and the part of the predicate to evaluate then. Of the
             last one, the columns that the predicate does not have, there is none. Empty if all is read at once.
+        padded: Lengths of the columns of type char(n), by their numbers.
         matches: In how many files many rows match.
     """
 
@@ -94,6 +96,7 @@ class RowReader:
     matching: MatchingRows | None
     schema: pa.Schema
     stages: tuple[tuple[StoredRows, MatchingRows | None], ...] = ()
+    padded: Mapping[int, int] = field(default_factory=dict)
     matches: _Matches = field(default_factory=_Matches)
 
     @classmethod
@@ -109,13 +112,15 @@ class RowReader:
         schema = arrow_schema_of(scan)
         pruning = None if scan.where is None else RowGroupPruning.of(scan)
         threads = files < pa.cpu_count()
+        declared = (char_type(snapshot.schema, (name,)) for name in schema.names)
+        padded = {number: char_length(text) for number, text in enumerate(declared) if text}
 
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, snapshot.schema, snapshot.mapping_mode
             return StoredRows(*found, columns, cure=_CURE, pruning=pruning, counts=counts, threads=threads)
 
         if scan.where is None:
-            return cls(rows(set(schema.names)), None, schema)
+            return cls(rows(set(schema.names)), None, schema, padded=padded)
         names = {*schema.names}
         known = set(snapshot.partition_columns)
 
@@ -124,7 +129,7 @@ class RowReader:
             return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
 
         keys = top_level_columns(scan.predicate)
-        every = cls(rows(names | keys), matching(scan.predicate), schema)
+        every = cls(rows(names | keys), matching(scan.predicate), schema, padded=padded)
         beginning = _beginning(scan.predicate)
         first = top_level_columns(beginning)
         others = rows(names - keys), None
@@ -230,7 +235,11 @@ class RowReader:
         if not len(self.schema):
             # Of no columns, Arrow would take no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
-        return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
+        arrays = [columns[name] for name in self.schema.names]
+        for number, length in self.padded.items():
+            # As Spark reads char(n).
+            arrays[number] = pc.utf8_rpad(arrays[number], length)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def _beginning(predicate: Node) -> Node:

@@ -14,7 +14,7 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, UnknownType
 
-__all__ = ["char_type", "stored_field", "with_lengths"]
+__all__ = ["char_length", "char_type", "stored_field", "with_lengths"]
 
 _CHAR = "char("
 
@@ -35,6 +35,11 @@ def char_type(struct: StructType, path: Sequence[str]) -> str:
         declared = with_lengths(field).type if CHAR_VARCHAR_KEY in field.metadata else field.type
     text = declared.name.lower() if isinstance(declared, UnknownType) else ""
     return text if text.startswith(_CHAR) else ""
+
+
+def char_length(declared: str) -> int:
+    """Return n of a type char(n) that `char_type` has returned."""
+    return int(declared.removeprefix(_CHAR).rstrip(")"))
 
 
 def with_lengths(field: StructField) -> StructField:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.lengths import with_lengths
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -18,10 +20,11 @@ from deltaskip.schema.types import (
     MapType,
     StructField,
     StructType,
+    UnknownType,
 )
 from deltaskip.spark.types import logical_type
 
-__all__ = ["logical_columns", "projected", "with_declared_lengths"]
+__all__ = ["check_returned_by_python", "logical_columns", "projected", "with_declared_lengths"]
 
 _CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
 
@@ -47,24 +50,67 @@ def projected(frame: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
 def with_declared_lengths(frame: DataFrame, struct: StructType, beside: Sequence[Column] = ()) -> DataFrame:
     """`frame` with char(n) columns padded to length n, as Spark reads them, and the type in the column's metadata.
 
-    Spark pads a literal that is compared with such a column only if the metadata has the type. Strings inside structs,
-    arrays and maps stay as they are stored. beside: columns of `frame` to keep after those of the table.
+    Spark pads a literal that is compared with such a column only if the metadata has the type.
+    beside: columns of `frame` to keep after those of the table.
     """
-    declared = {f.name: f.metadata[CHAR_VARCHAR_KEY] for f in struct.fields if CHAR_VARCHAR_KEY in f.metadata}
-    if not declared:
+    if not any(CHAR_VARCHAR_KEY in f.metadata for f in struct.fields):
         return frame
-    return frame.select(*(_declared(f.name, declared.get(f.name)) for f in struct.fields), *beside)
+    return frame.select(*map(_declared, struct.fields), *beside)
 
 
-def _declared(name: str, declaration: str | None) -> Column:
-    column = F.col(quoted_name(name))
+def check_returned_by_python(fields: Sequence[StructField], table: str, cure: str) -> None:
+    """Raise UnsupportedFeature for a struct with a void field, of which Spark takes no rows from Python."""
+    for field in fields:
+        if field.type != VOID and _holds(field.type, lambda inner: inner.type == VOID):
+            raise UnsupportedFeature(
+                f"The column {field.name!r} of {table} has a field of type VOID, which Spark does not take from "
+                f"Python: {cure}"
+            )
+
+
+def _declared(field: StructField) -> Column:
+    column = F.col(quoted_name(field.name))
+    declaration = field.metadata.get(CHAR_VARCHAR_KEY)
     if declaration is None:
         return column
-    char = _CHAR.fullmatch(declaration)
-    if char is not None:
-        length = int(char[1])
-        column = F.when(F.length(column) < length, F.rpad(column, length, " ")).otherwise(column)
-    return column.alias(name, metadata={CHAR_VARCHAR_KEY: declaration})
+    return _padded(column, with_lengths(field).type).alias(field.name, metadata={CHAR_VARCHAR_KEY: declaration})
+
+
+def _padded(column: Column, data_type: DataType) -> Column:
+    """`column` with strings of type char(n) padded, at every depth.
+
+    # Spark 4.1, ApplyCharTypePadding, spark.sql.readSideCharPadding
+    """
+    match data_type:
+        case UnknownType() if char := _CHAR.fullmatch(data_type.name):
+            length = int(char[1])
+            return F.when(F.length(column) < length, F.rpad(column, length, " ")).otherwise(column)
+        case StructType(fields) if _holds(data_type, _is_char):
+            parts = [_padded(column.getField(f.name), f.type).alias(f.name) for f in fields]
+            return F.when(column.isNotNull(), F.struct(*parts))
+        case ArrayType(element) if _is_or_holds_char(element):
+            return F.transform(column, lambda value: _padded(value, element))
+        case MapType(key, value_type) if _is_or_holds_char(key) or _is_or_holds_char(value_type):
+            keys = F.transform_keys(column, lambda each, _: _padded(each, key))
+            return F.transform_values(keys, lambda _, value: _padded(value, value_type))
+        case _:
+            return column
+
+
+def _is_char(field: StructField) -> bool:
+    return _is_or_holds_char(field.type)
+
+
+def _is_or_holds_char(data_type: DataType) -> bool:
+    match data_type:
+        case UnknownType():
+            return _CHAR.fullmatch(data_type.name) is not None
+        case ArrayType(element):
+            return _is_or_holds_char(element)
+        case MapType(key, value):
+            return _is_or_holds_char(key) or _is_or_holds_char(value)
+        case _:
+            return _holds(data_type, _is_char)
 
 
 def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, str]) -> str | Column:

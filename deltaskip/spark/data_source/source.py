@@ -18,6 +18,7 @@ from deltaskip.spark.data_source.stream import StreamReader
 from deltaskip.spark.data_source.workers import keeps_reads_apart, pushes_filters
 from deltaskip.spark.data_source.write import BatchWriter
 from deltaskip.spark.data_source.write_options import WriteOptions
+from deltaskip.spark.projection import check_returned_by_python
 from deltaskip.spark.types import spark_schema
 
 __all__ = ["DeltaSkipDataSource"]
@@ -99,4 +100,6 @@ def _columns_of(scan: TableScan | ChangeScan) -> spark_types.StructType:
     """The columns of the rows of a scan."""
     fields = {field.name: field for field in scan.snapshot.schema.fields}
     names = list(fields) if scan.columns is None else dict.fromkeys(scan.columns)
-    return spark_schema(StructType(tuple(fields[name] for name in names)))
+    chosen = tuple(fields[name] for name in names)
+    check_returned_by_python(chosen, scan.snapshot.table_root, "read it with DeltaTable.scan().to_spark(spark).")
+    return spark_schema(StructType(chosen))

@@ -23,7 +23,7 @@ from deltaskip.skipping.scan import Scan
 from deltaskip.spark.client import without_pandas_warning
 from deltaskip.spark.planning.files import planned_files
 from deltaskip.spark.planning.reading import PIECE, PIECES, rows_runner
-from deltaskip.spark.projection import with_declared_lengths
+from deltaskip.spark.projection import check_returned_by_python, with_declared_lengths
 from deltaskip.spark.read import matching, planned_for
 from deltaskip.spark.recompute.collect import collected
 from deltaskip.spark.sessions import cores, running_interpreter
@@ -58,6 +58,7 @@ def planned_rows(spark: SparkSession, scan: Scan) -> DataFrame:
     scan = planned_for(spark, scan)
     snapshot = scan.snapshot
     fields = _read_fields(scan)
+    check_returned_by_python(fields, snapshot.table_root, _CURE)
     pruning = None if scan.where is None else RowGroupPruning.of(scan)
     names = [field.name for field in fields]
     stored = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, names, cure=_CURE, pruning=pruning)

@@ -1,0 +1,65 @@
+"""Strings of type char(n) are padded to their length, at every depth, as Spark and delta-spark read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltaskip as ds
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = """
+    id BIGINT, c CHAR(4), s STRUCT<c: CHAR(3), v: VARCHAR(3)>, a ARRAY<CHAR(2)>, m MAP<CHAR(2), STRUCT<x: CHAR(2)>>
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ds.DeltaTable:
+    """A file of another writer, which has not padded them."""
+    table = ds.DeltaTable.create(tmp_path / "t", COLUMNS)
+    rows = {
+        "id": pa.array([1, 2], pa.int64()),
+        "c": ["é", None],
+        "s": pa.array([{"c": "x", "v": "y"}, None], pa.struct({"c": pa.string(), "v": pa.string()})),
+        "a": [["k", None], None],
+        "m": pa.array([[("k", {"x": "z"})], None], pa.map_(pa.string(), pa.struct({"x": pa.string()}))),
+    }
+    pq.write_table(pa.table(rows), tmp_path / "t" / "f.parquet")
+    table.add_files(["f.parquet"])
+    return ds.DeltaTable(tmp_path / "t")
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_strings_are_padded_at_every_depth(spark: Any, table: ds.DeltaTable, engine: Any) -> None:
+    rows = [row.asDict(recursive=True) for row in table.scan(engine=engine).to_spark(spark).orderBy("id").collect()]
+    assert rows == [
+        {"id": 1, "c": "é   ", "s": {"c": "x  ", "v": "y"}, "a": ["k ", None], "m": {"k ": {"x": "z "}}},
+        {"id": 2, "c": None, "s": None, "a": None, "m": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "ids"),
+    [("c = 'é'", [1]), ("s.c = 'x'", []), ("s.c = 'x  '", [1]), ("a[0] = 'k '", [1]), ("s.v = 'y'", [1])],
+)
+def test_predicates_see_the_padded_strings(spark: Any, table: ds.DeltaTable, where: str, ids: list[int]) -> None:
+    assert [row.id for row in table.scan(where).to_spark(spark).collect()] == ids
+
+
+def test_columns_are_padded_without_spark(table: ds.DeltaTable) -> None:
+    assert table.scan(columns=["c", "id"]).to_arrow().to_pylist() == [{"c": "é   ", "id": 1}, {"c": None, "id": 2}]
+    assert table.scan("id = 1", columns=["c"]).to_arrow().to_pylist() == [{"c": "é   "}]
+
+
+def test_structs_with_void_fields_are_refused_where_rows_come_from_python(spark: Any, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "v", "id BIGINT, s STRUCT<a: INT, v: VOID>, w VOID")
+    table.append(pa.table({"id": [1]}))
+    assert table.refresh().scan().to_spark(spark).count() == 1
+    with pytest.raises(ds.UnsupportedFeature, match=r"'s' of .* has a field of type VOID.* Leave out engine='spark'"):
+        table.refresh().scan(engine="spark").to_spark(spark)
+    assert table.refresh().scan(columns=["id", "w"], engine="spark").to_spark(spark).count() == 1
