@@ -51,7 +51,7 @@ PREDICATES = (
     *("CASE WHEN b THEN 'a' END = u", "if(b, u, s) = 'a'", "coalesce(u, lc) = 'a'"),
     *("if(b, u, lc COLLATE UNICODE_CI) = 'A'", "length(coalesce(u, lc)) = 1"),
     *("CAST(coalesce(u, lc) AS STRING) = 'A'", "CAST(u AS STRING COLLATE UTF8_LCASE) = 'a'", "u IN ('A', s)"),
-    *("s = u"),
+    "s = u",
 )  # fmt: skip
 
 
