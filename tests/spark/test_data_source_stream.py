@@ -219,3 +219,20 @@ def test_a_start_after_the_latest_version_is_refused(run: Callable[..., list[lis
     with pytest.raises(Exception, match=r"startingVersion is 99, but the latest version of .* is 3"):
         run(startingVersion="99")
     assert run("d", startingVersion="4") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"versionAsOf": "1"}, "versionAsOf is an option of batch reads"),
+        ({"endingVersion": "2"}, "endingVersion is an option of batch reads"),
+        ({"readChangeFeed": "true", "startingVersion": "5"}, r"not the change data feed: .*DeltaTable\.changes"),
+    ],
+)
+def test_options_that_a_stream_does_not_take_are_refused(
+    run: Callable[..., list[list[int]]], table: ds.DeltaTable, options: dict[str, str], message: str
+) -> None:
+    table.refresh().alter(ds.SetProperty("delta.enableChangeDataFeed", "true"))
+    table.refresh().append(rows(30))
+    with pytest.raises(Exception, match=message):
+        run(**options)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.change_feed.versions import Bound, version_range
-from deltaskip.errors import DeltaSkipError, InvalidArgument
+from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr.nodes import And
 from deltaskip.reading.arrow_rows import RowReader
@@ -23,11 +23,12 @@ STORAGE_PREFIX = "storage."
 """Options with this prefix are storage options of the table."""
 
 # Options in the spelling of the documentation; Spark does not distinguish letter case.
-_READS = (
-    "where", "columns", "versionAsOf", "timestampAsOf", "maxPartitionBytes",
-    "readChangeFeed", "startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp",
-    "maxFilesPerTrigger", "ignoreDeletes", "skipChangeCommits",
+_OF_BATCHES = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp")
+_OF_STREAMS = (
+    "where", "columns", "maxPartitionBytes", "startingVersion", "startingTimestamp", "maxFilesPerTrigger",
+    "ignoreDeletes", "skipChangeCommits",
 )  # fmt: skip
+_READS = (*_OF_STREAMS, *_OF_BATCHES, "readChangeFeed")
 _WRITES = (
     "mergeSchema", "overwriteSchema", "replaceWhere", "partitionOverwriteMode", "partitionBy", "txnAppId", "txnVersion",
     "userMetadata",
@@ -131,6 +132,15 @@ class SourceOptions:
     def refuse_options_of_writes(self) -> None:
         """Raise InvalidArgument for an option that a read does not take."""
         self._refuse(_WRITES, "writes", _READS)
+
+    def refuse_options_of_batches(self) -> None:
+        """Raise InvalidArgument or UnsupportedFeature for an option that a stream does not take."""
+        self._refuse(_OF_BATCHES, "batch reads", _OF_STREAMS)
+        if self.reads_changes:
+            raise UnsupportedFeature(
+                f"A stream of the format deltaskip has appended rows, not the change data feed: read the changes of "
+                f"{self.path} with DeltaTable.changes, or as a batch with readChangeFeed."
+            )
 
     def _refuse(self, names: Sequence[str], what: str, others: Sequence[str]) -> None:
         given = next((name for name in names if name.lower() in self.given), None)

@@ -60,8 +60,12 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
         return reader(self._options, scan)
 
     def streamReader(self, schema: spark_types.StructType) -> StreamReader:
-        """What follows the table."""
+        """What follows the table.
+
+        Raises InvalidArgument or UnsupportedFeature for an option that a stream does not take.
+        """
         self._options.refuse_options_of_writes()
+        self._options.refuse_options_of_batches()
         return StreamReader(self._options, schema)
 
     def writer(self, schema: spark_types.StructType, overwrite: bool) -> BatchWriter:
