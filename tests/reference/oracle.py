@@ -70,8 +70,9 @@ def session(scratch: Path, more: Mapping[str, str] | None = None) -> Any:
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    if served and not hasattr(spark, "first_settings"):
-        spark.stop, spark.first_settings = (lambda: None), dict(spark.conf.getAll)
+    if served and not hasattr(SparkSession, "first_settings"):
+        # Of the class, as Python makes several objects for the session of the JVM.
+        SparkSession.stop, SparkSession.first_settings = (lambda _: None), dict(spark.conf.getAll)
     return spark
 
 

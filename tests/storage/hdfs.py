@@ -90,8 +90,8 @@ def _leave_errors_of_other_jvms() -> None:
     convert = captured.convert_exception
 
     def converted(error: Any) -> Any:
-        own = SparkContext._gateway
-        if own is not None and error._gateway_client is own._gateway_client:
+        own, client = SparkContext._gateway, getattr(error, "_gateway_client", None)
+        if client is None or (own is not None and client is own._gateway_client):
             return convert(error)
         return captured.UnknownException.__new__(captured.UnknownException)  # the error is then raised as it is
 
