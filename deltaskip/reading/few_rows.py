@@ -54,6 +54,7 @@ def take_rows(
     group: int,
     leaves: Mapping[str, int],
     positions: npt.NDArray[np.int64],
+    own: Footer | None = None,
 ) -> dict[str, pa.Array]:
     """Return the values of some rows, by name of the column; columns that pyarrow has to read are missing.
 
@@ -64,11 +65,12 @@ def take_rows(
         group: Number of the row group.
         leaves: The columns to read and their numbers among the Parquet columns, of `leaf_numbers`.
         positions: Numbers of the rows within the row group, ascending.
+        own: The footer as `stats.footer` reads it; None to read it.
     """
     wanted = np.ascontiguousarray(positions, np.int64)
     try:
         # pyarrow ends the process where a footer is damaged and it is asked for the metadata of a column chunk.
-        own = read_footer(OpenSource(source), "")
+        own = own or read_footer(OpenSource(source), "")
         size = source.size()
         chunks = [_chunk(own, footer, schema, group, name, number, size) for name, number in leaves.items()]
         rows = own.group_rows(group)

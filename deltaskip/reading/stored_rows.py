@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.stats.footer import GREGORIAN_FROM
+from deltaskip.stats.footer import GREGORIAN_FROM, Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
 __all__ = ["OpenFile", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
@@ -84,7 +85,7 @@ class StoredBatch:
         return StoredBatch(self.positions[numbers], {name: each.take(chosen) for name, each in self.columns.items()})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OpenFile:
     """A data file that is open for reading: the source of its bytes, its location, pyarrow's reader and schema."""
 
@@ -92,6 +93,14 @@ class OpenFile:
     location: str
     parquet: pq.ParquetFile
     schema: pa.Schema
+
+    @cached_property
+    def own_footer(self) -> Footer | None:
+        """The footer, read here once for all row groups; None if it is damaged."""
+        try:
+            return read_footer(OpenSource(self.source), self.location)
+        except (StorageError, UnsupportedFeature):
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +298,8 @@ class StoredRows:
         """A few rows of a row group."""
         parquet = opened.parquet
         with self._naming(opened.location):
-            found = take_rows(opened.source, parquet.metadata, opened.schema, group, layout.leaves, positions - start)
+            chosen_rows = group, layout.leaves, positions - start
+            found = take_rows(opened.source, parquet.metadata, opened.schema, *chosen_rows, opened.own_footer)
             left = [name for name in layout.names if name not in found]
             if left:
                 columns = layout.paths and left
