@@ -168,9 +168,9 @@ def write_with_spark(spark: Any, root: Path) -> None:
         f"timestamp_seconds({first_second} + id * {SECONDS_PER_ROW}) AS ts",
         f"date_add(DATE'{FIRST_DAY}', cast(id div {per_day} AS int)) AS day",
     )
-    # INT96, Spark's default for timestamps, has no statistics in the footer.
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    frame.write.mode("append").option("maxRecordsPerFile", ROWS_PER_FILE).partitionBy("day").parquet(str(root))
+    # With timestamps of microseconds, since INT96, Spark's default, has no statistics in the footer.
+    with engine(_ACT).writing_session(spark):
+        frame.write.mode("append").option("maxRecordsPerFile", ROWS_PER_FILE).partitionBy("day").parquet(str(root))
 
 
 def _measure(engine: Engine, root: Path, note: str | None, report: Report) -> Outcome:

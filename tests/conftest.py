@@ -87,6 +87,22 @@ def without_look_ups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("deltaskip.txn.commit_loop.check_data_files", lambda candidate: None)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def settings_of_the_session_stay() -> Iterator[None]:
+    """No module leaves a setting in the session that the next one uses. Reads of tables with ids leave theirs."""
+    yield
+    sql = sys.modules.get("pyspark.sql")
+    session = None if sql is None else sql.SparkSession._instantiatedSession
+    if session is None or not hasattr(session.conf, "getAll"):
+        return
+    started = session.newSession().conf
+    # With a default value Spark tells settings that nobody has set from those that have their default.
+    unset = {key for key in session.conf.getAll if started.get(key, None) is None and not key.startswith("spark.sql.")}
+    left = {key: value for key, value in session.conf.getAll.items() if key in unset or started.get(key) != value}
+    left.pop("spark.sql.parquet.fieldId.read.enabled", None)
+    assert not left, f"this module left settings in the session: {left}"
+
+
 @pytest.fixture
 def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """PySpark cannot be imported, and no engine is loaded."""

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument
+from deltaskip.spark.overlapping import holding
 
 __all__ = ["checked", "cores", "running_interpreter", "session_id"]
 
@@ -58,12 +59,10 @@ def running_interpreter(spark: SparkSession) -> Iterator[None]:
     if context is None or not str(context.master).startswith("local") or _is_configured(context):
         yield
         return
-    before = context.pythonExec
-    context.pythonExec = sys.executable
-    try:
+    with holding(
+        "pythonExec", sys.executable, lambda: context.pythonExec, lambda value: setattr(context, "pythonExec", value)
+    ):
         yield
-    finally:
-        context.pythonExec = before
 
 
 def _is_configured(context: Any) -> bool:

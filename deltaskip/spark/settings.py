@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from pyspark.sql import SparkSession
+
+from deltaskip.spark.overlapping import holding
+from deltaskip.spark.sessions import session_id
 
 __all__ = ["session_settings"]
 
 
 @contextmanager
 def session_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set runtime settings of the session within the block, and restore those that it changed at the end."""
-    before = {key: spark.conf.get(key, None) for key in settings}
-    changed = {key: value for key, value in settings.items() if before[key] != value}
-    try:
-        for key, value in changed.items():
-            spark.conf.set(key, value)
+    """Set runtime settings of the session within the block, and restore them at the end, see `holding`."""
+    session = session_id(spark)
+    with ExitStack() as held:
+        for key, value in settings.items():
+            get = partial(spark.conf.get, key, None)
+            held.enter_context(holding((session, key), value, get, partial(_put, spark, key)))
         yield
-    finally:
-        for key in changed:
-            old = before[key]
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
+
+
+def _put(spark: SparkSession, key: str, value: str | None) -> None:
+    if value is None:
+        spark.conf.unset(key)
+    else:
+        spark.conf.set(key, value)

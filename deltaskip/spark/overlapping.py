@@ -1,0 +1,45 @@
+"""Values that change while a block runs, where blocks of several threads overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+__all__ = ["holding"]
+
+# What blocks that have not ended ask for, by key: the value before the first of them, then theirs in their order.
+_asked: dict[Hashable, list[tuple[object, Any]]] = {}
+_lock = Lock()
+
+
+@contextmanager
+def holding(key: Hashable, value: Any, get: Callable[[], Any], put: Callable[[Any], None]) -> Iterator[None]:
+    """Put a value within the block, and the former one at its end.
+
+    Blocks may be within each other and overlap in threads: the last one that began and has not ended decides, and the
+    value from before the first one returns when none is left.
+
+    Args:
+        key: What has the value, equal for all blocks that change it.
+        value: The value within the block.
+        get: Returns the value. It is called only when no other block holds one.
+        put: Changes the value. It is called only where it differs from the one before.
+    """
+    block = object()
+    with _lock:
+        held = _asked.get(key) or [(None, get())]
+        if held[-1][1] != value:
+            put(value)
+        _asked[key] = [*held, (block, value)]
+    try:
+        yield
+    finally:
+        with _lock:
+            held = _asked.pop(key)
+            left = [each for each in held if each[0] is not block]
+            if len(left) > 1:
+                _asked[key] = left
+            if left[-1][1] != held[-1][1]:
+                put(left[-1][1])
