@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,13 +11,14 @@ import pyarrow as pa
 from deltaskip.change_feed.changed_rows import ChangedRows
 from deltaskip.change_feed.columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
 from deltaskip.expr import top_level_columns
+from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.types import STRING, VOID, StructField, StructType
+from deltaskip.schema.types import STRING, VOID, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["arrow_rows", "change_reads"]
@@ -65,6 +66,7 @@ def _reads(
 ) -> Reads:
     snapshot = scan.snapshot
     schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
+    chars = char_columns(field for field in schema.fields if field.name in result.names)
     for group in groups:
         files = group.files.append_column("deletion_vector", [group.deleted])
         for number in range(len(files)):
@@ -73,11 +75,16 @@ def _reads(
             extra = (StructField(CHANGE_TYPE, STRING),) if written else ()
             rows = StoredRows(snapshot, schema, snapshot.mapping_mode, wanted, extra)
             positions = None if group.positions is None else group.positions[number]
-            yield file["size"][0].as_py() or 0, partial(_of_file, matching, rows, file, positions, result)
+            yield file["size"][0].as_py() or 0, partial(_of_file, matching, rows, file, positions, result, chars)
 
 
 def _of_file(
-    matching: MatchingRows, rows: StoredRows, file: pa.Table, positions: pa.Int64Array | None, schema: pa.Schema
+    matching: MatchingRows,
+    rows: StoredRows,
+    file: pa.Table,
+    positions: pa.Int64Array | None,
+    schema: pa.Schema,
+    chars: Mapping[str, DataType],
 ) -> Iterator[pa.RecordBatch]:
     chosen = None if positions is None else positions.to_numpy(zero_copy_only=False)
     for _, each in rows.live(file):
@@ -87,7 +94,9 @@ def _of_file(
         batch = StoredBatch(batch.positions, {**batch.columns, **_feed_columns(file, batch)})
         batch = batch.filter(matching.mask(batch))
         if len(batch.positions):
-            arrays = [batch.columns[name] for name in schema.names]
+            columns = {name: batch.columns[name] for name in schema.names}
+            columns |= {name: padded(columns[name], declared) for name, declared in chars.items()}
+            arrays = list(columns.values())
             yield pa.RecordBatch.from_arrays(arrays, names=schema.names).cast(schema)
 
 

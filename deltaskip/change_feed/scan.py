@@ -193,7 +193,7 @@ class ChangeScan:
     def to_arrow(self) -> pa.Table:
         """Return the changes that match the predicate as an Arrow table, read in this process without Spark.
 
-        Its columns are those of `to_spark`. Values of char(n) columns are not padded.
+        Its columns are those of `to_spark`.
 
         Raises:
             DataFileMissing: A file with changes does not exist, because it was vacuumed.

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from deltaskip.expr import top_level_columns
 from deltaskip.expr.nodes import And, Node
 from deltaskip.progress import LOGGER, Progress, table_name
+from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.few_rows import ROWS_PER_MATCH
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.metrics import ReadCounts, ScanMetrics
@@ -27,8 +28,7 @@ from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.store import written_type
-from deltaskip.schema.lengths import char_length, char_type
-from deltaskip.schema.types import VOID, StructField
+from deltaskip.schema.types import VOID, DataType, StructField
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["FILE_COLUMNS", "PIECE_BYTES", "RowReader", "arrow_batches", "arrow_schema_of", "row_reads", "row_type"]
@@ -88,7 +88,7 @@ class RowReader:
         schema: The schema of the batches.
         stages: What to read one after the other: some columns, and the part of the predicate to evaluate then. Of the
             last one, the columns that the predicate does not have, there is none. Empty if all is read at once.
-        padded: Lengths of the columns of type char(n), by their numbers.
+        chars: The columns with strings of type char(n), of `char_columns`.
         matches: In how many files many rows match.
     """
 
@@ -96,7 +96,7 @@ class RowReader:
     matching: MatchingRows | None
     schema: pa.Schema
     stages: tuple[tuple[StoredRows, MatchingRows | None], ...] = ()
-    padded: Mapping[int, int] = field(default_factory=dict)
+    chars: Mapping[str, DataType] = field(default_factory=dict)
     matches: _Matches = field(default_factory=_Matches)
 
     @classmethod
@@ -112,15 +112,14 @@ class RowReader:
         schema = arrow_schema_of(scan)
         pruning = None if scan.where is None else RowGroupPruning.of(scan)
         threads = files < pa.cpu_count()
-        declared = (char_type(snapshot.schema, (name,)) for name in schema.names)
-        padded = {number: char_length(text) for number, text in enumerate(declared) if text}
+        chars = char_columns(_fields(scan))
 
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, snapshot.schema, snapshot.mapping_mode
             return StoredRows(*found, columns, cure=_CURE, pruning=pruning, counts=counts, threads=threads)
 
         if scan.where is None:
-            return cls(rows(set(schema.names)), None, schema, padded=padded)
+            return cls(rows(set(schema.names)), None, schema, chars=chars)
         names = {*schema.names}
         known = set(snapshot.partition_columns)
 
@@ -129,7 +128,7 @@ class RowReader:
             return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
 
         keys = top_level_columns(scan.predicate)
-        every = cls(rows(names | keys), matching(scan.predicate), schema, padded=padded)
+        every = cls(rows(names | keys), matching(scan.predicate), schema, chars=chars)
         beginning = _beginning(scan.predicate)
         first = top_level_columns(beginning)
         others = rows(names - keys), None
@@ -236,9 +235,9 @@ class RowReader:
             # Of no columns, Arrow would take no rows.
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
         arrays = [columns[name] for name in self.schema.names]
-        for number, length in self.padded.items():
-            # As Spark reads char(n).
-            arrays[number] = pc.utf8_rpad(arrays[number], length)
+        for name, declared in self.chars.items():
+            number = self.schema.get_field_index(name)
+            arrays[number] = padded(arrays[number], declared)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 

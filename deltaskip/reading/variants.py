@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 
 from deltaskip.kernels.variant_building import of_lists, of_numbers, of_texts
 from deltaskip.kernels.variant_objects import of_structs
+from deltaskip.reading.nested import changed_inside
 from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, nested_types
+from deltaskip.schema.types import VARIANT, DataType, nested_types
 
 __all__ = ["ShreddingError", "is_shredded", "unshredded"]
 
@@ -52,32 +53,9 @@ def unshredded(array: pa.Array, data_type: DataType) -> pa.Array:
         return array
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
-    kind = array.type
-    match data_type:
-        case StructType(fields) if pa.types.is_struct(kind):
-            types = {field.name: field.type for field in fields}
-            children = [
-                unshredded(child, types[field.name]) if field.name in types else child
-                for field, child in zip(kind, array.flatten(), strict=True)
-            ]
-            named = [pa.field(field.name, child.type) for field, child in zip(kind, children, strict=True)]
-            return pa.StructArray.from_arrays(children, fields=named, mask=_nulls(array))
-        case ArrayType(element) if pa.types.is_list(kind):
-            values = unshredded(one_chunk(pc.list_flatten(array)), element)
-            listed = pa.list_(pa.field(kind.value_field.name, values.type))
-            return pa.ListArray.from_arrays(_offsets(array), values, type=listed, mask=_nulls(array))
-        case MapType(key, value) if pa.types.is_map(kind):
-            entry = pa.struct([pa.field("key", kind.key_type), pa.field("value", kind.item_type)])
-            lists = array.cast(pa.list_(entry))
-            entries = one_chunk(pc.list_flatten(lists))
-            keys, items = unshredded(entries.field("key"), key), unshredded(entries.field("value"), value)
-            return pa.MapArray.from_arrays(
-                _offsets(lists), keys, items, pa.map_(keys.type, items.type), mask=_nulls(lists)
-            )
-        case _ if data_type == VARIANT and is_shredded(kind):
-            return _variant(array)
-        case _:
-            return array
+    if data_type == VARIANT:
+        return _variant(array) if is_shredded(array.type) else array
+    return changed_inside(array, data_type, unshredded)
 
 
 def _variant(array: pa.StructArray) -> pa.Array:
@@ -165,10 +143,3 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 def _nulls(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
-
-
-def _offsets(lists: pa.Array) -> pa.Array:
-    lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    offsets = np.zeros(len(lists) + 1, np.int32)
-    np.cumsum(np.asarray(lengths), out=offsets[1:])
-    return pa.array(offsets)

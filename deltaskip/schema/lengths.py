@@ -5,6 +5,7 @@ Spark stores such a column as string, and the declared type of the whole top-lev
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,9 +15,9 @@ from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, UnknownType
 
-__all__ = ["char_length", "char_type", "stored_field", "with_lengths"]
+__all__ = ["char_length", "char_type", "holds_char", "stored_field", "with_lengths"]
 
-_CHAR = "char("
+_CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
 
 
 def char_type(struct: StructType, path: Sequence[str]) -> str:
@@ -33,13 +34,27 @@ def char_type(struct: StructType, path: Sequence[str]) -> str:
         if field is None:
             return ""
         declared = with_lengths(field).type if CHAR_VARCHAR_KEY in field.metadata else field.type
-    text = declared.name.lower() if isinstance(declared, UnknownType) else ""
-    return text if text.startswith(_CHAR) else ""
+    length = char_length(declared)
+    return "" if length is None else f"char({length})"
 
 
-def char_length(declared: str) -> int:
-    """Return n of a type char(n) that `char_type` has returned."""
-    return int(declared.removeprefix(_CHAR).rstrip(")"))
+def char_length(data_type: DataType) -> int | None:
+    """Return n of a type char(n), as `with_lengths` returns it; None for other types."""
+    char = _CHAR.fullmatch(data_type.name) if isinstance(data_type, UnknownType) else None
+    return None if char is None else int(char[1])
+
+
+def holds_char(data_type: DataType) -> bool:
+    """Whether a type, as `with_lengths` returns it, is char(n), or has one inside."""
+    match data_type:
+        case StructType(fields):
+            return any(holds_char(field.type) for field in fields)
+        case ArrayType(element):
+            return holds_char(element)
+        case MapType(key, value):
+            return holds_char(key) or holds_char(value)
+        case _:
+            return char_length(data_type) is not None
 
 
 def with_lengths(field: StructField) -> StructField:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
@@ -10,7 +9,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
-from deltaskip.schema.lengths import with_lengths
+from deltaskip.schema.lengths import char_length, holds_char, with_lengths
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -25,8 +24,6 @@ from deltaskip.schema.types import (
 from deltaskip.spark.types import logical_type
 
 __all__ = ["check_returned_by_python", "logical_columns", "projected", "with_declared_lengths"]
-
-_CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.IGNORECASE)
 
 
 def logical_columns(struct: StructType, mode: MappingMode, partition_values: Mapping[str, str]) -> list[str | Column]:
@@ -82,35 +79,18 @@ def _padded(column: Column, data_type: DataType) -> Column:
     # Spark 4.1, ApplyCharTypePadding, spark.sql.readSideCharPadding
     """
     match data_type:
-        case UnknownType() if char := _CHAR.fullmatch(data_type.name):
-            length = int(char[1])
+        case UnknownType() if length := char_length(data_type):
             return F.when(F.length(column) < length, F.rpad(column, length, " ")).otherwise(column)
-        case StructType(fields) if _holds(data_type, _is_char):
+        case StructType(fields) if holds_char(data_type):
             parts = [_padded(column.getField(f.name), f.type).alias(f.name) for f in fields]
             return F.when(column.isNotNull(), F.struct(*parts))
-        case ArrayType(element) if _is_or_holds_char(element):
+        case ArrayType(element) if holds_char(element):
             return F.transform(column, lambda value: _padded(value, element))
-        case MapType(key, value_type) if _is_or_holds_char(key) or _is_or_holds_char(value_type):
+        case MapType(key, value_type) if holds_char(data_type):
             keys = F.transform_keys(column, lambda each, _: _padded(each, key))
             return F.transform_values(keys, lambda _, value: _padded(value, value_type))
         case _:
             return column
-
-
-def _is_char(field: StructField) -> bool:
-    return _is_or_holds_char(field.type)
-
-
-def _is_or_holds_char(data_type: DataType) -> bool:
-    match data_type:
-        case UnknownType():
-            return _CHAR.fullmatch(data_type.name) is not None
-        case ArrayType(element):
-            return _is_or_holds_char(element)
-        case MapType(key, value):
-            return _is_or_holds_char(key) or _is_or_holds_char(value)
-        case _:
-            return _holds(data_type, _is_char)
 
 
 def _logical_column(field: StructField, mode: MappingMode, partition_values: Mapping[str, str]) -> str | Column:

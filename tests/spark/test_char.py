@@ -51,9 +51,12 @@ def test_predicates_see_the_padded_strings(spark: Any, table: ds.DeltaTable, whe
     assert [row.id for row in table.scan(where).to_spark(spark).collect()] == ids
 
 
-def test_columns_are_padded_without_spark(table: ds.DeltaTable) -> None:
-    assert table.scan(columns=["c", "id"]).to_arrow().to_pylist() == [{"c": "é   ", "id": 1}, {"c": None, "id": 2}]
-    assert table.scan("id = 1", columns=["c"]).to_arrow().to_pylist() == [{"c": "é   "}]
+def test_strings_are_padded_at_every_depth_without_spark(table: ds.DeltaTable) -> None:
+    first = {"id": 1, "c": "é   ", "s": {"c": "x  ", "v": "y"}, "a": ["k ", None], "m": [("k ", {"x": "z "})]}
+    nothing = dict.fromkeys(("c", "s", "a", "m"))
+    assert table.scan().to_arrow().to_pylist() == [first, {"id": 2, **nothing}]
+    assert table.scan(columns=["m", "id"]).to_arrow().schema == table.scan().to_arrow().select(["m", "id"]).schema
+    assert table.scan("id = 1", columns=["s"]).to_arrow().to_pylist() == [{"s": first["s"]}]
 
 
 def test_structs_with_void_fields_are_refused_where_rows_come_from_python(spark: Any, tmp_path: Path) -> None:
@@ -63,3 +66,14 @@ def test_structs_with_void_fields_are_refused_where_rows_come_from_python(spark:
     with pytest.raises(ds.UnsupportedFeature, match=r"'s' of .* has a field of type VOID.* Leave out engine='spark'"):
         table.refresh().scan(engine="spark").to_spark(spark)
     assert table.refresh().scan(columns=["id", "w"], engine="spark").to_spark(spark).count() == 1
+
+
+def test_the_change_feed_has_the_padded_strings(spark: Any, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(
+        tmp_path / "f", "id BIGINT, c CHAR(3), a ARRAY<CHAR(2)>", properties={"delta.enableChangeDataFeed": "true"}
+    )
+    table.append(pa.table({"id": [1], "c": ["x"], "a": [["y", None]]}))
+    changes = ds.DeltaTable(tmp_path / "f").changes(1)
+    rows = changes.to_arrow().select(["id", "c", "a"]).to_pylist()
+    assert rows == [{"id": 1, "c": "x  ", "a": ["y ", None]}]
+    assert [row.asDict() for row in changes.to_spark(spark).select("id", "c", "a").collect()] == rows
