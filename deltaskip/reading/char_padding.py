@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.reading.nested import changed_inside
+from deltaskip.schema.arrow_nested import changed_inside
 from deltaskip.schema.lengths import char_length, holds_char, with_lengths
 from deltaskip.schema.types import DataType, StructField
 

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from deltaskip.kernels.variant_building import of_lists, of_numbers, of_texts
 from deltaskip.kernels.variant_objects import of_structs
-from deltaskip.reading.nested import changed_inside
 from deltaskip.schema.arrow import VARIANT_STORAGE
+from deltaskip.schema.arrow_nested import changed_inside
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import VARIANT, DataType, nested_types
 

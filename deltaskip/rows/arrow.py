@@ -26,6 +26,7 @@ from deltaskip.rows.identity import Identity
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, Step, violation
 from deltaskip.rows.values import python_value
+from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.types import (
@@ -292,11 +293,10 @@ def _inside(path: Sequence[Step], columns: Mapping[str, pa.Array]) -> tuple[pa.A
             values = one_chunk(pc.struct_field(values, name))
             continue
         if kind != "element":
-            entry = [pa.field("key", values.type.key_type), pa.field("value", values.type.item_type)]
-            values = values.cast(pa.list_(pa.struct(entry)))
+            values = map_lists(values)
         parents = one_chunk(pc.list_parent_indices(values))
         rows = parents if rows is None else rows.take(parents)
-        values = one_chunk(pc.list_flatten(values))
+        values = list_items(values)
         if kind != "element":
             values = one_chunk(pc.struct_field(values, kind))
     return values, rows

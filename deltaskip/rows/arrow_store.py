@@ -29,6 +29,7 @@ from deltaskip.schema.arrow import (
     from_arrow,
     from_arrow_type,
 )
+from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, typed_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone
 from deltaskip.schema.ddl import type_text
@@ -99,7 +100,8 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
         return pa.nulls(len(array), wanted)
     if target == VARIANT:
         return _variant(array, path, where)
-    if array.type == wanted:
+    # Variants are checked, and get the members that files require below a null.
+    if array.type == wanted and VARIANT not in nested_types(target):
         return array
     if pa.types.is_dictionary(array.type) or pa.types.is_run_end_encoded(array.type):
         return store_array(_decoded(array), target, path, where)
@@ -108,7 +110,7 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
             return _struct(array, target, path, where)
         case ArrayType(element):
             # Of every kind of list, without a cast: that of list views makes too few offsets in pyarrow 26.
-            values = store_array(_items(array), element, (*path, "element"), where)
+            values = store_array(list_items(array), element, (*path, "element"), where)
             return _rebuilt_list(array, values, wanted)
         case MapType():
             return _map(array, target, path, where)
@@ -126,11 +128,10 @@ def check_maps(array: pa.Array, data_type: DataType, path: _PATH, table: str) ->
             for field, child in zip(fields, array.flatten(), strict=True):
                 check_maps(child, field.type, (*path, field.name), table)
         case ArrayType(element) if _has_map(element):
-            check_maps(_items(array), element, (*path, "element"), table)
+            check_maps(list_items(array), element, (*path, "element"), table)
         case MapType(key, value):
-            kind = pa.list_(pa.struct([pa.field("key", array.type.key_type), pa.field("value", array.type.item_type)]))
-            lists = array.cast(kind)
-            items = _items(lists)
+            lists = map_lists(array)
+            items = list_items(lists)
             _check_keys(items.field("key"), pc.list_parent_indices(lists), key, (*path, "key"), table)
             check_maps(items.field("value"), value, (*path, "value"), table)
         case _:
@@ -266,34 +267,21 @@ def _struct(array: pa.StructArray, target: StructType, path: _PATH, where: Arrow
 
 
 def _map(array: pa.MapArray, target: MapType, path: _PATH, where: ArrowTarget) -> pa.Array:
-    entries = array.type.key_field, array.type.item_field
-    lists = array.cast(pa.list_(pa.struct([pa.field("key", entries[0].type), pa.field("value", entries[1].type)])))
-    items = _items(lists)
+    lists = map_lists(array)
+    items = list_items(lists)
     key = store_array(items.field("key"), target.key, (*path, "key"), where)
     value = store_array(items.field("value"), target.value, (*path, "value"), where)
-    offsets = _offsets(lists)
+    offsets = list_offsets(lists)
     mask = lists.is_null() if lists.null_count else None
     maps = pa.MapArray.from_arrays(offsets, key, value, pa.map_(key.type, value.type), mask=mask)
     wanted = pa.map_(pa.field("key", key.type, False), pa.field("value", value.type))
     return maps.cast(wanted) if maps.type != wanted else maps
 
 
-def _items(lists: pa.Array) -> pa.Array:
-    """The values of all lists, without those below null lists."""
-    return one_chunk(pc.list_flatten(lists))
-
-
-def _offsets(lists: pa.Array) -> pa.Array:
-    lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    offsets = np.zeros(len(lists) + 1, np.int32)
-    np.cumsum(np.asarray(lengths), out=offsets[1:])
-    return pa.array(offsets)
-
-
 def _rebuilt_list(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.Array:
     mask = lists.is_null() if lists.null_count else None
     kind = pa.list_(pa.field(wanted.value_field.name, values.type))
-    return pa.ListArray.from_arrays(_offsets(lists), values, type=kind, mask=mask)
+    return pa.ListArray.from_arrays(list_offsets(lists), values, type=kind, mask=mask)
 
 
 def _atoms(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:

@@ -20,6 +20,7 @@ from deltaskip import DeltaTable
 from deltaskip.actions import decode_path
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType, RowViolation, SchemaError
 from deltaskip.schema import simple_string
+from deltaskip.schema.arrow import VARIANT_STORAGE
 
 TEXTS = pa.array(["a", None, "b"])
 LISTS = [[1, None], None, [3, 4]]
@@ -197,6 +198,12 @@ def variant(metadata: bytes | None, value: bytes | None) -> pa.Array:
     return pa.StructArray.from_arrays(members, ["metadata", "value"])
 
 
+def strict_variants(values: list[bytes | None]) -> pa.Array:
+    """Variants as files store them: both members are required, also where the variant is null."""
+    members = [pa.array([each or b"" for each in values]) for _ in range(2)]
+    return pa.StructArray.from_arrays(members, fields=list(VARIANT_STORAGE), mask=pa.array([v is None for v in values]))
+
+
 @pytest.mark.parametrize(
     ("ddl", "array", "error", "message"),
     [
@@ -207,6 +214,8 @@ def variant(metadata: bytes | None, value: bytes | None) -> pa.Array:
         ("c STRING", damaged_text(), InvalidArgument, "column c of the rows is damaged: Invalid UTF8"),
         ("c VARIANT", variant(None, b"\x0c\x05"), RowViolation, "column c .*which is VARIANT"),
         ("c VARIANT", variant(b"zzz", b"zzz"), RowViolation, "X'7a7a7a'.* does not fit the column c"),
+        ("c ARRAY<VARIANT>", pa.ListArray.from_arrays([0, 1], strict_variants([b"zzz"])), RowViolation,
+         "X'7a7a7a'.* does not fit the column c.element"),
         ("c VARIANT", pa.array([1]), SchemaError, "BIGINT cannot be stored in the column c"),
         ("c MAP<STRING, INT>", pa.array([[("a", 1), ("b", 2), ("a", 3)]], pa.map_(pa.string(), pa.int32())),
          RowViolation, "the key a twice in the map c"),
@@ -226,6 +235,18 @@ def test_values_that_no_reader_could_read_are_refused_by_column(
 
 def test_variants_of_nulls_alone_are_null(tmp_path: Path) -> None:
     assert stored(tmp_path, "c VARIANT, x INT", pa.table({"c": pa.nulls(2), "x": [1, 2]}))[1] == [None, None]
+
+
+def test_null_variants_of_required_members_are_null_at_every_depth(tmp_path: Path) -> None:
+    nothing = strict_variants([None, None])
+    columns = {
+        "l": pa.ListArray.from_arrays([0, 1, 2], nothing),
+        "m": pa.MapArray.from_arrays([0, 1, 2], pa.array(["j", "k"]), nothing),
+        "s": pa.StructArray.from_arrays([nothing], ["v"]),
+    }
+    table = DeltaTable.create(tmp_path / "t", "l ARRAY<VARIANT>, m MAP<STRING, VARIANT>, s STRUCT<v: VARIANT>")
+    table.append(pa.table(columns).slice(1))
+    assert table.scan().to_arrow().to_pylist() == [{"l": [None], "m": [("k", None)], "s": {"v": None}}]
 
 
 def test_a_struct_without_fields_is_refused_also_when_it_is_merged(tmp_path: Path) -> None:

@@ -55,6 +55,14 @@ def test_a_new_table_gets_the_columns_and_rows_of_every_type(spark: Any, path: s
     assert write(frame.where("p = '1'"), path).scan().count() == 13
 
 
+def test_variants_may_be_null_at_every_depth(spark: Any, path: str) -> None:
+    nothing = "CAST(NULL AS VARIANT)"
+    inside = f"named_struct('v', {nothing}) s, array({nothing}, parse_json('[1]')) a, map('k', {nothing}) m"
+    found = write(spark.sql(f"SELECT {nothing} v, {inside}"), path).scan().to_spark(spark)
+    [row] = found.selectExpr("v", "s", "string(a[0])", "string(a[1])", "m").collect()
+    assert tuple(row) == (None, (None,), None, "[1]", {"k": None})
+
+
 @pytest.fixture
 def ruled(path: str) -> ds.DeltaTable:
     """A table with every kind of rule."""

@@ -1,4 +1,4 @@
-"""Columns of structs, arrays and maps, with what is directly inside them changed."""
+"""What is inside Arrow arrays of lists and maps, and arrays of the same shape with something else inside."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import ArrayType, DataType, MapType, StructType
 
-__all__ = ["changed_inside"]
+__all__ = ["changed_inside", "list_items", "list_offsets", "map_lists"]
 
 
 def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Array, DataType], pa.Array]) -> pa.Array:
@@ -34,22 +34,38 @@ def changed_inside(array: pa.Array, data_type: DataType, change: Callable[[pa.Ar
             named = [field.with_type(child.type) for field, child in zip(kind, children, strict=True)]
             return pa.StructArray.from_arrays(children, fields=named, mask=nulls)
         case ArrayType(element) if pa.types.is_list(kind):
-            values = change(one_chunk(pc.list_flatten(array)), element)
+            values = change(list_items(array), element)
             listed = pa.list_(kind.value_field.with_type(values.type))
-            return pa.ListArray.from_arrays(_offsets(array), values, type=listed, mask=nulls)
+            return pa.ListArray.from_arrays(list_offsets(array), values, type=listed, mask=nulls)
         case MapType(key, value) if pa.types.is_map(kind):
-            entry = pa.struct([pa.field("key", kind.key_type), pa.field("value", kind.item_type)])
-            lists = array.cast(pa.list_(entry))
-            entries = one_chunk(pc.list_flatten(lists))
+            lists = map_lists(array)
+            entries = list_items(lists)
             keys, items = change(entries.field("key"), key), change(entries.field("value"), value)
             mapped = pa.map_(kind.key_field.with_type(keys.type), kind.item_field.with_type(items.type))
-            return pa.MapArray.from_arrays(_offsets(lists), keys, items, mapped, mask=nulls)
+            return pa.MapArray.from_arrays(list_offsets(lists), keys, items, mapped, mask=nulls)
         case _:
             return array
 
 
-def _offsets(lists: pa.Array) -> pa.Array:
+def map_lists(maps: pa.MapArray) -> pa.ListArray:
+    """Return maps as lists of structs `key` and `value`.
+
+    Without a cast, which pyarrow refuses for values with members that are not nullable, and that are null themselves.
+    """
+    entries = pa.StructArray.from_arrays([maps.keys, maps.items], names=["key", "value"])
+    # Offsets of a slice cannot have nulls beside them.
+    offsets = arrow_array(np.array(maps.offsets, np.int32))
+    return pa.ListArray.from_arrays(offsets, entries, mask=maps.is_null() if maps.null_count else None)
+
+
+def list_items(lists: pa.Array) -> pa.Array:
+    """Return the values of all lists, without those below null lists."""
+    return one_chunk(pc.list_flatten(lists))
+
+
+def list_offsets(lists: pa.Array) -> pa.Array:
+    """Return the offsets of the lists among `list_items`."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     offsets = np.zeros(len(lists) + 1, np.int32)
     np.cumsum(np.asarray(lengths), out=offsets[1:])
-    return pa.array(offsets)
+    return arrow_array(offsets)
