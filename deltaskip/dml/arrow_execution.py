@@ -23,7 +23,7 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import read_ahead
-from deltaskip.reading.stored_rows import StoredBatch, StoredRows
+from deltaskip.reading.stored_rows import CHANGING_CURE, StoredBatch, StoredRows
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.plan import RowPlan
@@ -40,7 +40,6 @@ __all__ = ["ArrowExecution", "execution_of"]
 _AHEAD_BYTES = 256 << 20
 _VALUE_BYTES = 16
 _UNKNOWN = 1 << 62
-_CURE = "Write the rows as a DataFrame of a Spark session."
 
 
 class ArrowExecution(RowExecution):
@@ -73,9 +72,8 @@ class ArrowExecution(RowExecution):
         """See RowExecution.matching."""
         snapshot = self._snapshot
         wanted = top_level_columns(scan.predicate)
-        matching = MatchingRows(
-            scan.predicate, snapshot.schema, snapshot.root, self._time_zone, _CURE, "Nothing was written."
-        )
+        given = scan.predicate, snapshot.schema, snapshot.root, self._time_zone, CHANGING_CURE, "Nothing was written."
+        matching = MatchingRows(*given, collation_version=scan.collation_version)
         rows = StoredRows(snapshot, snapshot.schema, snapshot.mapping_mode, wanted)
         return positions_where(rows, files, matching.mask)
 

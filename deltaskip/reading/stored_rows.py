@@ -47,7 +47,10 @@ from deltaskip.schema.types import (
 from deltaskip.stats.footer import GREGORIAN_FROM, Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
-__all__ = ["OpenFile", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
+__all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
+
+CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
+"""The sentence after the message that rows cannot be changed without Spark."""
 
 _ID = b"PARQUET:field_id"
 # Files that may have dates or times of the Julian calendar.
@@ -144,7 +147,7 @@ class StoredRows:
         mode: MappingMode,
         columns: Collection[str] | None = None,
         extra: Sequence[StructField] = (),
-        cure: str = "Write the rows as a DataFrame of a Spark session.",
+        cure: str = CHANGING_CURE,
         pruning: RowGroupPruning | None = None,
         counts: ReadCounts | None = None,
         threads: bool = True,

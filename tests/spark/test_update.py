@@ -179,6 +179,26 @@ def test_collated_columns_are_compared_by_their_collation(spark: Any, tmp_path: 
     assert sorted(row["s"] for row in found(table, spark)) == ["A1", "a1", "b"]
 
 
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI_AI", "de_CI", "UNICODE_RTRIM"])
+@pytest.mark.parametrize(
+    "where",
+    ["s = 'ÄB'", "s < 'b'", "s >= 'ab' AND id > 2", "s IN ('ab', 'Z ')", "NOT (s <=> 'äb')", "s > 'A' AND s <= 'ß'"],
+)
+def test_rows_of_a_collated_condition_are_those_of_spark_also_without_a_session(
+    spark: Any, tmp_path: Path, collation: str, where: str
+) -> None:
+    strings = ["ab", "AB", "äb", "ÄB", "a\u0308B", "b", "B ", "ss", "ß", "z", "Z ", "", None, "ab "]
+    data = pa.table({"id": range(len(strings)), "s": strings})
+    ddl = f"id BIGINT, s STRING COLLATE {collation}"
+    matching = {row.id for row in spark.createDataFrame(data.to_pylist(), ddl).where(where).collect()}
+    table = made(tmp_path, ddl, data, **VECTORS)
+    assert 0 < len(matching) < len(strings)
+    assert table.update({"id": "id + 100"}, where).metrics["numUpdatedRows"] == len(matching)
+    assert {row["id"] - 100 for row in found(table, spark) if row["id"] >= 100} == matching
+    assert table.delete(where.replace("id > 2", "id > 102")).metrics["numDeletedRows"] == len(matching)
+    assert {row["id"] for row in found(table, spark)} == set(range(len(strings))) - matching
+
+
 def test_a_small_file_that_is_rewritten_stays_one_file(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, DDL, rows(range(1000)))
     for _ in range(3):
