@@ -96,9 +96,8 @@ def settings_of_the_session_stay() -> Iterator[None]:
     if session is None or not hasattr(session.conf, "getAll"):
         return
     started = session.newSession().conf
-    # With a default value Spark tells settings that nobody has set from those that have their default.
-    unset = {key for key in session.conf.getAll if started.get(key, None) is None and not key.startswith("spark.sql.")}
-    left = {key: value for key, value in session.conf.getAll.items() if key in unset or started.get(key) != value}
+    now = {key: value for key, value in session.conf.getAll.items() if key.startswith("spark.sql.")}
+    left = {key: value for key, value in now.items() if started.get(key) != value}
     left.pop("spark.sql.parquet.fieldId.read.enabled", None)
     assert not left, f"this module left settings in the session: {left}"
 

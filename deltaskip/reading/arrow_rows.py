@@ -386,8 +386,8 @@ def _reads(reader: RowReader, files: pa.Table, most_bytes: int, together: bool =
         if size <= most_bytes:
             yield size, partial(reader.read, file)
             continue
-        for groups in reader.rows.row_groups(file, most_bytes):
-            yield groups.num_bytes, partial(reader.read, file, groups)
+        for total, groups in reader.rows.pieces(file, most_bytes):
+            yield total, partial(reader.read, file, groups)
 
 
 def _end_of_small(sizes: Sequence[int], start: int, small: int, most_files: int, most_bytes: int) -> int:

@@ -38,11 +38,6 @@ class RowGroups:
         return cls(footer, chosen, [starts[number] for number in chosen])
 
     @property
-    def num_bytes(self) -> int:
-        """Bytes of the row groups in the file."""
-        return sum(_group_bytes(self.footer, number) for number in self.numbers)
-
-    @property
     def num_rows(self) -> int:
         """Number of rows in the row groups."""
         return sum(self.footer.row_group(number).num_rows for number in self.numbers)
@@ -69,20 +64,18 @@ class RowGroups:
         if run:
             yield first, rows, run
 
-    def pieces(self, most_bytes: int) -> Iterator[RowGroups]:
-        """Yield them in order, as many at a time as have at most so many bytes, but at least one."""
+    def pieces(self, sizes: Sequence[int], most_bytes: int) -> Iterator[tuple[int, RowGroups]]:
+        """Yield bytes and row groups in order: as many at a time as have at most so many bytes, but at least one.
+
+        sizes: Bytes of each row group of the file.
+        """
         start = 0
         while start < len(self.numbers):
             end, total = start, 0
             while end < len(self.numbers):
-                size = _group_bytes(self.footer, self.numbers[end])
+                size = sizes[self.numbers[end]]
                 if end > start and total + size > most_bytes:
                     break
                 total, end = total + size, end + 1
-            yield RowGroups(self.footer, self.numbers[start:end], self.starts[start:end])
+            yield total, RowGroups(self.footer, self.numbers[start:end], self.starts[start:end])
             start = end
-
-
-def _group_bytes(footer: pq.FileMetaData, number: int) -> int:
-    group = footer.row_group(number)
-    return sum(group.column(i).total_compressed_size for i in range(group.num_columns))

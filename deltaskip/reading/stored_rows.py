@@ -47,7 +47,7 @@ from deltaskip.schema.types import (
 from deltaskip.stats.footer import GREGORIAN_FROM, Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
-__all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian", "stored_file_rows"]
+__all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian"]
 
 CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
@@ -315,16 +315,23 @@ class StoredRows:
             self._check_calendar(batch, opened.location)
         return self._batch(batch, layout, constants, positions, opened.location)
 
-    def row_groups(self, file: pa.Table, most_bytes: int | None = None) -> Iterator[RowGroups]:
-        """Yield the row groups to read of one file.
+    def row_groups(self, file: pa.Table) -> RowGroups:
+        """Return the row groups of one file to read; file: as for `live`."""
+        with self.open(file) as opened:
+            return self.row_groups_of(opened)
 
-        Args:
-            file: As for `live`.
-            most_bytes: As many at a time as have at most so many bytes, but at least one; None for all at once.
+    def pieces(self, file: pa.Table, most_bytes: int) -> Iterator[tuple[int, RowGroups | None]]:
+        """Yield bytes and row groups to read of one file, of at most so many bytes at a time, but at least one.
+
+        None for all at once, where the footer does not say how large they are.
         """
         with self.open(file) as opened:
+            sizes = None if opened.own_footer is None else opened.own_footer.group_bytes()
+            if sizes is None:
+                yield file["size"][0].as_py(), None
+                return
             found = self.row_groups_of(opened)
-        yield from (found,) if most_bytes is None else found.pieces(most_bytes)
+        yield from found.pieces(sizes, most_bytes)
 
     def row_groups_of(self, opened: OpenFile) -> RowGroups:
         """Return the row groups of a file that can contain matching rows."""
@@ -585,14 +592,3 @@ def _has_older(array: pa.Array) -> bool:
     else:
         return False
     return oldest is not None and oldest < first
-
-
-def stored_file_rows(storage: Storage, location: str) -> int:
-    """Return the number of rows in a data file, from its footer. Raises StorageError."""
-    try:
-        with storage_for(location, near=storage).open_input(location) as source:
-            return int(pq.ParquetFile(source).metadata.num_rows)
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, DeltaSkipError):
-            raise
-        raise StorageError(f"The data file {location} cannot be read: {error}; restore the file.") from error

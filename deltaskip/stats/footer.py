@@ -57,7 +57,7 @@ _WRITER = re.compile(rb"(parquet-mr|parquet-cpp-arrow|parquet-rs) version (\d+)\
 # Fields of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData and Statistics.
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCRYPTION = 2, 3, 4, 5, 6, 7, 8
 _COLUMNS, _GROUP_ROWS = 1, 3
-_META, _NUM_VALUES, _STATISTICS = 3, 5, 12
+_META, _NUM_VALUES, _CHUNK_BYTES, _STATISTICS = 3, 5, 7, 12
 _NULL_COUNT, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT, _NAN_COUNT = 3, 5, 6, 7, 8, 9
 GREGORIAN_FROM: dict[DataType, int] = {
     DATE: -141_427,
@@ -110,6 +110,13 @@ class Footer:
     def column_chunk(self, row_group: int, leaf: int) -> Mapping[int, Any]:
         """Metadata of a column chunk (parquet.thrift, ColumnMetaData), by the number of its Parquet column."""
         return _chunk(self.row_groups[row_group], leaf)
+
+    def group_bytes(self) -> list[int] | None:
+        """Bytes of each row group in the file; None if the footer is damaged."""
+        try:
+            return [sum(each[_META][_CHUNK_BYTES] for each in group[_COLUMNS]) for group in self.row_groups]
+        except DAMAGE:
+            return None
 
 
 class OpenSource:

@@ -33,8 +33,12 @@ def binary_extremes(values: list[bytes | None]) -> tuple[int, int] | None:
     return next(i for v, i in there if v == least), next(i for v, i in there if v == greatest)
 
 
+class Int32(int):
+    """A number that Thrift has as i32."""
+
+
 def thrift_struct(fields: dict[int, Any]) -> bytes:
-    """A struct in the compact protocol: bool, int (i64), float, bytes, list of one kind, dict of int keys (struct)."""
+    """A struct in the compact protocol: bool, int (i64), Int32, float, bytes, list of one kind, dict (struct)."""
     out = bytearray()
     last = 0
     for number, value in fields.items():
@@ -54,6 +58,8 @@ def _kind(value: Any) -> int:
     match value:
         case bool():
             return 1
+        case Int32():
+            return 5
         case int():
             return 6
         case float():

@@ -32,6 +32,7 @@ from deltaskip.kernels import (
     lane,
     lowercase,
     parquet_files,
+    parquet_metadata,
     parquet_pages,
     paths,
     roaring_encode,
@@ -315,6 +316,7 @@ def test_damaged_deletion_vectors(seed: int, cardinality: int) -> None:
 @given(SEEDS)
 def test_damaged_footers(seed: int) -> None:
     survives(thrift_compact.read_struct, mutated(FOOTER, seed))
+    survives(parquet_metadata.footer_fits, mutated(FOOTER, seed))
 
 
 @settings(max_examples=EXAMPLES)

@@ -6,14 +6,20 @@ files builds a dictionary of all columns. Where pyarrow has its reader elsewhere
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltaskip.kernels.parquet_metadata import footer_fits
+
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-__all__ = ["open_reader"]
+__all__ = ["open_reader", "read_metadata"]
+
+_TAIL_BYTES = 64 << 10
+_END = struct.Struct("<I4s")
 
 
 def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, pre_buffer: bool = False) -> Any:
@@ -35,3 +41,19 @@ def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, 
     reader = ParquetReader()
     reader.open(source, **options)
     return reader
+
+
+def read_metadata(source: pa.NativeFile) -> pq.FileMetaData:
+    """Return the footer of an open file, of whose column chunks pyarrow can be asked. Raises what pyarrow does.
+
+    Raises ValueError if pyarrow would end the process for the metadata of a column chunk.
+    """
+    size = source.size()
+    tail = source.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
+    if len(tail) >= _END.size:
+        length = _END.unpack(tail[-_END.size :])[0] + _END.size
+        if len(tail) < length <= size:
+            tail = source.read_at(length, size - length)
+        if not footer_fits(memoryview(tail)[max(0, len(tail) - length) : -_END.size]):
+            raise ValueError("the column chunks in its footer do not fit its columns")
+    return open_reader(pa.BufferReader(tail)).metadata

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import Sidecar, hadoop_path
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.log.checkpoint.columns import wrong_column
-from deltaskip.log.checkpoint.parquet_reader import open_reader
+from deltaskip.log.checkpoint.parquet_reader import open_reader, read_metadata
 from deltaskip.log.commit import Commits, damaged, members_of, read_commits, state_change
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, restore_or_go_back
 from deltaskip.log.replay import EMPTY, Replay, replay
@@ -292,8 +292,8 @@ def open_checkpoint(
 def open_part(storage: Storage, root: str, version: int, path: str) -> CheckpointPart:
     """Read the footer of one Parquet file of the checkpoint of a version. Raises CorruptLog as open_checkpoint does."""
     with _reading(root, version, path), storage.open_input(path) as source:
-        part = CheckpointPart(storage, root, version, path, open_reader(source).metadata)
-    part.check()
+        part = CheckpointPart(storage, root, version, path, read_metadata(source))
+        part.check()
     return part
 
 

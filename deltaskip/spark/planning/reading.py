@@ -57,6 +57,6 @@ def _under(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def _share(rows: StoredRows, file: pa.Table, piece: int, pieces: int) -> RowGroups:
-    [found] = rows.row_groups(file)
+    found = rows.row_groups(file)
     count = found.footer.num_row_groups
     return RowGroups.of(found.footer, [number for number in found.numbers if number * pieces // count == piece])
