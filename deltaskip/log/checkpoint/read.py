@@ -42,6 +42,7 @@ _REQUIRED = {
     "metaData": "id",
     "txn": "appId",
     "domainMetadata": "domain",
+    "checkpointMetadata": "version",
     "sidecar": "path",
     "add": "path",
     "remove": "path",
@@ -210,12 +211,20 @@ class CheckpointPart:
         return len(self.read(["add.path"], [group])["add"].drop_null())
 
     def check(self) -> None:
-        """Raise CorruptLog for a column that cannot be read as the protocol's type."""
+        """Raise CorruptLog for a column that cannot be read as the protocol's type, or is missing."""
         wrong = wrong_column(self._arrow_schema)
         if wrong is None and self.row_groups_with("add") and "add.path" not in self._leaf_index:
             wrong = "its column add has no path"
+        if wrong is None and not self.has("add") and self._has_unknown_actions():
+            wrong = "it has no column add, and rows with none of the known actions"
         if wrong is not None:
             raise _corrupt(self.root, self.version, self.path, wrong)
+
+    def _has_unknown_actions(self) -> bool:
+        """Whether the footer proves that rows have none of the known actions; each row has one."""
+        groups = range(self.metadata.num_row_groups)
+        known = sum(self._count(action, group) for action in _REQUIRED if self.has(action) for group in groups)
+        return known < int(self.metadata.num_rows)
 
     @cached_property
     def _arrow_schema(self) -> pa.Schema:
