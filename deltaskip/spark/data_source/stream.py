@@ -19,6 +19,14 @@ from deltaskip.spark.data_source.batch import FilePartition, partitions_of
 from deltaskip.spark.data_source.options import SourceOptions
 from deltaskip.spark.types import spark_schema
 
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+except ImportError:
+    # Before Spark 4.2 a stream with the trigger availableNow has one batch.
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """No stream of this Spark is told of the trigger."""
+
+
 __all__ = ["StreamReader"]
 
 Offset = dict[str, Any]
@@ -26,7 +34,7 @@ Offset = dict[str, Any]
 _LATEST = -1
 
 
-class StreamReader(DataSourceStreamReader):  # type: ignore[misc]
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Follows a table.
 
     An offset is the file that is read next: the version that adds it, its number among the files of the version,
@@ -47,6 +55,8 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc]
         self._initial: Offset | None = None
         # Where the next batch begins. A stream that is restarted asks for an empty batch at that place first.
         self._position: Offset | None = None
+        # The last version to read with the trigger availableNow.
+        self._last: int | None = None
 
     def initialOffset(self) -> Offset:
         """The first file of a new stream."""
@@ -58,20 +68,32 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc]
                 self._initial = _offset(start, 0)
         return self._initial
 
-    def latestOffset(self, start: Offset | None = None, limit: object = None) -> Offset:
-        """The end of the next batch: `maxFilesPerTrigger` files on, or after the latest version."""
+    def latestOffset(self, start: Offset | None = None, limit: ReadLimit | None = None) -> Offset:
+        """The end of the next batch: `maxFilesPerTrigger` files on, or after the latest version.
+
+        Spark 4.2 says with `limit` whether the option counts, which it does not with the trigger once.
+        """
         snapshot = self._options.table().snapshot
-        table, latest = snapshot.metadata.id, snapshot.version
+        table, latest = snapshot.metadata.id, snapshot.version if self._last is None else self._last
         begin = _from_version(start or self._position or self.initialOffset(), latest)
         self._check_table(snapshot, begin)
         end = _offset(max(latest + 1, begin["version"]), 0, table=table)
-        if self._most_files is None:
+        most = self._most_files
+        if most is None or (limit is not None and isinstance(limit, ReadAllAvailable)):
             return end
         files = self._files(snapshot, begin, end)
-        if len(files) <= self._most_files:
+        if len(files) <= most:
             return end
-        version, number = (each[self._most_files].as_py() for each in (files.versions, files.numbers))
+        version, number = (each[most].as_py() for each in (files.versions, files.numbers))
         return _offset(version, number, begin["initial"] and version == begin["version"], table)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """What limits a batch: the option maxFilesPerTrigger, or nothing."""
+        return ReadAllAvailable() if self._most_files is None else ReadMaxFiles(self._most_files)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Read up to the version that is the latest one now, in as many batches as needed."""
+        self._last = self._options.table().version
 
     def partitions(self, start: Offset, end: Offset) -> list[FilePartition]:
         """The files between two offsets, by tasks."""

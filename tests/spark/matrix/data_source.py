@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,23 @@ def data_source(session: Session) -> None:
     created = spark.range(3).selectExpr("id", "id % 2 AS p").write.format("deltaskip").mode("overwrite")
     created.option("partitionBy", "p").save(f"{path}2")
     equal(ids(ds.DeltaTable(f"{path}2").scan("p = 0").to_spark(spark)), [0, 2])
+
+
+@case("a stream of the files that there are ends with the last of them", since=(4, 0))
+def stream(session: Session) -> None:
+    spark, table = session.spark, ds.DeltaTable.create(session.folder / "t", "id BIGINT")
+    # Before, Spark runs one batch.
+    ends = tuple(map(int, spark.version.split(".")[:2])) >= (4, 2)
+    source = spark.readStream.format("deltaskip").option("maxFilesPerTrigger", "2").load(str(session.folder / "t"))
+    sink = source.writeStream.format("parquet").option("path", str(session.folder / "rows"))
+    sink = sink.option("checkpointLocation", str(session.folder / "checkpoint")).trigger(availableNow=True)
+    for first, last, batches in ((0, 5, 3), (5, 8, 5)):
+        for number in range(first, last):
+            table.append(pa.table({"id": [number]}))
+        for _ in range(1 if ends else batches):
+            sink.start().awaitTermination()
+        equal(ids(spark.read.parquet(str(session.folder / "rows"))), list(range(last)))
+        equal(len([name for name in os.listdir(session.folder / "checkpoint" / "commits") if name.isdigit()]), batches)
 
 
 @case("registered views move, and queries of them skip files")
