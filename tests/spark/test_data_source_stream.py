@@ -219,6 +219,9 @@ def test_a_start_after_the_latest_version_is_refused(run: Callable[..., list[lis
     with pytest.raises(Exception, match=r"startingVersion is 99, but the latest version of .* is 3"):
         run(startingVersion="99")
     assert run("d", startingVersion="4") == []
+    with pytest.raises(Exception, match=r"startingTimestamp is 2999-01-01, but version 3 of .* was committed before"):
+        run("e", startingTimestamp="2999-01-01")
+    assert run("f", startingVersion="latest") == []
 
 
 @pytest.mark.parametrize(

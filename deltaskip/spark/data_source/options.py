@@ -159,7 +159,7 @@ class SourceOptions:
     def first_version(self) -> int | None:
         """Return the first version that a stream reads; None for all files of the latest version before.
 
-        Raises InvalidArgument for a version that does not follow the latest one.
+        Raises InvalidArgument for a version that does not follow the latest one, and for a time after its commit.
         """
         if self.given.get("startingversion", "").strip().lower() == "latest":
             return self.table().version + 1
@@ -173,7 +173,15 @@ class SourceOptions:
                 )
             return start
         bounds = Bound(timestamp_ms=milliseconds(start, self.path, "startingTimestamp")), None
-        return version_range(self.table().snapshot, *bounds, allow_out_of_range=True).start
+        snapshot = self.table().snapshot
+        first = version_range(snapshot, *bounds, allow_out_of_range=True).start
+        if first > snapshot.version and self.table().version == snapshot.version:
+            raise InvalidArgument(
+                f"startingTimestamp is {start}, but version {snapshot.version} of {self.path}, the latest one, was "
+                f"committed before: give a time up to that of its commit, or startingVersion=latest for versions that "
+                f"do not exist yet."
+            )
+        return first
 
     def scan(self) -> TableScan:
         """Return the scan that the options describe."""
