@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["open_reader", "read_metadata"]
 
 _TAIL_BYTES = 64 << 10
-_END = struct.Struct("<I4s")
+_END, _MAGIC = struct.Struct("<I4s"), b"PAR1"
 
 
 def open_reader(source: pa.NativeFile, metadata: pq.FileMetaData | None = None, pre_buffer: bool = False) -> Any:
@@ -50,10 +50,10 @@ def read_metadata(source: pa.NativeFile) -> pq.FileMetaData:
     """
     size = source.size()
     tail = source.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
-    if len(tail) >= _END.size:
-        length = _END.unpack(tail[-_END.size :])[0] + _END.size
-        if len(tail) < length <= size:
-            tail = source.read_at(length, size - length)
-        if not footer_fits(memoryview(tail)[max(0, len(tail) - length) : -_END.size]):
+    length, magic = _END.unpack(tail[-_END.size :]) if len(tail) >= _END.size else (0, b"")
+    length += _END.size
+    if magic == _MAGIC and length <= size:
+        tail = tail if len(tail) >= length else source.read_at(length, size - length)
+        if not footer_fits(memoryview(tail)[len(tail) - length : -_END.size]):
             raise ValueError("the column chunks in its footer do not fit its columns")
     return open_reader(pa.BufferReader(tail)).metadata
