@@ -110,6 +110,7 @@ from .stats.coverage import Advice, ColumnCoverage, TableCoverage
 from .table.collations import CollatedColumn
 from .table.conversion import convert_to_delta
 from .table.detail import LogDetail, TableDetail
+from .table.format import register_format
 from .table.table import DeltaTable
 from .txn.cost import ChangeCost, ChangePlan, FileCount
 from .txn.recompute.recomputed import ColumnPlan, Recomputed, RecomputePlan
@@ -236,6 +237,7 @@ __all__ = [
     "convert_to_delta",
     "install_catalog",
     "lit",
+    "register_format",
     "register_icu",
     "register_view",
     "sql",

@@ -135,6 +135,9 @@ class Engine(Protocol):
     def stream_to_dataframe(self, session: Any, options: Mapping[str, str]) -> Any:
         """A streaming DataFrame of the rows that a table has and gets. options: Those of the format deltaskip."""
 
+    def register_format(self, session: Any) -> None:
+        """Let a session find the format deltaskip."""
+
     def session_id(self, session: Any) -> str:
         """An id of a session, which all objects for it have in common."""
 

@@ -73,7 +73,8 @@ WORDS = {
 # What needs a session before anything else.
 READS_FILES = ("DeltaTable.update", "DeltaTable.replace_partitioning")
 OF_A_SESSION = (
-    ".recompute_stats", ".to_spark", ".files_to_spark", ".read_stream", "install_catalog", "register_view", "sql",
+    ".recompute_stats", ".to_spark", ".files_to_spark", ".read_stream", "install_catalog", "register_format",
+    "register_view", "sql",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Whether what a write stores depends on the time zone of the session, which some writers are not told."""
+"""Whether what is read or written depends on the time zone of the session, which a data source is not told."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from deltaskip.expr import nodes as n
 from deltaskip.expr.coerce import type_of
 from deltaskip.rows.merge import all_nullable
 from deltaskip.rows.plan import PlannedColumn, RowPlan
-from deltaskip.schema.types import TIMESTAMP, DataType, StructType, nested_types
+from deltaskip.schema.types import TIMESTAMP, VOID, DataType, StructType, nested_types
 
-__all__ = ["zone_dependent"]
+__all__ = ["predicate_depends_on_zone", "zone_dependent"]
 
 # Functions of numbers, strings and dates whose value is the same in every time zone.
 _ZONELESS = frozenset(
@@ -22,6 +22,11 @@ _ZONELESS = frozenset(
     )
 )
 _NOW = ("current_timestamp", "now")
+# Functions of instants whose value is the same in every time zone, and those that read it in other values.
+_OF_INSTANTS = frozenset(("coalesce", "hash", "xxhash64", "unix_seconds", "unix_millis", "unix_micros"))
+_ZONED = frozenset(("unix_timestamp", "to_unix_timestamp", "from_unixtime", "date_format"))
+# What is the same in the first and the last time zone, and in UTC, is the same in all between.
+_ZONES = ("UTC", "-18:00", "+18:00")
 
 
 def zone_dependent(plan: RowPlan) -> str | None:
@@ -37,6 +42,29 @@ def zone_dependent(plan: RowPlan) -> str | None:
         if rule.kind not in ("not null", "length") and _reads_zone(rule.sql, schema, nulls):
             return f"the rule {rule.name} ({rule.expression})"
     return None
+
+
+def predicate_depends_on_zone(where: str | Node, schema: StructType) -> bool:
+    """Return whether a predicate may match other rows in another time zone of the session.
+
+    Raises PredicateError for one that does not fit the schema.
+    """
+    node = parse_sql(where) if isinstance(where, str) else where
+    first, *others = (bind_expression(node, schema, time_zone=zone) for zone in _ZONES)
+    return any(each != first for each in others) or any(map(_evaluates_in_zone, n.walk(first)))
+
+
+def _evaluates_in_zone(node: Node) -> bool:
+    """Whether a bound node converts instants to something else or back, for the values of a row."""
+    match node:
+        case n.Cast(child, data_type):
+            given = type_of(child)
+            return TIMESTAMP in (given, data_type) and given not in (data_type, VOID)
+        case n.Call(name, args):
+            instants = TIMESTAMP in (type_of(node), *map(type_of, args))
+            return name in _ZONED or (instants and name not in _OF_INSTANTS)
+        case _:
+            return False
 
 
 def _is_converted(given: DataType, stored: DataType) -> bool:

@@ -98,6 +98,12 @@ class SparkEngine(Engine):
 
         return stream_to_dataframe(checked(session), options)
 
+    def register_format(self, session: SparkSession) -> None:
+        """See deltaskip.spark.streams.register_format."""
+        from deltaskip.spark.streams import register_format
+
+        register_format(checked(session))
+
     def session_id(self, session: SparkSession) -> str:
         """See deltaskip.spark.sessions.session_id."""
         return session_id(checked(session))

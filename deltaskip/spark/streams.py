@@ -1,4 +1,4 @@
-"""Streaming DataFrames of tables, through the data source."""
+"""The format deltaskip in a session, and streaming DataFrames of tables through it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.errors import UnsupportedFeature
+from deltaskip.spark.local import in_ansi
+from deltaskip.spark.sessions import running_interpreter
 
-__all__ = ["stream_to_dataframe"]
+__all__ = ["register_format", "stream_to_dataframe"]
 
 
 def stream_to_dataframe(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
@@ -18,13 +20,28 @@ def stream_to_dataframe(spark: SparkSession, options: Mapping[str, str]) -> Data
 
     Args:
         spark: A session of Spark 4.0 or newer, classic or Connect.
-        options: Options of the format deltaskip. The time zone is the session's unless they say otherwise.
+        options: Options of the format deltaskip. Time zone and ANSI mode are the session's unless they say otherwise.
+
+    Raises UnsupportedFeature for Spark 3.5.
+    """
+    register_format(spark, options["path"])
+    given = {"timeZone": str(spark.conf.get("spark.sql.session.timeZone")), "ansi": str(in_ansi(spark)).lower()}
+    return spark.readStream.format("deltaskip").options(**{**given, **options}).load()
+
+
+def register_format(spark: SparkSession, path: str | None = None) -> None:
+    """Let a session find the format deltaskip, also where its workers would run another interpreter.
+
+    Args:
+        spark: A session, classic or Connect.
+        path: The table, for messages.
 
     Raises UnsupportedFeature for Spark 3.5.
     """
     if spark.version.startswith("3."):
+        followed = "" if path is None else f", so it cannot follow {path}"
         raise UnsupportedFeature(
-            f"Spark {spark.version} has no Python data sources, so it cannot follow {options['path']}: use Spark 4, or "
+            f"Spark {spark.version} has no Python data sources{followed}: use Spark 4, or "
             f'spark.readStream.format("delta") of delta-spark, or read the versions since the last run with '
             f"DeltaTable.changes."
         )
@@ -32,10 +49,9 @@ def stream_to_dataframe(spark: SparkSession, options: Mapping[str, str]) -> Data
 
     registry: Any = spark.dataSource
     try:
-        registry.register(DeltaSkipDataSource)
+        with running_interpreter(spark):
+            registry.register(DeltaSkipDataSource)
     except AnalysisException as error:
         # Spark 4.0 refuses what it has found by itself, through the package pyspark_deltaskip.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
-    zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    return spark.readStream.format(DeltaSkipDataSource.name()).options(**{"timeZone": zone, **options}).load()

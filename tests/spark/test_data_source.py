@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 
@@ -80,3 +85,92 @@ def test_wrong_options_are_named(source: Any, table: ds.DeltaTable, options: dic
 def test_another_schema_is_refused(source: Any, table: ds.DeltaTable) -> None:
     with pytest.raises(Exception, match="leave out schema"):
         source.schema("id BIGINT").load(table.uri).collect()
+
+
+@pytest.fixture
+def zoned(spark: Any, tmp_path: Path) -> Any:
+    """A session in New York, and a table with instants around a change of its clocks, partitioned by some."""
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    table = ds.DeltaTable.create(tmp_path / "zoned", "id BIGINT, ts TIMESTAMP")
+    table.append(spark.range(48).selectExpr("id", "timestamp_seconds(1741478400 + id * 3600) AS ts"))
+    yield table
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+@pytest.mark.parametrize(
+    "where", ["ts = '2025-03-09 03:00:00'", "ts <= '2025-03-09 03:00:00'", "hour(ts) = 3", "NOT (ts > '2025-03-09')"]
+)
+def test_a_predicate_that_depends_on_the_time_zone_needs_it(
+    spark: Any, source: Any, zoned: ds.DeltaTable, where: str
+) -> None:
+    with pytest.raises(Exception, match=r"may depend on the time zone of the session.*add option\(.*timeZone"):
+        source.option("where", where).load(zoned.uri)
+    expected = sorted(row.id for row in zoned.scan().to_spark(spark).where(where).collect())
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    found = spark.read.format("deltaskip").option("where", where).option("timeZone", zone).load(zoned.uri)
+    assert sorted(row.id for row in found.collect()) == expected
+    assert 0 < len(expected) < 48
+    assert sorted(row.id for row in zoned.scan(where).to_spark(spark).collect()) == expected
+
+
+def test_a_predicate_on_instants_with_a_zone_needs_no_option(spark: Any, source: Any, zoned: ds.DeltaTable) -> None:
+    where = "ts < '2025-03-09T03:00:00Z'"
+    expected = sorted(row.id for row in zoned.scan().to_spark(spark).where(where).collect())
+    assert sorted(row.id for row in source.option("where", where).load(zoned.uri).collect()) == expected
+
+
+def test_partition_values_without_a_zone_need_it(spark: Any, source: Any, tmp_path: Path) -> None:
+    table = ds.DeltaTable.create(tmp_path / "p", "id BIGINT, ts TIMESTAMP", ["ts"])
+    for number, text in enumerate(("2025-03-09 03%3A00%3A00", "2025-03-10T03%3A00%3A00.000000Z")):
+        folder = tmp_path / "p" / f"ts={text}"
+        folder.mkdir()
+        pq.write_table(pa.table({"id": [number]}), folder / "f.parquet")
+        if number:
+            table.add_files([f"ts={text}/f.parquet"])
+    assert source.load(table.uri).count() == 1
+    values = {"ts": "2025-03-09 03:00:00"}
+    log = tmp_path / "p" / "_delta_log" / f"{table.refresh().version + 1:020}.json"
+    size = (tmp_path / "p" / "ts=2025-03-09 03%3A00%3A00" / "f.parquet").stat().st_size
+    add = {"path": "ts=2025-03-09%2003%253A00%253A00/f.parquet", "partitionValues": values, "size": size,
+           "modificationTime": 1, "dataChange": True}  # fmt: skip
+    log.write_text(json.dumps({"add": add}), encoding="utf-8")
+    with pytest.raises(Exception, match=r"values of the partition column ts .* may depend on the time zone"):
+        source.load(table.uri)
+    rows = spark.read.format("deltaskip").option("timeZone", "America/New_York").load(table.uri).collect()
+    expected = ds.DeltaTable(table.uri).scan(time_zone="America/New_York").to_arrow().to_pylist()
+    assert {row.id: row.ts.timestamp() for row in rows} == {row["id"]: row["ts"].timestamp() for row in expected}
+
+
+def test_sessions_without_ansi_mode_say_so(spark: Any, source: Any, table: ds.DeltaTable) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(Exception, match=r"evaluates without ANSI mode.*add option\(.*ansi"):
+            source.option("where", "id < 10").load(table.uri).collect()
+        told = spark.read.format("deltaskip").option("where", "id < 10").option("ANSI", "false").load(table.uri)
+        assert told.count() == 9
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_the_format_is_found_with_the_interpreter_of_this_process(tmp_path: Path) -> None:
+    """In a process of its own, whose PATH has another python3."""
+    table = ds.DeltaTable.create(tmp_path / "t", "id BIGINT")
+    table.append(pa.table({"id": [1, 2]}))
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python3"
+    python.write_text("#!/bin/sh\nexit 7\n", encoding="utf-8")
+    python.chmod(0o755)
+    program = (
+        "import sys, deltaskip as ds\nfrom pyspark.sql import SparkSession\n"
+        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
+        "ds.register_format(spark)\nprint(spark.read.format('deltaskip').load(sys.argv[1]).count())\n"
+        "spark.range(3).write.format('deltaskip').mode('append').save(sys.argv[1])\n"
+        "print(ds.DeltaTable(sys.argv[1]).scan().count())"
+    )
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYSPARK_")}
+    environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{environment['PATH']}"
+    finished = subprocess.run(
+        [sys.executable, "-c", program, table.uri], capture_output=True, text=True, env=environment, check=False
+    )
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    assert finished.stdout.split() == ["2", "5"]

@@ -15,7 +15,7 @@ from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.reading.read_ahead import Reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.spark.data_source.options import SourceOptions
+from deltaskip.spark.data_source.options import SourceOptions, check_ansi
 from deltaskip.spark.data_source.pushed_filters import predicate_of
 
 __all__ = ["BatchReader", "FilePartition", "FilteringReader", "partitions_of"]
@@ -49,6 +49,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
     """
 
     def __init__(self, options: SourceOptions, scan: TableScan | ChangeScan) -> None:
+        self._without_ansi = options.without_ansi
         self._most_bytes = options.partition_bytes
         self._scan: TableScan | ChangeScan | None = scan
 
@@ -65,6 +66,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""
+        check_ansi(self._without_ansi)
         yield from partition.rows()
 
 

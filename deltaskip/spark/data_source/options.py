@@ -5,19 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.change_feed.versions import Bound, version_range
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.expr import Node, parse_sql
 from deltaskip.expr.nodes import And
+from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
+from deltaskip.rows.zone_dependence import predicate_depends_on_zone
+from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.column_names import parse_names
+from deltaskip.schema.types import TIMESTAMP
+from deltaskip.skipping.scan import Scan
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["STORAGE_PREFIX", "SourceOptions"]
+__all__ = ["STORAGE_PREFIX", "SourceOptions", "check_ansi", "untold_zone"]
 
 STORAGE_PREFIX = "storage."
 """Options with this prefix are storage options of the table."""
@@ -25,7 +33,7 @@ STORAGE_PREFIX = "storage."
 # Options in the spelling of the documentation; Spark does not distinguish letter case.
 _OF_BATCHES = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp")
 _OF_STREAMS = (
-    "where", "columns", "maxPartitionBytes", "startingVersion", "startingTimestamp", "maxFilesPerTrigger",
+    "where", "ansi", "columns", "maxPartitionBytes", "startingVersion", "startingTimestamp", "maxFilesPerTrigger",
     "ignoreDeletes", "skipChangeCommits",
 )  # fmt: skip
 _READS = (*_OF_STREAMS, *_OF_BATCHES, "readChangeFeed")
@@ -37,6 +45,7 @@ _WRITES = (
 _BOTH = ("path", "timeZone", "checkpointLocation")
 _KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
 _FLAGS = {"true": True, "false": False}
+_ANSI = "spark.sql.ansi.enabled"
 _SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
 _PARTITION_BYTES = 128 << 20
 
@@ -69,7 +78,9 @@ class SourceOptions:
         """Path or URI of the table."""
         found = self.given.get("path")
         if not found:
-            raise InvalidArgument('The format deltaskip needs the path of a table: load("/data/orders").')
+            raise InvalidArgument(
+                'The format deltaskip needs the path of a table: load("/data/orders") or save("/data/orders").'
+            )
         return found
 
     @property
@@ -91,8 +102,38 @@ class SourceOptions:
 
     @property
     def time_zone(self) -> str:
-        """Time zone of the predicate: the session's where Spark passes it on, otherwise UTC."""
-        return self.given.get("timezone") or os.environ.get(_SESSION_ZONE) or "UTC"
+        """Time zone of the predicate, which is the session's where Spark passes it on; UTC if nothing depends on it."""
+        return self._told_zone or "UTC"
+
+    @property
+    def _told_zone(self) -> str | None:
+        return self.given.get("timezone") or os.environ.get(_SESSION_ZONE)
+
+    @property
+    def ansi(self) -> bool:
+        """Whether the session evaluates in ANSI mode, which Spark does not tell either."""
+        return "ansi" not in self.given or self.flag("ansi")
+
+    @property
+    def without_ansi(self) -> str | None:
+        """The message for sessions without ANSI mode, where a predicate is planned with it; None if all is well."""
+        if "where" not in self.given or "ansi" in self.given:
+            return None
+        return (
+            f"The session evaluates without ANSI mode, which Spark does not tell the format deltaskip when the "
+            f'predicate {self.given["where"]} of {self.path} is planned: add option("ansi", "false").'
+        )
+
+    def check_time_zone(self, snapshot: Snapshot) -> None:
+        """Raise InvalidArgument if the rows depend on the session's time zone, and no option tells it."""
+        if self._told_zone is not None:
+            return
+        where = self.given.get("where")
+        if where is not None and predicate_depends_on_zone(where, snapshot.schema):
+            raise untold_zone(f"The predicate {where}", snapshot.table_root)
+        for field in snapshot.partition_fields:
+            if field.type == TIMESTAMP and _are_zoned(snapshot, field.name):
+                raise untold_zone(f"The values of the partition column {field.name}", snapshot.table_root)
 
     def flag(self, name: str) -> bool:
         """Return an option that is true or false; False if it was not given."""
@@ -185,7 +226,7 @@ class SourceOptions:
 
     def scan(self) -> TableScan:
         """Return the scan that the options describe."""
-        return self.table().scan(self.given.get("where"), self.columns(), time_zone=self.time_zone)
+        return self.table().scan(self.given.get("where"), self.columns(), time_zone=self.time_zone, ansi=self.ansi)
 
     def changes(self) -> ChangeScan:
         """Return the scan of the change data feed that the options describe."""
@@ -194,7 +235,7 @@ class SourceOptions:
             raise InvalidArgument("readChangeFeed needs the option startingVersion or startingTimestamp.")
         table = DeltaTable(self.path, storage_options=self.storage_options)
         chosen = self.given.get("where"), self.columns()
-        return table.changes(start, end, *chosen, time_zone=self.time_zone)
+        return table.changes(start, end, *chosen, time_zone=self.time_zone, ansi=self.ansi)
 
     def narrowed(self, scan: TableScan | ChangeScan, predicates: Sequence[Node]) -> TableScan | ChangeScan:
         """Return a scan of the rows of another one that match these predicates, too.
@@ -207,17 +248,41 @@ class SourceOptions:
         given = self.given.get("where")
         where = And((*(() if given is None else (parse_sql(given),)), *found))
         if not isinstance(scan, ChangeScan):
-            return TableScan(scan.snapshot, where, self.columns(), time_zone=self.time_zone)
+            return TableScan(scan.snapshot, where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
         if scan.end < scan.start:
             return scan
         table = DeltaTable(self.path, storage_options=self.storage_options)
-        return table.changes(scan.start, scan.end, where, self.columns(), time_zone=self.time_zone)
+        return table.changes(scan.start, scan.end, where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
 
     def _bound(self, side: str) -> int | str | None:
         version, time = self.number(f"{side}Version"), self.given.get(f"{side}timestamp")
         if version is not None and time is not None:
             raise InvalidArgument(f"Specify either {side}Version or {side}Timestamp, not both.")
         return time if version is None else version
+
+
+def check_ansi(without_ansi: str | None) -> None:
+    """Raise InvalidArgument with the message of `without_ansi` in a task of a session without ANSI mode."""
+    task = TaskContext.get()
+    if without_ansi is not None and task is not None and task.getLocalProperty(_ANSI) == "false":
+        raise InvalidArgument(without_ansi)
+
+
+def untold_zone(what: str, table: str) -> InvalidArgument:
+    """Return the error for what depends on the session's time zone, of which Spark tells a data source nothing."""
+    return InvalidArgument(
+        f"{what} of {table} may depend on the time zone of the session, which Spark does not tell the format "
+        f'deltaskip: add option("timeZone", spark.conf.get("spark.sql.session.timeZone")).'
+    )
+
+
+def _are_zoned(snapshot: Snapshot, name: str) -> bool:
+    """Whether values of a partition column are other instants in another time zone."""
+    first, second = (
+        one_chunk(Scan(snapshot, time_zone=zone).files(columns=["partition_values"])["partition_values"])
+        for zone in ("UTC", "+18:00")
+    )
+    return not pc.struct_field(first, [name]).equals(pc.struct_field(second, [name]))
 
 
 def _is_evaluated(predicate: Node, scan: TableScan | ChangeScan, time_zone: str) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltaskip.dml.arrow_execution import ArrowExecution
 from deltaskip.dml.overwrite import Overwrite, replace_rows, replaced_rows
 from deltaskip.engine import collation_version
-from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.errors import UnsupportedFeature
 from deltaskip.features.enabling import NEW_TABLE
 from deltaskip.log.new_table import BEFORE_CREATION, before_creation
 from deltaskip.records import dataclass
@@ -23,6 +23,7 @@ from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.written import WrittenRows
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType
+from deltaskip.spark.data_source.options import untold_zone
 from deltaskip.spark.data_source.write_options import WriteOptions
 from deltaskip.storage import open_storage
 from deltaskip.table.creation import creation
@@ -203,11 +204,7 @@ def _check_zone(append: PlannedAppend, incoming: StructType, where: str | None) 
     # The predicate of an overwrite is evaluated on the driver, which does not see rows.
     told = any(field.type == TIMESTAMP for field in incoming.fields)
     if not told or where is not None:
-        raise InvalidArgument(
-            f"{found[0].upper()}{found[1:]} of {append.rows.table} may depend on the time zone of the session, which "
-            f'Spark does not tell the format deltaskip: add option("timeZone", '
-            f'spark.conf.get("spark.sql.session.timeZone")).'
-        )
+        raise untold_zone(f"{found[0].upper()}{found[1:]}", append.rows.table)
 
 
 def _zone_of(batch: pa.RecordBatch) -> str | None:

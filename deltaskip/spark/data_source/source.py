@@ -97,7 +97,9 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     def _scan(self) -> TableScan | ChangeScan:
         options = self._options
-        return options.changes() if options.reads_changes else options.scan()
+        scan = options.changes() if options.reads_changes else options.scan()
+        options.check_time_zone(scan.snapshot)
+        return scan
 
 
 def _columns_of(scan: TableScan | ChangeScan) -> spark_types.StructType:
