@@ -98,19 +98,32 @@ def zoned(spark: Any, tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize(
-    "where", ["ts = '2025-03-09 03:00:00'", "ts <= '2025-03-09 03:00:00'", "hour(ts) = 3", "NOT (ts > '2025-03-09')"]
+    "where",
+    [
+        "ts = '2025-03-08 19:00:00'",  # in UTC no file can match
+        "ts = '2025-03-09 03:00:00'",
+        "ts <= '2025-03-09 03:00:00'",
+        "hour(ts) = 3",
+        "NOT (ts > '2025-03-09')",
+    ],
 )
 def test_a_predicate_that_depends_on_the_time_zone_needs_it(
     spark: Any, source: Any, zoned: ds.DeltaTable, where: str
 ) -> None:
     with pytest.raises(Exception, match=r"may depend on the time zone of the session.*add option\(.*timeZone"):
-        source.option("where", where).load(zoned.uri)
+        source.option("where", where).load(zoned.uri).collect()
     expected = sorted(row.id for row in zoned.scan().to_spark(spark).where(where).collect())
     zone = spark.conf.get("spark.sql.session.timeZone")
     found = spark.read.format("deltaskip").option("where", where).option("timeZone", zone).load(zoned.uri)
     assert sorted(row.id for row in found.collect()) == expected
     assert 0 < len(expected) < 48
     assert sorted(row.id for row in zoned.scan(where).to_spark(spark).collect()) == expected
+
+
+def test_sessions_in_utc_need_no_option(spark: Any, source: Any, zoned: ds.DeltaTable) -> None:
+    where = "ts < '2025-03-09 03:00:00'"
+    spark.conf.set("spark.sql.session.timeZone", "Etc/UTC")
+    assert [row.id for row in source.option("where", where).load(zoned.uri).orderBy("id").collect()] == [0, 1, 2]
 
 
 def test_a_predicate_on_instants_with_a_zone_needs_no_option(spark: Any, source: Any, zoned: ds.DeltaTable) -> None:
@@ -134,8 +147,11 @@ def test_partition_values_without_a_zone_need_it(spark: Any, source: Any, tmp_pa
     add = {"path": "ts=2025-03-09%2003%253A00%253A00/f.parquet", "partitionValues": values, "size": size,
            "modificationTime": 1, "dataChange": True}  # fmt: skip
     log.write_text(json.dumps({"add": add}), encoding="utf-8")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     with pytest.raises(Exception, match=r"values of the partition column ts .* may depend on the time zone"):
-        source.load(table.uri)
+        source.load(table.uri).collect()
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert source.load(table.uri).count() == 2
     rows = spark.read.format("deltaskip").option("timeZone", "America/New_York").load(table.uri).collect()
     expected = ds.DeltaTable(table.uri).scan(time_zone="America/New_York").to_arrow().to_pylist()
     assert {row.id: row.ts.timestamp() for row in rows} == {row["id"]: row["ts"].timestamp() for row in expected}

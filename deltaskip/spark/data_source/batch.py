@@ -15,8 +15,9 @@ from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.reading.read_ahead import Reads
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.spark.data_source.options import SourceOptions, check_ansi
+from deltaskip.spark.data_source.options import SourceOptions
 from deltaskip.spark.data_source.pushed_filters import predicate_of
+from deltaskip.spark.data_source.session_checks import SessionChecks
 
 __all__ = ["BatchReader", "FilePartition", "FilteringReader", "partitions_of"]
 
@@ -30,12 +31,16 @@ class FilePartition(InputPartition):  # type: ignore[misc]
 
     Attributes:
         reads: Functions that read rows of one file each, or of several small ones.
+        checks: What the task checks of the session; None for nothing.
     """
 
     reads: Sequence[Callable[[], Iterator[pa.RecordBatch]]]
+    checks: SessionChecks | None = None
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the files."""
+        """Yield the rows of the files. Raises InvalidArgument as `SessionChecks.check` does."""
+        if self.checks is not None:
+            self.checks.check()
         for read in self.reads:
             yield from read()
 
@@ -49,7 +54,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
     """
 
     def __init__(self, options: SourceOptions, scan: TableScan | ChangeScan) -> None:
-        self._without_ansi = options.without_ansi
+        self._checks = options.session_checks(scan.snapshot)
         self._most_bytes = options.partition_bytes
         self._scan: TableScan | ChangeScan | None = scan
 
@@ -62,11 +67,10 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
         scan = self._scan
         assert scan is not None
         reads = scan.reads()[1] if isinstance(scan, ChangeScan) else row_reads(scan, self._most_bytes)
-        return partitions_of(reads, self._most_bytes)
+        return partitions_of(reads, self._most_bytes, self._checks)
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""
-        check_ansi(self._without_ansi)
         yield from partition.rows()
 
 
@@ -94,12 +98,13 @@ class FilteringReader(BatchReader):
         return filters
 
 
-def partitions_of(reads: Reads, most_bytes: int) -> list[FilePartition]:
+def partitions_of(reads: Reads, most_bytes: int, checks: SessionChecks | None = None) -> list[FilePartition]:
     """Return the files in partitions of about the same number of bytes, at least one.
 
     Args:
         reads: Bytes of files, and what reads them.
         most_bytes: Bytes of a partition, if there are enough for every core.
+        checks: What every task checks of the session.
     """
     pieces = sorted(reads, key=lambda piece: -piece[0])
     total = sum(size + _OPEN_BYTES for size, _ in pieces)
@@ -111,4 +116,4 @@ def partitions_of(reads: Reads, most_bytes: int) -> list[FilePartition]:
         load, least = loads[0]
         parts[least].append(read)
         heapreplace(loads, (load + size + _OPEN_BYTES, least))
-    return [FilePartition(part) for part in parts]
+    return [FilePartition(part, checks) for part in parts]

@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-import pyarrow.compute as pc
-from pyspark import TaskContext
-
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
 from deltaskip.change_feed.versions import Bound, version_range
@@ -18,14 +15,11 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import RowReader
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.records import dataclass
-from deltaskip.rows.zone_dependence import predicate_depends_on_zone
-from deltaskip.schema.arrow_values import one_chunk
 from deltaskip.schema.column_names import parse_names
-from deltaskip.schema.types import TIMESTAMP
-from deltaskip.skipping.scan import Scan
+from deltaskip.spark.data_source.session_checks import SessionChecks
 from deltaskip.table.table import DeltaTable
 
-__all__ = ["STORAGE_PREFIX", "SourceOptions", "check_ansi", "untold_zone"]
+__all__ = ["STORAGE_PREFIX", "SourceOptions"]
 
 STORAGE_PREFIX = "storage."
 """Options with this prefix are storage options of the table."""
@@ -45,7 +39,6 @@ _WRITES = (
 _BOTH = ("path", "timeZone", "checkpointLocation")
 _KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
 _FLAGS = {"true": True, "false": False}
-_ANSI = "spark.sql.ansi.enabled"
 _SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
 _PARTITION_BYTES = 128 << 20
 
@@ -102,7 +95,7 @@ class SourceOptions:
 
     @property
     def time_zone(self) -> str:
-        """Time zone of the predicate, which is the session's where Spark passes it on; UTC if nothing depends on it."""
+        """Time zone of the predicate: that of the session where it is told, otherwise UTC, see `session_checks`."""
         return self._told_zone or "UTC"
 
     @property
@@ -114,26 +107,9 @@ class SourceOptions:
         """Whether the session evaluates in ANSI mode, which Spark does not tell either."""
         return "ansi" not in self.given or self.flag("ansi")
 
-    @property
-    def without_ansi(self) -> str | None:
-        """The message for sessions without ANSI mode, where a predicate is planned with it; None if all is well."""
-        if "where" not in self.given or "ansi" in self.given:
-            return None
-        return (
-            f"The session evaluates without ANSI mode, which Spark does not tell the format deltaskip when the "
-            f'predicate {self.given["where"]} of {self.path} is planned: add option("ansi", "false").'
-        )
-
-    def check_time_zone(self, snapshot: Snapshot) -> None:
-        """Raise InvalidArgument if the rows depend on the session's time zone, and no option tells it."""
-        if self._told_zone is not None:
-            return
-        where = self.given.get("where")
-        if where is not None and predicate_depends_on_zone(where, snapshot.schema):
-            raise untold_zone(f"The predicate {where}", snapshot.table_root)
-        for field in snapshot.partition_fields:
-            if field.type == TIMESTAMP and _are_zoned(snapshot, field.name):
-                raise untold_zone(f"The values of the partition column {field.name}", snapshot.table_root)
+    def session_checks(self, snapshot: Snapshot) -> SessionChecks:
+        """Return what a read assumes of the session."""
+        return SessionChecks.of(snapshot, self.given.get("where"), self._told_zone is not None, "ansi" in self.given)
 
     def flag(self, name: str) -> bool:
         """Return an option that is true or false; False if it was not given."""
@@ -259,30 +235,6 @@ class SourceOptions:
         if version is not None and time is not None:
             raise InvalidArgument(f"Specify either {side}Version or {side}Timestamp, not both.")
         return time if version is None else version
-
-
-def check_ansi(without_ansi: str | None) -> None:
-    """Raise InvalidArgument with the message of `without_ansi` in a task of a session without ANSI mode."""
-    task = TaskContext.get()
-    if without_ansi is not None and task is not None and task.getLocalProperty(_ANSI) == "false":
-        raise InvalidArgument(without_ansi)
-
-
-def untold_zone(what: str, table: str) -> InvalidArgument:
-    """Return the error for what depends on the session's time zone, of which Spark tells a data source nothing."""
-    return InvalidArgument(
-        f"{what} of {table} may depend on the time zone of the session, which Spark does not tell the format "
-        f'deltaskip: add option("timeZone", spark.conf.get("spark.sql.session.timeZone")).'
-    )
-
-
-def _are_zoned(snapshot: Snapshot, name: str) -> bool:
-    """Whether values of a partition column are other instants in another time zone."""
-    first, second = (
-        one_chunk(Scan(snapshot, time_zone=zone).files(columns=["partition_values"])["partition_values"])
-        for zone in ("UTC", "+18:00")
-    )
-    return not pc.struct_field(first, [name]).equals(pc.struct_field(second, [name]))
 
 
 def _is_evaluated(predicate: Node, scan: TableScan | ChangeScan, time_zone: str) -> bool:

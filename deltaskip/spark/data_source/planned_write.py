@@ -23,7 +23,7 @@ from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.written import WrittenRows
 from deltaskip.rows.zone_dependence import zone_dependent
 from deltaskip.schema.types import TIMESTAMP, StructType
-from deltaskip.spark.data_source.options import untold_zone
+from deltaskip.spark.data_source.session_checks import untold_zone
 from deltaskip.spark.data_source.write_options import WriteOptions
 from deltaskip.storage import open_storage
 from deltaskip.table.creation import creation

@@ -97,9 +97,7 @@ class DeltaSkipDataSource(DataSource):  # type: ignore[misc]
 
     def _scan(self) -> TableScan | ChangeScan:
         options = self._options
-        scan = options.changes() if options.reads_changes else options.scan()
-        options.check_time_zone(scan.snapshot)
-        return scan
+        return options.changes() if options.reads_changes else options.scan()
 
 
 def _columns_of(scan: TableScan | ChangeScan) -> spark_types.StructType:

@@ -16,7 +16,7 @@ from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.data_source.batch import FilePartition, partitions_of
-from deltaskip.spark.data_source.options import SourceOptions, check_ansi
+from deltaskip.spark.data_source.options import SourceOptions
 from deltaskip.spark.types import spark_schema
 
 try:
@@ -105,14 +105,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         self._position = end
         found = Snapshot.of_files(snapshot, snapshot.metadata, files.adds)
         given = self._options.given.get("where"), self._options.columns()
-        self._options.check_time_zone(found)
+        checks = self._options.session_checks(found)
         scan = Scan(found, *given, time_zone=self._options.time_zone, ansi=self._options.ansi)
         self._check_schema(scan)
-        return partitions_of(row_reads(scan, self._options.partition_bytes), self._options.partition_bytes)
+        most = self._options.partition_bytes
+        return partitions_of(row_reads(scan, most), most, checks)
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""
-        check_ansi(self._options.without_ansi)
         yield from partition.rows()
 
     def commit(self, end: Offset) -> None:

@@ -1,0 +1,104 @@
+"""What a data source assumes of the session that reads, checked in the tasks of the read.
+
+Spark tells a data source neither the time zone nor the mode of the session when it plans, but tasks have them.
+# Spark 4.1, SQLExecution.withSQLConfPropagated: settings of the session are local properties of its tasks
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from deltaskip.errors import InvalidArgument
+from deltaskip.log import Snapshot
+from deltaskip.records import dataclass
+from deltaskip.rows.zone_dependence import predicate_depends_on_zone
+from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.types import TIMESTAMP
+from deltaskip.skipping.scan import Scan
+
+__all__ = ["SessionChecks", "untold_zone"]
+
+_ANSI = "spark.sql.ansi.enabled"
+_ZONE = "spark.sql.session.timeZone"
+_JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
+_JAVA_ZONE = re.compile(r"-Duser\.timezone=(\S+)")
+_UTC = frozenset(("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "Zulu", "UCT", "Etc/UCT", "Universal", "+00:00"))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChecks:
+    """What must hold in the session. It can be pickled.
+
+    Attributes:
+        utc: What depends on the time zone, which was taken for UTC, for messages; None if nothing does.
+        ansi: The predicate that was planned for ANSI mode, for messages; None if the mode is known.
+        table: The location of the table.
+    """
+
+    utc: str | None
+    ansi: str | None
+    table: str
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, where: str | None, zone_told: bool, ansi_told: bool) -> SessionChecks:
+        """Return the checks for a read.
+
+        Args:
+            snapshot: The table.
+            where: Its predicate; None if there is none.
+            zone_told: Whether the time zone is that of the session.
+            ansi_told: Whether the mode is.
+        """
+        depending = None if zone_told else _depending(snapshot, where)
+        return cls(depending, None if ansi_told else where, snapshot.table_root)
+
+    def check(self) -> None:
+        """Raise InvalidArgument in a task of a session in which something does not hold."""
+        task = TaskContext.get()
+        if task is None:
+            return
+        if self.utc is not None and not _is_utc(task):
+            raise untold_zone(self.utc, self.table)
+        if self.ansi is not None and task.getLocalProperty(_ANSI) == "false":
+            raise InvalidArgument(
+                f"The session evaluates without ANSI mode, which Spark does not tell the format deltaskip when the "
+                f'predicate {self.ansi} of {self.table} is planned: add option("ansi", "false").'
+            )
+
+
+def untold_zone(what: str, table: str) -> InvalidArgument:
+    """Return the error for what depends on the session's time zone, of which Spark tells a data source nothing."""
+    return InvalidArgument(
+        f"{what} of {table} may depend on the time zone of the session, which Spark does not tell the format "
+        f'deltaskip: add option("timeZone", spark.conf.get("spark.sql.session.timeZone")).'
+    )
+
+
+def _depending(snapshot: Snapshot, where: str | None) -> str | None:
+    """What of a read depends on the time zone of the session; None if nothing does."""
+    if where is not None and predicate_depends_on_zone(where, snapshot.schema):
+        return f"The predicate {where}"
+    zoned = (f.name for f in snapshot.partition_fields if f.type == TIMESTAMP and _are_zoned(snapshot, f.name))
+    return next((f"The values of the partition column {name}" for name in zoned), None)
+
+
+def _are_zoned(snapshot: Snapshot, name: str) -> bool:
+    """Whether values of a partition column are other instants in another time zone."""
+    first, second = (
+        one_chunk(Scan(snapshot, time_zone=zone).files(columns=["partition_values"])["partition_values"])
+        for zone in ("UTC", "+18:00")
+    )
+    return not pc.struct_field(first, [name]).equals(pc.struct_field(second, [name]))
+
+
+def _is_utc(task: TaskContext) -> bool:
+    """Whether the session is in UTC: by its setting, or else by the time zone of the JVM, which is the machine's."""
+    zone = task.getLocalProperty(_ZONE)
+    if zone is None:
+        given = (_JAVA_ZONE.search(task.getLocalProperty(name) or "") for name in _JAVA_OPTIONS)
+        zone = next((found[1] for found in given if found is not None), None)
+    return zone in _UTC if zone is not None else set(time.tzname) <= _UTC
