@@ -68,7 +68,9 @@ def test_the_change_data_feed(source: Any, table: ds.DeltaTable) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"wher": "id = 1"}, "no option wher"),
+        ({"wher": "id = 1"}, "no option wher. Did you mean where?"),
+        ({"ansi": "perhaps"}, "true or false"),
+        ({"startingVersion": "1", "startingTimestamp": "2026-01-01"}, "either startingVersion or startingTimestamp"),
         ({"where": "ix = 1"}, "There is no column ix"),
         ({"versionAsOf": "99"}, "versions 0 to 11"),
         ({"versionAsOf": "x"}, "versionAsOf must be a number"),
@@ -80,6 +82,21 @@ def test_the_change_data_feed(source: Any, table: ds.DeltaTable) -> None:
 def test_wrong_options_are_named(source: Any, table: ds.DeltaTable, options: dict[str, str], message: str) -> None:
     with pytest.raises(Exception, match=message):
         source.options(**options).load(table.uri).collect()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"maxFilesPerTrigger": "x"}, "maxFilesPerTrigger must be a number"),
+        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be 1 or more"),
+        ({"startingVersion": "x"}, "startingVersion must be a number"),
+    ],
+)
+def test_wrong_options_of_streams_are_named_before_the_stream_starts(
+    spark: Any, source: Any, table: ds.DeltaTable, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(Exception, match=message):
+        spark.readStream.format("deltaskip").options(**options).load(table.uri)
 
 
 def test_another_schema_is_refused(source: Any, table: ds.DeltaTable) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from deltaskip.arguments import milliseconds
 from deltaskip.change_feed.scan import ChangeScan
@@ -38,6 +39,8 @@ _WRITES = (
 # Spark adds the place of the checkpoint to the options of a stream.
 _BOTH = ("path", "timeZone", "checkpointLocation")
 _KNOWN = (*_BOTH[:2], *_READS, *_WRITES)
+_FLAG_OPTIONS = ("ansi", "readChangeFeed", "ignoreDeletes", "skipChangeCommits", "mergeSchema", "overwriteSchema")
+_NUMBERS = ("maxPartitionBytes", "maxFilesPerTrigger", "versionAsOf", "endingVersion", "txnVersion")
 _FLAGS = {"true": True, "false": False}
 _SESSION_ZONE = "SPARK_SESSION_LOCAL_TIMEZONE"
 _PARTITION_BYTES = 128 << 20
@@ -55,16 +58,34 @@ class SourceOptions:
     @classmethod
     def of(cls, given: Mapping[str, str]) -> SourceOptions:
         """Return the options. Raises InvalidArgument for one that does not exist."""
-        known = {name.lower() for name in (*_KNOWN, *_BOTH)}
+        known = {name.lower(): name for name in (*_KNOWN, *_BOTH)}
         lowered = {name.lower() if not name.lower().startswith(STORAGE_PREFIX) else name: text
                    for name, text in given.items()}  # fmt: skip
         for name in lowered:
             if name not in known and not name.lower().startswith(STORAGE_PREFIX):
+                near = get_close_matches(name, list(known), 1)
+                meant = f" Did you mean {known[near[0]]}?" if near else ""
                 raise InvalidArgument(
-                    f"The format deltaskip has no option {name}. It has {', '.join(_KNOWN)}, and {STORAGE_PREFIX}NAME "
-                    f"for storage options."
+                    f"The format deltaskip has no option {name}.{meant} It has {', '.join(_KNOWN)}, and "
+                    f"{STORAGE_PREFIX}NAME for storage options."
                 )
-        return cls(lowered)
+        options = cls(lowered)
+        options._check_values()
+        return options
+
+    def _check_values(self) -> None:
+        """Raise InvalidArgument for a value that its option does not take, and for options that exclude each other."""
+        for name in _FLAG_OPTIONS:
+            self.flag(name)
+        for name in _NUMBERS:
+            self.number(name)
+        if self.number("maxFilesPerTrigger") == 0:
+            raise InvalidArgument("The option maxFilesPerTrigger must be 1 or more.")
+        for side in ("starting", "ending"):
+            if f"{side}version" in self.given and f"{side}timestamp" in self.given:
+                raise InvalidArgument(f"Specify either {side}Version or {side}Timestamp, not both.")
+        if self.given.get("startingversion", "").strip().lower() != "latest":
+            self.number("startingVersion")
 
     @property
     def path(self) -> str:
@@ -231,10 +252,8 @@ class SourceOptions:
         return table.changes(scan.start, scan.end, where, self.columns(), time_zone=self.time_zone, ansi=self.ansi)
 
     def _bound(self, side: str) -> int | str | None:
-        version, time = self.number(f"{side}Version"), self.given.get(f"{side}timestamp")
-        if version is not None and time is not None:
-            raise InvalidArgument(f"Specify either {side}Version or {side}Timestamp, not both.")
-        return time if version is None else version
+        version = self.number(f"{side}Version")
+        return self.given.get(f"{side}timestamp") if version is None else version
 
 
 def _is_evaluated(predicate: Node, scan: TableScan | ChangeScan, time_zone: str) -> bool:

@@ -50,8 +50,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         self._schema = schema
         self._deleted = DeletedRows(options.flag("ignoreDeletes"), options.flag("skipChangeCommits"))
         self._most_files = options.number("maxFilesPerTrigger")
-        if self._most_files == 0:
-            raise InvalidArgument("The option maxFilesPerTrigger must be 1 or more.")
         self._initial: Offset | None = None
         # Where the next batch begins. A stream that is restarted asks for an empty batch at that place first.
         self._position: Offset | None = None
