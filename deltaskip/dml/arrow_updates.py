@@ -21,6 +21,7 @@ from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_expressions import at_time, column_at, row_values, whole_columns
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
+from deltaskip.rows.running_order import running_order
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk, typed_array
 from deltaskip.schema.lengths import char_type
@@ -56,6 +57,7 @@ class ArrowUpdates(NewRows):
         self._table = execution.snapshot.root
         # The time that current_timestamp() returns in every row.
         self._now = time.time_ns() // 1000
+        self._order = running_order()
         fields = {field.name: field for field in assignments.schema.fields}
         self._values = {name: self._bound(value, fields[name].type) for name, value in assignments.values.items()}
         incoming = [
@@ -140,7 +142,7 @@ class ArrowUpdates(NewRows):
         if whole is not None:
             return one_chunk(whole)
         try:
-            values = row_values(node, columns, rows, self._execution.time_zone, None)
+            values = row_values(node, columns, rows, self._execution.time_zone, self._order)
         except Undecided as error:
             raise self._needs_session(to_sql(node), error) from error
         except EvaluationError as error:

@@ -25,6 +25,7 @@ from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, s
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, Step, violation
+from deltaskip.rows.running_order import running_order
 from deltaskip.rows.values import python_value
 from deltaskip.schema.arrow_nested import list_items, map_lists
 from deltaskip.schema.arrow_values import domain_values, one_chunk, typed_array
@@ -60,7 +61,7 @@ class ArrowRows:
         Args:
             plan: The plan.
             time_zone: The time zone for casts between instants and local times.
-            order: Compares collated strings; see `evaluate`.
+            order: Compares collated strings; see `evaluate`. The default is `running_order`.
             now_micros: The time of the write, which current_timestamp() returns; None for the clock's.
         """
         self.plan = plan
@@ -68,7 +69,7 @@ class ArrowRows:
             c.field.name: c.identity for c in plan.columns if c.identity is not None and c.origin == "identity"
         }
         self._time_zone = time_zone
-        self._order = order
+        self._order = running_order() if order is None else order
         self._target = ArrowTarget(plan.table, zone_of(time_zone))
         self._now = time.time_ns() // 1000 if now_micros is None else now_micros
         self._stored = plan.written_schema

@@ -199,6 +199,22 @@ def test_rows_of_a_collated_condition_are_those_of_spark_also_without_a_session(
     assert {row["id"] for row in found(table, spark)} == set(range(len(strings))) - matching
 
 
+@pytest.mark.parametrize("collation", ["UTF8_LCASE", "UNICODE_CI"])
+def test_rules_and_new_values_compare_by_the_collation_also_without_a_session(
+    spark: Any, tmp_path: Path, collation: str
+) -> None:
+    data = pa.table({"id": [1, 2, 3], "s": ["a", "B", "b"]})
+    ddl = f"id BIGINT, s STRING COLLATE {collation}, b BOOLEAN"
+    table = made(tmp_path, ddl, data, **{"delta.constraints.few": "s IN ('A', 'b', 'ä')"})
+    table.overwrite(pa.table({"id": [9, 10], "s": ["b", "B"]}), where="s = 'B'")
+    assert {(row["id"], row["s"]) for row in found(table, spark)} == {(1, "a"), (9, "b"), (10, "B")}
+    for wrong, where in ((["c"], None), (["a"], "s = 'B'")):
+        with pytest.raises(RowViolation):
+            table.overwrite(pa.table({"id": [1], "s": wrong}), where=where)
+    assert table.update({"b": "s = 'b'"}).metrics["numUpdatedRows"] == 3
+    assert {row["id"]: row["b"] for row in found(table, spark)} == {1: False, 9: True, 10: True}
+
+
 def test_a_small_file_that_is_rewritten_stays_one_file(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path, DDL, rows(range(1000)))
     for _ in range(3):
