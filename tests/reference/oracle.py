@@ -57,6 +57,8 @@ def session(scratch: Path, more: Mapping[str, str] | None = None) -> Any:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
         "spark.databricks.delta.snapshotPartitions": "1",
+        # Delta sets it when it first loads a table that needs it, and not again after another module's settings.
+        "spark.sql.parquet.fieldId.read.enabled": "true",
         "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",

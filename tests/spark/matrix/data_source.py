@@ -32,6 +32,7 @@ def data_source(session: Session) -> None:
 @case("a stream of the files that there are ends with the last of them", since=(4, 0))
 def stream(session: Session) -> None:
     spark, table = session.spark, ds.DeltaTable.create(session.folder / "t", "id BIGINT")
+    ds.register_format(spark)
     # Before, Spark runs one batch.
     ends = tuple(map(int, spark.version.split(".")[:2])) >= (4, 2)
     source = spark.readStream.format("deltaskip").option("maxFilesPerTrigger", "2").load(str(session.folder / "t"))
