@@ -12,7 +12,7 @@ import pyarrow as pa
 import deltaskip as ds
 
 BYTES = 23 if os.environ.get("DELTASKIP_ALL_EDGES") == "1" else 47
-"""One byte of so many is damaged; with 1 it takes four minutes."""
+"""One byte of so many is damaged; with 1 it takes 40 seconds."""
 
 READING = """
 import random, struct, sys
@@ -47,10 +47,13 @@ def test_no_byte_of_a_footer_loses_files_or_ends_the_process(tmp_path: Path) -> 
     for number in range(6):
         table.append(pa.table({"id": [number, number + 1], "s": ["a", "b"], "p": [number % 2] * 2}))
     ds.DeltaTable(tmp_path / "t").checkpoint()
+    # Without commits to read instead, nothing but the checkpoint has the files.
+    for commit in (tmp_path / "t" / "_delta_log").glob("*[0-5].json"):
+        commit.unlink()
     program = [sys.executable, "-c", READING, str(tmp_path / "t"), str(BYTES)]
     finished = subprocess.run(program, capture_output=True, text=True, check=False)
     lines = finished.stdout.splitlines()
     assert finished.returncode == 0, (lines[-1], finished.stderr[-2000:])
     same, refused = map(int, lines[-1].split())
     assert same > 10
-    assert refused > 0
+    assert refused > 10
