@@ -158,7 +158,7 @@ class TestWhere:
     def test_what_only_spark_can_evaluate_names_the_session(self, tmp_path: Path) -> None:
         table = made(tmp_path)
         before = files_below(tmp_path / "t")
-        with pytest.raises(UnsupportedFeature, match=r"without Spark.*Pass a session as spark, or write"):
+        with pytest.raises(UnsupportedFeature, match=r"without Spark.* as spark, or write the rows as a DataFrame"):
             table.overwrite(rows([]), where="sha2(p, 256) = 'x'")
         assert files_below(tmp_path / "t") == before
 

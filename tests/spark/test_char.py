@@ -59,6 +59,11 @@ def test_strings_are_padded_at_every_depth_without_spark(table: ds.DeltaTable) -
     assert table.scan("id = 1", columns=["s"]).to_arrow().to_pylist() == [{"s": first["s"]}]
 
 
+def test_columns_are_padded_without_spark(table: ds.DeltaTable) -> None:
+    assert table.scan(columns=["c", "id"]).to_arrow().to_pylist() == [{"c": "é   ", "id": 1}, {"c": None, "id": 2}]
+    assert table.scan("id = 1", columns=["c"]).to_arrow().to_pylist() == [{"c": "é   "}]
+
+
 def test_structs_with_void_fields_are_refused_where_rows_come_from_python(spark: Any, tmp_path: Path) -> None:
     table = ds.DeltaTable.create(tmp_path / "v", "id BIGINT, s STRUCT<a: INT, v: VOID>, w VOID")
     table.append(pa.table({"id": [1]}))
