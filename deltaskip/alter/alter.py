@@ -56,8 +56,7 @@ from deltaskip.features.row_tracking import ROW_TRACKING_DOMAIN
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.checkpoint.write import write_checkpoint
 from deltaskip.schema.properties import TableProperties
-from deltaskip.stats.footer import read_footer
-from deltaskip.storage import storage_for
+from deltaskip.stats.footer import stored_file_rows
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
 from deltaskip.txn.transaction import Transaction
@@ -237,7 +236,6 @@ def _counted(snapshot: Snapshot, file: AddFile) -> AddFile:
     stats = parsed_stats(file.stats)
     if num_records(stats) is not None:
         return file
-    location = hadoop_path(snapshot.table_root, file.path)
-    rows = read_footer(storage_for(location, near=snapshot.storage), location).num_rows
+    rows = stored_file_rows(snapshot.storage, hadoop_path(snapshot.table_root, file.path))
     counted = {**(stats or {}), "numRecords": rows}
     return replace(file, stats=json.dumps(counted, ensure_ascii=False, separators=(",", ":")))

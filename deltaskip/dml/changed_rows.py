@@ -33,9 +33,8 @@ from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.properties import TableProperties
-from deltaskip.stats.footer import read_footer
+from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merge import widened_stats
-from deltaskip.storage import storage_for
 from deltaskip.txn.transaction import Transaction
 
 __all__ = ["AppliedChanges", "ChangedRows", "NewRows", "apply_changes", "change_layout", "check_first"]
@@ -370,7 +369,7 @@ def _touched(snapshot: Snapshot, changed: ChangedRows) -> _Touched:
     for i, count in enumerate(counts):
         if count is None:
             location = hadoop_path(snapshot.table_root, files.listed["uri"][i].as_py())
-            counts[i] = read_footer(storage_for(location, near=snapshot.storage), location).num_rows
+            counts[i] = stored_file_rows(snapshot.storage, location)
     before: list[int] = []
 
     def after() -> Iterator[pa.Int64Array]:

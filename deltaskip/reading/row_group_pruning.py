@@ -15,7 +15,7 @@ What footers cannot prove reads the row group: bounds under a collation, and par
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from typing import Any
 
@@ -89,19 +89,28 @@ class RowGroupPruning:
         columns = [column for column in every if column.physical in wanted]
         return cls(root, columns, snapshot.mapping_mode) if columns else None
 
-    def kept(self, source: pa.NativeFile, metadata: pq.FileMetaData, location: str) -> list[int] | None:
+    def kept(
+        self,
+        source: pa.NativeFile,
+        metadata: pq.FileMetaData,
+        location: str,
+        own: Callable[[], Footer | None] | None = None,
+    ) -> list[int] | None:
         """Return the numbers of the row groups that can contain matching rows, ascending; None for all of them.
 
         Args:
             source: The file, open for reading.
             metadata: Its footer.
             location: The file, for messages.
+            own: Returns the footer as `stats.footer` reads it, or None if it is damaged; None to read it.
         """
         groups = metadata.num_row_groups
         if groups == 0 or (groups == 1 and metadata.row_group(0).total_byte_size <= _SMALL_BYTES):
             return None
         try:
-            footer = read_footer(OpenSource(source), location)
+            footer = read_footer(OpenSource(source), location) if own is None else own()
+            if footer is None:
+                return None
             statistics = _RowGroups(footer, self._planner.plans(footer))
             lane = evaluate(self._root, statistics, statistics.partitions)
         except (StorageError, UnsupportedFeature, *DAMAGE):

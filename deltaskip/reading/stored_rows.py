@@ -336,7 +336,9 @@ class StoredRows:
     def row_groups_of(self, opened: OpenFile) -> RowGroups:
         """Return the row groups of a file that can contain matching rows."""
         footer = opened.parquet.metadata
-        kept = None if self._pruning is None else self._pruning.kept(opened.source, footer, opened.location)
+        kept = None
+        if self._pruning is not None:
+            kept = self._pruning.kept(opened.source, footer, opened.location, lambda: opened.own_footer)
         groups = RowGroups.of(footer, kept)
         if self._counts is not None:
             self._counts.add(len(groups.numbers), footer.num_row_groups - len(groups.numbers))

@@ -37,6 +37,7 @@ from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.parquet_schema import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
 from deltaskip.stats.values import Bound, Convert, converters
+from deltaskip.storage import Storage, storage_for
 
 __all__ = [
     "DAMAGE",
@@ -49,6 +50,7 @@ __all__ = [
     "footer_facts",
     "read_footer",
     "since",
+    "stored_file_rows",
 ]
 
 _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
@@ -254,6 +256,11 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
         raise data_file_missing(path) from error
     except DAMAGE as error:
         raise StorageError(f"The data file {path} is not a complete Parquet file: {error}; restore it.") from error
+
+
+def stored_file_rows(storage: Storage, location: str) -> int:
+    """Return the number of rows of a data file near a storage. Raises as `read_footer`."""
+    return read_footer(storage_for(location, near=storage), location).num_rows
 
 
 def data_file_missing(path: str) -> DataFileMissing:

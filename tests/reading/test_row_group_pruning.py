@@ -184,8 +184,8 @@ def pruned(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     counts: Counter[str] = Counter()
     found = RowGroupPruning.kept
 
-    def kept(self: RowGroupPruning, source: Any, metadata: Any, location: str) -> list[int] | None:
-        numbers = found(self, source, metadata, location)
+    def kept(self: RowGroupPruning, source: Any, metadata: Any, *others: Any) -> list[int] | None:
+        numbers = found(self, source, metadata, *others)
         counts["seen"] += metadata.num_row_groups
         counts["read"] += metadata.num_row_groups if numbers is None else len(numbers)
         return numbers
