@@ -49,25 +49,25 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
     """Reads the rows of a scan, or of a change data feed.
 
     Args:
-        options: The options, for the number of bytes of a partition.
+        options: The options.
         scan: What is read.
     """
 
     def __init__(self, options: SourceOptions, scan: TableScan | ChangeScan) -> None:
-        self._checks = options.session_checks(scan.snapshot)
-        self._most_bytes = options.partition_bytes
+        self._options: SourceOptions | None = options
         self._scan: TableScan | ChangeScan | None = scan
 
     def __getstate__(self) -> dict[str, object]:
-        """Everything but the scan: executors get the files of their partition."""
-        return {**self.__dict__, "_scan": None}
+        """Nothing of the scan and the options: executors get the files of their partition."""
+        return {**self.__dict__, "_scan": None, "_options": None}
 
     def partitions(self) -> list[FilePartition]:
         """Return the files of each task."""
-        scan = self._scan
-        assert scan is not None
-        reads = scan.reads()[1] if isinstance(scan, ChangeScan) else row_reads(scan, self._most_bytes)
-        return partitions_of(reads, self._most_bytes, self._checks)
+        scan, options = self._scan, self._options
+        assert scan is not None and options is not None
+        most = options.partition_bytes
+        reads = scan.reads()[1] if isinstance(scan, ChangeScan) else row_reads(scan, most)
+        return partitions_of(reads, most, options.session_checks(scan.snapshot))
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""
@@ -81,14 +81,6 @@ class FilteringReader(BatchReader):
         options: The options.
         scan: What is read, as far as the filters do not say.
     """
-
-    def __init__(self, options: SourceOptions, scan: TableScan | ChangeScan) -> None:
-        super().__init__(options, scan)
-        self._options: SourceOptions | None = options
-
-    def __getstate__(self) -> dict[str, object]:
-        """Everything but the scan and the options."""
-        return {**super().__getstate__(), "_options": None}
 
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:
         """Read only rows that match the filters that have predicates. Spark applies all of them once more."""

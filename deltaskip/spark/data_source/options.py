@@ -57,7 +57,7 @@ class SourceOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> SourceOptions:
-        """Return the options. Raises InvalidArgument for one that does not exist."""
+        """Return the options. Raises InvalidArgument as the class says."""
         known = {name.lower(): name for name in (*_KNOWN, *_BOTH)}
         lowered = {name.lower() if not name.lower().startswith(STORAGE_PREFIX) else name: text
                    for name, text in given.items()}  # fmt: skip
@@ -84,8 +84,13 @@ class SourceOptions:
         for side in ("starting", "ending"):
             if f"{side}version" in self.given and f"{side}timestamp" in self.given:
                 raise InvalidArgument(f"Specify either {side}Version or {side}Timestamp, not both.")
-        if self.given.get("startingversion", "").strip().lower() != "latest":
+        if not self._starts_later:
             self.number("startingVersion")
+
+    @property
+    def _starts_later(self) -> bool:
+        """Whether a stream reads only versions that do not exist yet."""
+        return self.given.get("startingversion", "").strip().lower() == "latest"
 
     @property
     def path(self) -> str:
@@ -199,7 +204,7 @@ class SourceOptions:
 
         Raises InvalidArgument for a version that does not follow the latest one, and for a time after its commit.
         """
-        if self.given.get("startingversion", "").strip().lower() == "latest":
+        if self._starts_later:
             return self.table().version + 1
         start = self._bound("starting")
         if not isinstance(start, str):
@@ -211,15 +216,14 @@ class SourceOptions:
                 )
             return start
         bounds = Bound(timestamp_ms=milliseconds(start, self.path, "startingTimestamp")), None
-        snapshot = self.table().snapshot
-        first = version_range(snapshot, *bounds, allow_out_of_range=True).start
-        if first > snapshot.version and self.table().version == snapshot.version:
+        found = version_range(self.table().snapshot, *bounds, allow_out_of_range=True)
+        if found.end < found.start:
             raise InvalidArgument(
-                f"startingTimestamp is {start}, but version {snapshot.version} of {self.path}, the latest one, was "
-                f"committed before: give a time up to that of its commit, or startingVersion=latest for versions that "
-                f"do not exist yet."
+                f"startingTimestamp is {start}, but version {found.end} of {self.path}, the latest one, was committed "
+                f"before: give a time up to that of its commit, or startingVersion=latest for versions that do not "
+                f"exist yet."
             )
-        return first
+        return found.start
 
     def scan(self) -> TableScan:
         """Return the scan that the options describe."""
