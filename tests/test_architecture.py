@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "deltaskip"
@@ -83,7 +82,8 @@ def room_of(path: Path) -> str:
     return relative.parts[0].removesuffix(".py")
 
 
-def imports_of(path: Path) -> Iterator[Import]:
+@functools.cache
+def imports_of(path: Path) -> tuple[Import, ...]:
     package = ["deltaskip", *path.relative_to(PACKAGE).parts[:-1]]
 
     def walk(node: ast.AST, types_only: bool) -> Iterator[Import]:
@@ -106,7 +106,12 @@ def imports_of(path: Path) -> Iterator[Import]:
                 for child in ast.iter_child_nodes(node):
                     yield from walk(child, types_only)
 
-    yield from walk(ast.parse(path.read_text(encoding="utf-8")), False)
+    return tuple(walk(tree_of(path), False))
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def is_public(name: str) -> bool:
@@ -162,12 +167,8 @@ def test_every_room_has_its_level() -> None:
     assert rooms <= set(LEVELS), f"rooms without a level: {sorted(rooms - set(LEVELS))}"
 
 
-@pytest.mark.parametrize("path", python_modules(), ids=ident)
-def test_imports_point_down(path: Path) -> None:
-    if path == PACKAGE / "__init__.py":
-        return
+def upward_imports(path: Path) -> Iterator[str]:
     here = room_of(path)
-    wrong = []
     for found in imports_of(path):
         parts = found.module.split(".")
         if parts[0] != "deltaskip":
@@ -177,10 +178,15 @@ def test_imports_point_down(path: Path) -> None:
             continue
         if there not in LEVELS:
             if here not in {"cli", "demo"}:
-                wrong.append(f"line {found.line}: {found.module}: only cli and demo use the public surface")
+                yield f"{ident(path)}:{found.line}: {found.module}: only cli and demo use the public surface"
         elif LEVELS[there] >= LEVELS[here]:
-            wrong.append(f"line {found.line}: {here} imports {there}")
-    assert not wrong, f"{ident(path)}: " + "; ".join(wrong)
+            yield f"{ident(path)}:{found.line}: {here} imports {there}"
+
+
+def test_imports_point_down() -> None:
+    modules = [path for path in python_modules() if path != PACKAGE / "__init__.py"]
+    wrong = [each for path in modules for each in upward_imports(path)]
+    assert not wrong, wrong
 
 
 def module_path(dotted: str) -> Path | None:
@@ -228,18 +234,22 @@ def test_proofs_know_programs_but_not_what_evaluates_them() -> None:
     assert not wrong, wrong
 
 
-@pytest.mark.parametrize("path", kernel_sources(), ids=ident)
-def test_kernels_know_only_kernels_and_errors(path: Path) -> None:
+def test_kernels_know_only_kernels_and_errors() -> None:
     pattern = re.compile(r"^\s*(?:from\s+(deltaskip[\w.]*)\s+c?import|c?import\s+(deltaskip[\w.]*))", re.MULTILINE)
-    targets = {a or b for a, b in pattern.findall(path.read_text(encoding="utf-8"))}
-    foreign = {target for target in targets if not re.match(r"deltaskip\.(kernels|errors)\b", target)}
-    assert not foreign, f"{ident(path)} imports {sorted(foreign)}"
+    wrong = [
+        f"{ident(path)} imports {target}"
+        for path in kernel_sources()
+        for target in sorted({a or b for a, b in pattern.findall(path.read_text(encoding="utf-8"))})
+        if not re.match(r"deltaskip\.(kernels|errors)\b", target)
+    ]
+    assert not wrong, wrong
 
 
-@pytest.mark.parametrize("path", kernel_sources(), ids=ident)
-def test_kernels_use_the_limited_api_of_which_wheels_are_built(path: Path) -> None:
-    macros = re.findall(r"\bPy\w+_(?:AS_STRING|AS_DOUBLE|GET_SIZE|GET_ITEM|SET_ITEM|DATA|KIND)\b", path.read_text())
-    assert not macros, f"use the functions, such as PyBytes_AsString, instead of {macros}"
+def test_kernels_use_the_limited_api_of_which_wheels_are_built() -> None:
+    macros = re.compile(r"\bPy\w+_(?:AS_STRING|AS_DOUBLE|GET_SIZE|GET_ITEM|SET_ITEM|DATA|KIND)\b")
+    found = {path: macros.findall(path.read_text(encoding="utf-8")) for path in kernel_sources()}
+    wrong = {ident(path): names for path, names in found.items() if names}
+    assert not wrong, f"use the functions, such as PyBytes_AsString, instead of {wrong}"
 
 
 def test_only_the_package_expr_imports_its_sql_folder() -> None:
@@ -277,10 +287,10 @@ def test_nothing_else_names_the_modules_of_the_spark_package() -> None:
     assert not wrong, wrong
 
 
-@pytest.mark.parametrize("path", python_modules(), ids=ident)
-def test_json_of_others_is_parsed_in_one_place(path: Path) -> None:
-    if path.name != "json_text.py":
-        assert "json.loads(" not in path.read_text(encoding="utf-8")
+def test_json_of_others_is_parsed_in_one_place() -> None:
+    modules = [path for path in python_modules() if path.name != "json_text.py"]
+    wrong = [ident(path) for path in modules if "json.loads(" in path.read_text(encoding="utf-8")]
+    assert not wrong, wrong
 
 
 def test_the_package_loads_without_the_spark_room() -> None:
@@ -295,32 +305,34 @@ def test_dataclasses_are_those_of_records() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("path", [*python_modules(), *kernel_sources()], ids=ident)
-def test_modules_are_short_enough_to_hold_in_the_head(path: Path) -> None:
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    assert lines <= MAX_MODULE_LINES, f"{ident(path)} has {lines} lines"
+def test_modules_are_short_enough_to_hold_in_the_head() -> None:
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in [*python_modules(), *kernel_sources()]}
+    wrong = [f"{ident(path)} has {lines} lines" for path, lines in lengths.items() if lines > MAX_MODULE_LINES]
+    assert not wrong, wrong
 
 
-@pytest.mark.parametrize("path", kernel_sources(), ids=ident)
-def test_every_kernel_has_its_hand_written_types(path: Path) -> None:
-    # A .pyx without a `def` offers nothing to Python; its .pxd types it for the other kernels.
-    offers = re.search(r"^(?:def|class)\s", path.read_text(encoding="utf-8"), re.MULTILINE)
-    declared = path.with_suffix(".pyi").exists() or (offers is None and path.with_suffix(".pxd").exists())
-    assert declared, f"{ident(path)} has no .pyi"
+def test_every_kernel_has_its_hand_written_types() -> None:
+    wrong = []
+    for path in kernel_sources():
+        # A .pyx without a `def` offers nothing to Python; its .pxd types it for the other kernels.
+        offers = re.search(r"^(?:def|class)\s", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if not (path.with_suffix(".pyi").exists() or (offers is None and path.with_suffix(".pxd").exists())):
+            wrong.append(ident(path))
+    assert not wrong, f"without a .pyi: {wrong}"
 
 
-@pytest.mark.parametrize("path", python_modules(), ids=ident)
-def test_everything_public_says_what_it_gives(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    missing = list(undocumented(tree))
-    if tree.body and ast.get_docstring(tree) is None:
-        missing.insert(0, "the module itself")
-    assert not missing, f"{ident(path)}: no docstring on {', '.join(missing)}"
+def test_everything_public_says_what_it_gives() -> None:
+    missing = []
+    for path in python_modules():
+        tree = tree_of(path)
+        if tree.body and ast.get_docstring(tree) is None:
+            missing.append(f"{ident(path)}: the module itself")
+        missing += [f"{ident(path)}: {name}" for name in undocumented(tree)]
+    assert not missing, f"no docstring: {missing}"
 
 
-@pytest.mark.parametrize("path", [p for p in python_modules() if p.name == "__init__.py"], ids=ident)
-def test_package_files_list_names_only(path: Path) -> None:
-    def names_only(node: ast.stmt) -> bool:
+def test_package_files_list_names_only() -> None:
+    def names_only(path: Path, node: ast.stmt) -> bool:
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant(value=str())):
                 return True
@@ -330,8 +342,11 @@ def test_package_files_list_names_only(path: Path) -> None:
                 return path.with_suffix(".pyi").exists()
         return False
 
-    logic = [node.lineno for node in ast.parse(path.read_text(encoding="utf-8")).body if not names_only(node)]
-    assert not logic, f"{ident(path)} has more than names at line {logic[0]}"
+    packages = [path for path in python_modules() if path.name == "__init__.py"]
+    wrong = [
+        f"{ident(path)}:{node.lineno}" for path in packages for node in tree_of(path).body if not names_only(path, node)
+    ]
+    assert not wrong, f"more than names: {wrong}"
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:
