@@ -9,7 +9,7 @@ from deltaskip import DeltaTable
 from deltaskip.dml.files import files_to_change
 from deltaskip.reading.stored_rows import StoredRows
 from tests import corpus
-from tests.spark.test_corpus_rows import arrow_digest, expected_rows
+from tests.corpus_digests import arrow_digest, expected_rows
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,7 +13,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.errors import DataFileMissing, PredicateError, StorageError, UnsupportedFeature
 from tests import corpus
-from tests.spark.test_corpus_rows import arrow_digest, expected_rows
+from tests.corpus_digests import arrow_digest, expected_rows
 
 # startswith under a collation.
 REFUSED_CASES = frozenset(("gen__collations_part#21",))

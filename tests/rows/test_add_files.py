@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -80,6 +79,7 @@ def test_a_file_in_the_folder_is_logged_by_its_relative_path_and_counted(tmp_pat
         "maxValues": {"id": 2, "name": "x"},
         "nullCount": {"id": 0, "name": 1},
     }
+    deltalake = pytest.importorskip("deltalake")
     assert deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table().to_pylist() == [
         {"id": 1, "name": "x"},
         {"id": 2, "name": None},
@@ -549,7 +549,7 @@ def test_rule_67_files_contain_the_partition_columns_where_the_table_requires_it
 
 
 def test_files_of_duckdb_and_polars_are_added(tmp_path: Path) -> None:
-    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    duckdb, polars, deltalake = (pytest.importorskip(name) for name in ("duckdb", "polars", "deltalake"))
     table = DeltaTable.create(tmp_path / "t", "id BIGINT, name STRING, x DOUBLE, ts TIMESTAMP, l ARRAY<BIGINT>")
     values = "1::BIGINT AS id, 'a' AS name, 1.5::DOUBLE AS x, TIMESTAMPTZ '2024-01-01 12:00:00+00' AS ts"
     duckdb.sql(f"COPY (SELECT {values}, [1::BIGINT] AS l) TO '{tmp_path}/t/duckdb.parquet' (FORMAT parquet)")

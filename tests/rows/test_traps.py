@@ -11,8 +11,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import deltalake
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -45,6 +43,7 @@ def stats(table: DeltaTable, version: int = 1) -> list[dict[str, Any]]:
 
 def read_by_others(folder: Path, columns: str = "id, p") -> list[list[tuple[Any, ...]]]:
     """The rows as delta-rs and as DuckDB read them, by their ids."""
+    deltalake, duckdb = pytest.importorskip("deltalake"), pytest.importorskip("duckdb")
     found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(folder)))
     by_rust = pa.table(found.execute(f"SELECT {columns} FROM t").read_all()).to_pylist()
     rows = [sorted((tuple(row.values()) for row in by_rust), key=lambda row: row[0])]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +15,6 @@ from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.spark.read import to_dataframe
 from deltaskip.storage import open_storage
-from tests import corpus
 
 
 def snapshot_of(table: Path, version: int | None = None) -> Snapshot:
@@ -69,19 +65,6 @@ def dataframe_of(spark: Any, snapshot: Snapshot, **options: Any) -> Any:
             **options,
         },
     )
-
-
-@cache
-def digest_module() -> ModuleType:
-    """The corpus's digest.py."""
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("corpus_digest", corpus.SHARED / "tables" / "digest.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import types
 
 from deltaskip.errors import DeltaSkipError
-from deltaskip.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
+from deltaskip.schema.types import StructType
 from tests import corpus
-from tests.spark.reading import dataframe_of, digest_module, snapshot_of
+from tests.corpus_digests import digest_module, digestible, expected_rows, has_variant
+from tests.spark.reading import dataframe_of, snapshot_of
 
 pytestmark = pytest.mark.spark
-
-
-def has_variant(data_type: DataType) -> bool:
-    match data_type:
-        case StructType(fields):
-            return any(has_variant(f.type) for f in fields)
-        case ArrayType(element):
-            return has_variant(element)
-        case MapType(_, value):
-            return has_variant(value)
-        case _:
-            return data_type == VARIANT
-
-
-def digestible(value: Any, kind: DataType) -> Any:
-    """A value of Spark or Arrow as the digest takes it: variants as canonical JSON text, maps as digest.Map."""
-    if value is None:
-        return None
-    match kind:
-        case StructType(fields):
-            return {f.name: digestible(value[f.name], f.type) for f in fields}
-        case ArrayType(element):
-            return [digestible(v, element) for v in value]
-        case MapType(key, item):
-            entries = value.items() if isinstance(value, dict) else value
-            return digest_module().Map([(digestible(k, key), digestible(v, item)) for k, v in entries])
-        case _ if kind == VARIANT:
-            value = types.VariantVal(**value) if isinstance(value, dict) else value
-            return json.dumps(json.loads(value.toJson()), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        case _:
-            return value
 
 
 def rows_and_digest(frame: Any, schema: StructType) -> tuple[int, str]:
@@ -56,21 +23,6 @@ def rows_and_digest(frame: Any, schema: StructType) -> tuple[int, str]:
         return len(rows), digest.digest(rows)
     table = frame.toArrow()
     return len(table), digest.digest_arrow(table)
-
-
-def arrow_digest(table: pa.Table, schema: StructType) -> str:
-    """The digest of rows of Arrow; variants are read by PySpark."""
-    if not has_variant(schema):
-        return str(digest_module().digest_arrow(table))
-    if not hasattr(types, "VariantVal"):
-        pytest.skip("PySpark before 4.0 has no variants")
-    return str(digest_module().digest([digestible(row, schema) for row in table.to_pylist()]))
-
-
-def expected_rows(version: dict[str, Any]) -> list[dict[str, Any]]:
-    """The counts and digests that are right; none where reading must raise."""
-    rows = version.get("rows") or {}
-    return [rows] if "count" in rows else []
 
 
 @pytest.mark.parametrize(("table", "version"), corpus.version_params("read", "snapshot-only"))

@@ -14,7 +14,8 @@ import deltaskip as ds
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.spark.listing import LISTED_HERE
 from tests import corpus
-from tests.spark.test_corpus_rows import expected_rows, rows_and_digest
+from tests.corpus_digests import expected_rows
+from tests.spark.test_corpus_rows import rows_and_digest
 
 pytestmark = pytest.mark.spark
 

@@ -16,7 +16,8 @@ import pytest
 
 import deltaskip as ds
 from tests import corpus
-from tests.spark.test_corpus_rows import expected_rows, rows_and_digest
+from tests.corpus_digests import expected_rows
+from tests.spark.test_corpus_rows import rows_and_digest
 
 pytestmark = [
     pytest.mark.spark,

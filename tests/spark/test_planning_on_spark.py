@@ -25,8 +25,9 @@ from deltaskip.spark.planning import reading, rows, tasks
 from deltaskip.spark.planning.files import FilesPlan
 from tests import corpus
 from tests.builder import TableBuilder, add, bounds, remove
+from tests.corpus_digests import expected_rows
 from tests.skipping.test_file_batches import random_log
-from tests.spark.test_corpus_rows import expected_rows, rows_and_digest
+from tests.spark.test_corpus_rows import rows_and_digest
 
 pytestmark = [
     pytest.mark.spark,

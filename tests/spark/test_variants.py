@@ -13,7 +13,8 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.spark.settings import session_settings
-from tests.spark.test_corpus_rows import arrow_digest, rows_and_digest
+from tests.corpus_digests import arrow_digest
+from tests.spark.test_corpus_rows import rows_and_digest
 
 pytestmark = [
     pytest.mark.spark,
