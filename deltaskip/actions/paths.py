@@ -76,9 +76,12 @@ def canonical_path(raw: str) -> str:
 
 
 def relative_path(table_root_uri: str, raw: str) -> str | None:
-    """Return the decoded path below the table's root that an absolute logged path names; None for any other path."""
+    """Return the decoded path below the table's root that an absolute logged path names; None for any other path.
+
+    A path that leaves the table by `..` is absolute here, since it may come back.
+    """
     scheme, _, path = _split(raw)
-    if scheme is None and not path.startswith("/"):
+    if scheme is None and not path.startswith("/") and not canonical_path(raw).startswith("../"):
         return None
     scheme, authority, path = _located(table_root_uri, raw)
     root_scheme, root_authority, root = _located(table_root_uri, ".")

@@ -19,7 +19,7 @@ from deltaskip.catalogs.identifier import (
 from deltaskip.catalogs.sort_order import SortOrder, sort_order_of
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident, TransactionalTableCatalog
-from deltaskip.catalogs.withdrawal import remove_empty_folders, withdraw
+from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.errors import (
     CatalogError,
     DeltaSkipError,
@@ -37,6 +37,7 @@ from deltaskip.rows.sort_order import SORT_ORDER_KEY, check_sort_order, sort_ord
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import display_name
 from deltaskip.storage import open_storage, uri_of
+from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.table.creation import creation
 from deltaskip.table.replacement import replacement
@@ -114,10 +115,17 @@ class LocatedCatalog(TransactionalTableCatalog):
     def new_location(self, ident: CatalogIdentifier) -> str:
         """Return the location of a new table that the catalog manages."""
 
-    def delete_files(self, entry: TableEntry) -> None:
+    def check_files(self, entry: TableEntry) -> None:
+        """Raise StorageError if the folder of a table, which is to lose its entry, cannot be deleted."""
+        check_deletable_folder(*open_storage(entry.location, self.storage_options), *self.own_locations())
+
+    def remove_files(self, entry: TableEntry) -> None:
         """Delete the files of a table that has lost its entry."""
-        storage, root = open_storage(entry.location, self.storage_options)
-        storage.delete_directory(root)
+        delete_whole_folder(*open_storage(entry.location, self.storage_options), *self.own_locations())
+
+    def own_locations(self) -> Sequence[str]:
+        """Return the locations that no drop of a table may delete, beside those of other tables."""
+        return ()
 
     @abstractmethod
     def table_names(self, namespace: Namespace) -> Iterable[str]:
@@ -177,10 +185,15 @@ class LocatedCatalog(TransactionalTableCatalog):
         """See TableCatalog.drop_table."""
         with_files = arguments.flag("purge", purge)
         entry = self.find_entry(identifier_of(ident))
-        if entry is None or not self.remove_entry(entry):
+        if entry is None:
             return False
-        if entry.managed or with_files:
-            self.delete_files(entry)
+        with_files = with_files or entry.managed
+        if with_files:
+            self.check_files(entry)
+        if not self.remove_entry(entry):
+            return False
+        if with_files:
+            self.remove_files(entry)
         return True
 
     def rename_table(self, old: Ident, new: Ident) -> None:
@@ -312,7 +325,6 @@ class LocatedCatalog(TransactionalTableCatalog):
         managed = described.location is None
         storage, root = open_storage(described.location or self.new_location(ident), self.storage_options)
         entry = TableEntry(ident, root, managed)
-        is_new = not storage.exists(root)
         new = described.schema, described.partitions, described.cluster_by, described.properties, described.comment
         transaction = creation(storage, root, *new)
         transaction.set_operation(operation)
@@ -326,17 +338,13 @@ class LocatedCatalog(TransactionalTableCatalog):
                 unchanged = isinstance(error, CatalogError) and error.unchanged
                 added = False if unchanged else self._has_entry(entry)
                 if added is False:
-                    withdraw(storage, root)
+                    withdraw(storage, transaction)
                 if not added or not isinstance(error, CatalogError):
                     raise
             kill_point("entry added")
             return self._open(entry)
 
-        def undo() -> None:
-            if managed or is_new:
-                remove_empty_folders(storage, root)
-
-        return StagedTable(ident, transaction, order, finish, undo)
+        return StagedTable(ident, transaction, order, finish)
 
     def _staged_replace(
         self, entry: TableEntry, described: _Described, order: Sequence[SortOrder], operation: str

@@ -34,7 +34,6 @@ class StagedTable:
         transaction: The transaction that creates or replaces the table.
         sort_order: Order in which rows are written.
         finish: Makes the committed table visible in the catalog, and returns it.
-        undo: Deletes what was made beside the files of the transaction.
     """
 
     # SPIP Spark API for Table Metadata, Atomic Operations; Spark 4.1, StagedTable
@@ -45,13 +44,11 @@ class StagedTable:
         transaction: Transaction,
         sort_order: Sequence[SortOrder],
         finish: Callable[[], DeltaTable],
-        undo: Callable[[], None] = lambda: None,
     ) -> None:
         self.identifier = identifier
         self.sort_order = tuple(sort_order)
         self._transaction = transaction
         self._finish = finish
-        self._undo = undo
         self._ended = False
 
     @property
@@ -126,7 +123,6 @@ class StagedTable:
             return
         self._ended = True
         self._transaction.discard()
-        self._undo()
 
     def __enter__(self) -> StagedTable:
         """Begin a block that commits when it ends, or aborts if it raises."""

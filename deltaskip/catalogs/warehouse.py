@@ -32,6 +32,7 @@ from deltaskip.errors import (
 from deltaskip.json_text import parse_json
 from deltaskip.log.file_names import LOG_FOLDER, Kind, commit_name, parse_log_file
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, open_storage, parent
+from deltaskip.storage.gate import any_name, delete_file, delete_files, delete_folder, log_names
 from deltaskip.storage.kill_points import kill_point
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class WarehouseCatalog(LocatedCatalog):
             return
         self._put_pointer(folder + _POINTER, entry.location, taken)
         if self._is_table(folder):
-            self._storage.delete(folder + _POINTER)
+            self._delete(folder + _POINTER)
             raise taken
 
     def remove_entry(self, entry: TableEntry) -> bool:
@@ -111,15 +112,19 @@ class WarehouseCatalog(LocatedCatalog):
             return self._take_away(folder)
         if not self._is_table(folder):
             return False
-        _delete_log(self._storage, join(folder, LOG_FOLDER))
+        _delete_log(self._storage, folder)
         kill_point("log deleted")
-        self._storage.delete_directory(folder)
+        self._delete_folder(folder)
         return True
 
-    def delete_files(self, entry: TableEntry) -> None:
-        """See LocatedCatalog.delete_files. Those of a managed table went with its entry."""
+    def remove_files(self, entry: TableEntry) -> None:
+        """See LocatedCatalog.remove_files. Those of a managed table went with its entry."""
         if not entry.managed:
-            super().delete_files(entry)
+            super().remove_files(entry)
+
+    def own_locations(self) -> Sequence[str]:
+        """See LocatedCatalog.own_locations."""
+        return (self._root,)
 
     def move_entry(self, entry: TableEntry, new: CatalogIdentifier) -> None:
         """See LocatedCatalog.move_entry."""
@@ -132,7 +137,7 @@ class WarehouseCatalog(LocatedCatalog):
             # Another table that takes the name at the same time may give way before this one has looked again.
             refused = taken if self._is_table(after) else None if self._take_away(before + _POINTER) else gone
             if refused is not None:
-                self._storage.delete(after + _POINTER)
+                self._delete(after + _POINTER)
                 raise refused
             return
         self._check_no_namespace(new)
@@ -206,7 +211,7 @@ class WarehouseCatalog(LocatedCatalog):
         except FileExistsError as error:
             raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {name} already.") from error
         if self._is_table(folder):
-            self._storage.delete(marker)
+            self._delete(marker)
             raise NamespaceAlreadyExists(
                 f"The catalog {self.name} has a table {name}, and a warehouse keeps no namespace in the folder of a "
                 f"table: choose another name."
@@ -245,15 +250,15 @@ class WarehouseCatalog(LocatedCatalog):
                 with suppress(FileExistsError):
                     self._storage.move(away, folder)
                 raise not_empty
-            self._storage.delete_directory(away)
+            self._delete_folder(away)
             return True
         content = self._read(marker)
-        self._storage.delete(marker)
+        self._delete(marker)
         if self._has_content(folder):
             if content is not None:
                 self._storage.put(marker, content)
             raise not_empty
-        self._storage.delete_directory(folder)
+        self._delete_folder(folder)
         return content is not None
 
     # What the folders contain
@@ -338,13 +343,19 @@ class WarehouseCatalog(LocatedCatalog):
         """Delete a file or folder, and return whether this call did; local ones lose their name atomically first."""
         if not isinstance(self._storage, LocalStorage):
             found = self._storage.exists(path)
-            self._storage.delete(path)
+            self._delete(path)
             return found
         away = self._moved_away(path)
         if away is None:
             return False
-        self._storage.delete_directory(away) if path[-len(_POINTER) :] != _POINTER else self._storage.delete(away)
+        self._delete_folder(away) if path[-len(_POINTER) :] != _POINTER else self._delete(away)
         return True
+
+    def _delete(self, path: str) -> None:
+        delete_file(self._storage, parent(path), path.rpartition("/")[2], any_name)
+
+    def _delete_folder(self, path: str) -> None:
+        delete_folder(self._storage, parent(path), path.rpartition("/")[2], any_name)
 
     def _moved_away(self, path: str) -> str | None:
         """Give a local file or folder a name that no reader sees, and return it; None if it does not exist."""
@@ -363,24 +374,28 @@ class WarehouseCatalog(LocatedCatalog):
         files = [file for file in parsed if file is not None]
         is_table = any(file.kind in _CHECKPOINTS or (file.kind is Kind.COMMIT and file.version == 0) for file in files)
         if not is_table:
-            self._storage.delete_files([file.path for file in files])
+            delete_files(self._storage, folder, [f"{LOG_FOLDER}/{file.file.name}" for file in files], log_names)
 
 
-def _delete_log(storage: Storage, log: str) -> None:
-    """Delete a log so that a reader sees the last version or none at any time.
+def _delete_log(storage: Storage, root: str) -> None:
+    """Delete the log of a table so that a reader sees the last version or none at any time.
 
     While version 0 exists, no checkpoint is needed. Without it the table opens from a checkpoint or not at all, so the
     checkpoints go first, the latest at the beginning.
     """
-    files = [parse_log_file(entry) for entry in storage.list_from(log, "0") if entry.is_file]
+
+    def delete(name: str) -> None:
+        delete_file(storage, root, f"{LOG_FOLDER}/{name}", log_names)
+
+    files = [parse_log_file(entry) for entry in storage.list_from(join(root, LOG_FOLDER), "0") if entry.is_file]
     known = [file for file in files if file is not None]
-    storage.delete(join(log, "_last_checkpoint"))
+    delete("_last_checkpoint")
     for file in sorted((file for file in known if file.kind in _CHECKPOINTS), key=lambda file: -file.version):
-        storage.delete(file.path)
+        delete(file.file.name)
         kill_point("checkpoint deleted")
-    storage.delete(join(log, commit_name(0)))
+    delete(commit_name(0))
     kill_point("first version deleted")
-    storage.delete_directory(log)
+    delete_folder(storage, root, LOG_FOLDER, any_name)
 
 
 def _json(content: Mapping[str, object]) -> bytes:

@@ -46,6 +46,7 @@ def vacuum(
         "files": result.files,
         "directories": list(result.directories),
         "sidecars": list(result.sidecars),
+        "left_over": list(result.left_over),
         "metrics": dict(result.metrics),
         "seconds": dict(result.seconds),
     }

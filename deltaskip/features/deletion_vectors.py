@@ -24,6 +24,7 @@ from deltaskip.kernels.z85 import z85_decode, z85_encode
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import Storage, is_local, join, storage_for
+from deltaskip.storage.gate import delete_file
 
 __all__ = [
     "RangeStorage",
@@ -193,7 +194,7 @@ def write_deletion_vectors(
     except BaseException:
         for path in paths:
             with suppress(OSError, DeltaSkipError):
-                storage.delete(join(root, path))
+                delete_file(storage, root, path)
         raise
     return WrittenVectors(tuple(descriptors), tuple(paths))
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import time
 
+import pyarrow as pa
+
 from deltaskip.errors import CorruptLog
 from deltaskip.features import check_maintainable
 from deltaskip.log.catalog_commits import STAGED_FOLDER, catalog_commits, check_permitted, is_managed
@@ -20,14 +22,18 @@ from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
 from deltaskip.log.segment import LogListing
 from deltaskip.log.snapshot import Snapshot
-from deltaskip.storage import FileInfo, join
+from deltaskip.schema.arrow_values import arrow_array
+from deltaskip.storage import FileInfo, join, storage_below
+from deltaskip.storage.gate import deletable, delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.temporary_names import TEMPORARY
 
-__all__ = ["clean_up_log", "unneeded_sidecars"]
+__all__ = ["clean_up_log", "left_over_files", "unneeded_sidecars"]
 
 _DAY = 86_400_000
 _STAGED = re.compile(r"\d{20}\.[^.]+\.json")
-_TEMPORARY = re.compile(r"\.\d{20}\..*\.tmp|\._last_checkpoint\..*\.tmp")
+# Those of delta-rs begin with _commit_.
+_TEMPORARY = re.compile(rf"(?:{TEMPORARY}|_commit_[^/]+\.json\.tmp)", re.ASCII)
 
 
 def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int | None = None) -> list[str]:
@@ -69,16 +75,16 @@ def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int
             continue
         file = parse_log_file(info)
         if _is_old(file, first) if file is not None else _is_left_over(info, _midnight(now) - _DAY):
-            snapshot.storage.delete(info.path)
+            delete_file(snapshot.storage, snapshot.root, f"{LOG_FOLDER}/{info.name}", log_names)
             deleted.append(info.name)
             kill_point("deleted")
     for info in _staged_until(snapshot, first):
-        snapshot.storage.delete(info.path)
         deleted.append(f"{STAGED_FOLDER}/{info.name}")
+        delete_file(snapshot.storage, snapshot.root, f"{LOG_FOLDER}/{deleted[-1]}", log_names)
         kill_point("deleted")
     for info in unneeded_sidecars(snapshot, _midnight(now) - _DAY):
-        snapshot.storage.delete(info.path)
         deleted.append(f"{SIDECAR_FOLDER}/{info.name}")
+        delete_file(snapshot.storage, snapshot.root, f"{LOG_FOLDER}/{deleted[-1]}", log_names)
         kill_point("deleted")
     return deleted
 
@@ -126,7 +132,24 @@ def _is_old(file: LogFile, first: int) -> bool:
 
 def _is_left_over(info: FileInfo, before_ms: int) -> bool:
     """Whether the file was left behind by a killed writer."""
-    return _TEMPORARY.fullmatch(info.name) is not None and info.modified_ms < before_ms
+    return info.name.isprintable() and _TEMPORARY.fullmatch(info.name) is not None and info.modified_ms < before_ms
+
+
+def left_over_files(snapshot: Snapshot, before_ms: int) -> list[str]:
+    """Return the temporary files of the log that killed writers left before a time, by their paths below the table.
+
+    Raises StorageError.
+    """
+    found = []
+    for folder in (LOG_FOLDER, f"{LOG_FOLDER}/{SIDECAR_FOLDER}", f"{LOG_FOLDER}/{STAGED_FOLDER}"):
+        try:
+            entries = storage_below(snapshot.storage).list_from(join(snapshot.root, folder), "")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        found += [f"{folder}/{each.name}" for each in entries if each.is_file and _is_left_over(each, before_ms)]
+    paths = arrow_array(found, pa.string())
+    allowed: list[str] = paths.filter(deletable(snapshot.storage, snapshot.root, paths, log_names)).to_pylist()
+    return allowed
 
 
 def unneeded_sidecars(snapshot: Snapshot, before_ms: int) -> list[FileInfo]:
@@ -139,7 +162,10 @@ def unneeded_sidecars(snapshot: Snapshot, before_ms: int) -> list[FileInfo]:
         sidecars = snapshot.storage.list_from(folder, "")
     except (FileNotFoundError, NotADirectoryError):
         return []
-    old = [info for info in sidecars if info.is_file and info.modified_ms < before_ms]
+    old = [info for info in sidecars if info.is_file and info.modified_ms < before_ms and info.name.isprintable()]
+    paths = arrow_array([f"{LOG_FOLDER}/{SIDECAR_FOLDER}/{info.name}" for info in old], pa.string())
+    allowed = deletable(snapshot.storage, snapshot.root, paths, log_names).to_pylist()
+    old = [info for info, may in zip(old, allowed, strict=True) if may]
     if not old:
         return []
     listing = list_log(snapshot.storage, snapshot.root)

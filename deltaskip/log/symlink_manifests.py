@@ -19,7 +19,8 @@ from deltaskip.json_text import parse_json
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.storage import is_local, join, parent
+from deltaskip.storage import is_local, join
+from deltaskip.storage.gate import delete_empty_folder, delete_file
 from deltaskip.storage.tree import files_below
 
 __all__ = ["MANIFEST_FOLDER", "Manifests", "changed_partitions", "write_manifests"]
@@ -139,9 +140,9 @@ def _delete_others(snapshot: Snapshot, folder: str, kept: Collection[str]) -> tu
     for file in found:
         below = file.path[len(folder) + 1 :]
         if file.name == _NAME and below.rpartition("/")[0] not in kept:
-            storage.delete(file.path)
             deleted.append(f"{MANIFEST_FOLDER}/{below}")
-            above = parent(file.path)
-            while above != folder and storage.delete_empty_directory(above):
-                above = parent(above)
+            delete_file(storage, snapshot.root, deleted[-1])
+            above = deleted[-1].rpartition("/")[0]
+            while above != MANIFEST_FOLDER and delete_empty_folder(storage, snapshot.root, above):
+                above = above.rpartition("/")[0]
     return tuple(deleted)

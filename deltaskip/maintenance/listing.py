@@ -21,16 +21,21 @@ from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import FileInfo, LocalStorage, Storage, join, storage_below
 from deltaskip.storage.remote import ObjectStorage
+from deltaskip.storage.temporary_names import TEMPORARY
 
-__all__ = ["LISTED", "Folders", "HiddenNames", "facts_of", "files_of_table"]
+__all__ = ["LISTED", "Folders", "HiddenNames", "facts_of", "files_of_table", "is_temporary"]
 
 LISTED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modified_ms", pa.int64())])
 """A listed file: its path below the table, not encoded; size and time are null where `facts_of` has to look them up."""
 
 _BATCH_ROWS = 1 << 16
 _PARALLEL_LISTINGS = 32
+_MOST_LINKS = 40
 # Change files and indexes are files of the table, though their folders begin with an underscore.
 _VISIBLE = ("_delta_index", "_change_data")
+# What Spark's and Hadoop's writers of this package leave when they are killed.
+_TEMPORARY_FILE = rf"(^|/){TEMPORARY}$"
+_TEMPORARY_FOLDER = r"((^|/)part-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})/_temporary(/.*)?$"
 _ICEBERG_METADATA = "metadata"
 _FORMATS = "delta.universalFormat.enabledFormats"
 
@@ -57,19 +62,38 @@ class HiddenNames:
     def _visible(self) -> tuple[str, ...]:
         return (*_VISIBLE, *(f"{name}=" for name in self.partition_columns if name.startswith(("_", "."))))
 
-    def __call__(self, name: str) -> bool:
-        """Whether a file or folder of this name is not the table's."""
+    def __call__(self, name: str, folder: str) -> bool:
+        """Whether a file or folder of this name, in a folder below the table, is not the table's."""
         if self.iceberg and name == _ICEBERG_METADATA:
             return True
-        return name.startswith(("_", ".")) and not name.startswith(self._visible)
+        if not name.startswith(("_", ".")) or name.startswith(self._visible):
+            return False
+        path = f"{folder}/{name}"
+        return re.search(_TEMPORARY_FILE, path) is None and re.search(_TEMPORARY_FOLDER, path) is None
 
     def mask(self, paths: pa.Array) -> pa.BooleanArray:
         """Whether each path has a segment that is hidden."""
+        hidden = self._hidden(paths)
+        if not pc.any(hidden).as_py():
+            return hidden
+        some = pc.replace_substring_regex(paths.filter(hidden), _TEMPORARY_FOLDER, r"\1/x")
+        return pc.replace_with_mask(hidden, hidden, self._hidden(pc.replace_substring_regex(some, _TEMPORARY_FILE, "")))
+
+    def visible(self, paths: pa.Array) -> pa.BooleanArray:
+        """Whether no segment of each path is hidden: the names that a VACUUM deletes."""
+        return pc.invert(self.mask(paths))
+
+    def _hidden(self, paths: pa.Array) -> pa.BooleanArray:
         visible = "|".join(map(re.escape, self._visible))
         hidden = pc.match_substring_regex(pc.replace_substring_regex(paths, f"(^|/)({visible})", r"\1"), r"(^|/)[._]")
         if self.iceberg:
             hidden = pc.or_(hidden, pc.match_substring_regex(paths, f"(^|/){_ICEBERG_METADATA}(/|$)"))
         return hidden
+
+
+def is_temporary(paths: pa.Array) -> pa.BooleanArray:
+    """Return which paths are those of a writer's temporary files, or of its folder for them."""
+    return pc.match_substring_regex(paths, f"{_TEMPORARY_FILE}|{_TEMPORARY_FOLDER}")
 
 
 @dataclass(slots=True)
@@ -162,7 +186,7 @@ def _local_folder(root: str, folder: str, hidden: HiddenNames, folders: Folders)
         with os.scandir(path) as entries:
             for entry in entries:
                 name, count = entry.name, count + 1
-                if name[0] in "._m" and hidden(name):
+                if name[0] in "._m" and hidden(name, folder):
                     if name == LOG_FOLDER and folder:
                         folders.tables.append(folder)
                         return None
@@ -177,14 +201,25 @@ def _local_folder(root: str, folder: str, hidden: HiddenNames, folders: Folders)
     except OSError as error:
         raise _unreadable(path, error) from error
     for name in links:
-        target = os.path.realpath(f"{path}/{name}")
         real = os.path.realpath(root)
-        if target.startswith(f"{real}/"):
-            folders.link_targets.append(target[len(real) + 1 :])
-        if os.path.isfile(target) and _is_text(name):
+        for target in _ways(f"{path}/{name}"):
+            if target.startswith(f"{real}/"):
+                folders.link_targets.append(target[len(real) + 1 :])
+        if os.path.isfile(f"{path}/{name}") and _is_text(name):
             found.files.append(prefix + name)
     folders.entries[folder], folders.modified_ms[folder] = count, modified
     return found
+
+
+def _ways(link: str) -> Iterator[str]:
+    """The files and links that a link leads to, one after the other."""
+    for _ in range(_MOST_LINKS):
+        if not os.path.islink(link):
+            return
+        target = os.path.join(os.path.dirname(link), os.readlink(link))
+        link = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+        yield link
+    yield os.path.realpath(link)
 
 
 def _is_text(name: str) -> bool:
@@ -224,7 +259,7 @@ def _by_directory(storage: Storage, root: str, hidden: HiddenNames, folders: Fol
                 folders.entries[folder] = len(listed)
                 for entry in listed:
                     path = f"{folder}/{entry.name}" if folder else entry.name
-                    if hidden(entry.name):
+                    if hidden(entry.name, folder):
                         continue
                     if entry.kind == "directory":
                         pending.append(path)

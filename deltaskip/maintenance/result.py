@@ -25,6 +25,7 @@ class VacuumResult(WriteResult):
         size_in_bytes: Size of the files.
         directories: Directories that were empty, or became empty, by their paths below the table.
         sidecars: Sidecar files of the log that no checkpoint needs.
+        left_over: Temporary files of the log that killed writers left, by their paths below the table.
         seconds: Time that finding the files ("find") and deleting them ("delete") took.
     """
 
@@ -34,6 +35,7 @@ class VacuumResult(WriteResult):
     size_in_bytes: int = 0
     directories: tuple[str, ...] = ()
     sidecars: tuple[str, ...] = ()
+    left_over: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,11 +18,13 @@ from deltaskip.log import LOG_FOLDER, Snapshot
 from deltaskip.log.commit import read_commits
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
-from deltaskip.maintenance.listing import LISTED, Folders, HiddenNames, facts_of, files_of_table
-from deltaskip.maintenance.needed_files import file_keys_of, needed_files
+from deltaskip.maintenance.listing import LISTED, Folders, HiddenNames, facts_of, files_of_table, is_temporary
+from deltaskip.maintenance.needed_files import NeededFiles, file_keys_of, needed_files
+from deltaskip.maintenance.other_names import needed_under_other_names
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import TRUE, arrow_array, arrow_scalar, one_chunk
-from deltaskip.storage import join
+from deltaskip.storage import Storage, join
+from deltaskip.storage.gate import deletable
 
 __all__ = ["Progress", "Unneeded", "note_last_vacuum", "unneeded_by_listing", "unneeded_by_log"]
 
@@ -30,6 +35,8 @@ _LAST_MEMBER = "latestCommitVersionOutsideOfRetentionWindow"
 # Files are compared with the needed ones this many at a time: each time those are hashed anew.
 _COMPARED = 1 << 20
 _COMMITS_AT_ONCE = 100
+_PARALLEL_REQUESTS = 32
+_DAY_MS = 86_400_000
 _CDC = b'{"cdc":'
 
 
@@ -40,12 +47,20 @@ class Unneeded:
     Attributes:
         files: The files (LISTED), sorted by path.
         folders: The directories that were listed.
+        needed: The files that are needed.
         through: The version up to which the log was looked through; None if the folder was listed.
     """
 
     files: pa.Table
     folders: Folders
+    needed: NeededFiles
     through: int | None = None
+
+    def without(self, snapshot: Snapshot, needed: NeededFiles) -> Unneeded:
+        """Return those that are not needed by a later version either."""
+        files = self.files.filter(pc.invert(pc.is_in(listed_keys(self.files["path"]), value_set=needed.keys)))
+        new = needed.names.filter(pc.invert(pc.is_in(needed.names, value_set=self.needed.names)))
+        return replace(self, files=_without_other_names(snapshot, files, new))
 
 
 def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progress: Progress) -> Unneeded:
@@ -62,18 +77,32 @@ def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, p
         StorageError: The log or a folder cannot be read.
     """
     needed = needed_files(snapshot, cutoff_ms, forgotten_ms)
+    found, folders = _listed(snapshot, needed, cutoff_ms, progress)
+    return Unneeded(found, folders, needed)
+
+
+def _listed(
+    snapshot: Snapshot, needed: NeededFiles, cutoff_ms: int, progress: Progress, chosen: pa.Array | None = None
+) -> tuple[pa.Table, Folders]:
+    """The listed files that are old, not needed, and may be deleted; chosen: keys of the files that come into question.
+    """
     folders, parts = Folders(), list[pa.Table]()
-    pending, listed = list[pa.Table](), 0
-    limit = arrow_scalar(cutoff_ms, pa.int64())
+    pending, listed, unlisted = list[pa.Table](), 0, needed.names
+    hidden, limit = HiddenNames.of(snapshot), arrow_scalar(cutoff_ms, pa.int64())
 
     def compare() -> None:
+        nonlocal unlisted
         files = pa.concat_tables(pending).combine_chunks()
         pending.clear()
-        files = files.filter(pc.invert(pc.is_in(listed_keys(files["path"]), value_set=needed)))
-        parts.append(_older(files, limit))
+        keys = listed_keys(files["path"])
+        unlisted = unlisted.filter(pc.invert(pc.is_in(unlisted, value_set=keys)))
+        candidates = pc.invert(pc.is_in(keys, value_set=needed.keys))
+        if chosen is not None:
+            candidates = pc.and_(candidates, pc.is_in(keys, value_set=chosen))
+        parts.append(_older(files.filter(candidates), limit))
 
     waiting = 0
-    for files in files_of_table(snapshot.storage, snapshot.root, HiddenNames.of(snapshot), folders):
+    for files in files_of_table(snapshot.storage, snapshot.root, hidden, folders):
         pending.append(files)
         waiting += len(files)
         listed += len(files)
@@ -84,9 +113,26 @@ def unneeded_by_listing(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, p
     if pending:
         compare()
     found = pa.concat_tables(parts) if parts else pa.Table.from_batches([], LISTED)
-    found = found.filter(pc.invert(folders.protected(one_chunk(found["path"]))))
-    found = _older(facts_of(snapshot.storage, snapshot.root, found.combine_chunks()), limit)
-    return Unneeded(found.sort_by("path"), folders)
+    found = _allowed(snapshot, found, folders, hidden)
+    found = _older(facts_of(snapshot.storage, snapshot.root, found), limit)
+    # A writer may be at work on a temporary file, whatever the retention is.
+    temporary = is_temporary(one_chunk(found["path"]))
+    if pc.any(temporary).as_py():
+        day = arrow_scalar(time.time_ns() // 1_000_000 - _DAY_MS, pa.int64())
+        found = found.filter(pc.or_(pc.invert(temporary), pc.less(found["modified_ms"], day)))
+    return _without_other_names(snapshot, found, unlisted).sort_by("path"), folders
+
+
+def _allowed(snapshot: Snapshot, files: pa.Table, folders: Folders, hidden: HiddenNames) -> pa.Table:
+    """The files that the gate lets through, and that are neither another table's nor what a link points to."""
+    paths = one_chunk(files["path"])
+    allowed = deletable(snapshot.storage, snapshot.root, paths, hidden.visible)
+    return files.filter(pc.and_(allowed, pc.invert(folders.protected(paths)))).combine_chunks()
+
+
+def _without_other_names(snapshot: Snapshot, files: pa.Table, names: pa.Array) -> pa.Table:
+    other = needed_under_other_names(snapshot.storage, snapshot.root, one_chunk(files["path"]), names)
+    return files.filter(pc.invert(other))
 
 
 def _older(files: pa.Table, limit: pa.Scalar) -> pa.Table:
@@ -104,7 +150,8 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
     listing = list_log(storage, root)
     versions = sorted(listing.commits)
     old = versions[: CommitTimes(storage, root, listing, versions).count_until(cutoff_ms - 1)]
-    nothing = Unneeded(pa.Table.from_batches([], LISTED), Folders())
+    needed = needed_files(snapshot, cutoff_ms, forgotten_ms)
+    nothing = Unneeded(pa.Table.from_batches([], LISTED), Folders(), needed)
     if not old:
         return nothing
     last = _last_vacuum(snapshot)
@@ -114,31 +161,48 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
             f"that files which they removed are not known; vacuum it without lite."
         )
     wanted = [listing.commits[version] for version in old if last is None or version > last]
-    needed, keys, sizes = needed_files(snapshot, cutoff_ms, forgotten_ms), list[pa.Array](), list[pa.Array]()
+    keys, sizes = list[pa.Array](), list[pa.Array]()
     for start in range(0, len(wanted), _COMMITS_AT_ONCE):
         some = wanted[start : start + _COMMITS_AT_ONCE]
         columns = ["path", "is_remove", "size", "deletion_vector"]
         actions = read_commits(storage, root, some, columns).actions
         removes = actions.filter(actions["is_remove"])
-        data, _, vectors = file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
-        keys += [data, vectors]
-        sizes += [pc.fill_null(removes["size"], 0), pa.repeat(0, len(vectors)).cast(pa.int64())]
+        named = file_keys_of(snapshot, removes["path"], removes["deletion_vector"])
+        keys += [named.data, named.vectors]
+        sizes += [pc.fill_null(removes["size"], 0), pa.repeat(0, len(named.vectors)).cast(pa.int64())]
         changes = [each for file in some for each in _change_files(storage.read(file.path))]
         keys.append(table_keys(snapshot.table_root, arrow_array([path for path, _ in changes], pa.string())))
         sizes.append(arrow_array([size for _, size in changes], pa.int64()))
         progress("listed", start + len(some), len(wanted))
     if not keys:
         return nothing
+    if not storage.remote:
+        # Only a listing shows links.
+        found, _ = _listed(snapshot, needed, cutoff_ms, progress, pa.concat_arrays(keys))
+        return Unneeded(found, Folders(), needed, old[-1])
     times = pa.repeat(arrow_scalar(0, pa.int64()), sum(map(len, keys)))
     files = pa.table([pa.concat_arrays(keys), pa.concat_arrays(list(map(one_chunk, sizes))), times], LISTED)
     files = files.group_by("path").aggregate([("size", "max"), ("modified_ms", "max")])
     files = files.select(["path", "size_max", "modified_ms_max"]).rename_columns(LISTED.names)
     outside = pc.match_substring_regex(files["path"], r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/")
-    files = files.filter(pc.invert(pc.or_(outside, pc.is_in(files["path"], value_set=needed))))
-    if not storage.remote:
-        files = facts_of(storage, root, files.set_column(1, LISTED.field(1), pa.nulls(len(files), pa.int64())))
-        files = _older(files, arrow_scalar(cutoff_ms, pa.int64()))
-    return Unneeded(files.sort_by("path"), Folders(), old[-1])
+    files = files.filter(pc.invert(pc.or_(outside, pc.is_in(files["path"], value_set=needed.keys))))
+    paths = pc.replace_substring_regex(one_chunk(files["path"]), r"^\./", "")
+    folders = Folders(tables=_tables_in(storage, root, paths))
+    files = _allowed(snapshot, files.set_column(0, LISTED.field(0), paths), folders, HiddenNames.of(snapshot))
+    return Unneeded(_without_other_names(snapshot, files, needed.names).sort_by("path"), folders, needed, old[-1])
+
+
+def _tables_in(storage: Storage, root: str, paths: pa.Array) -> list[str]:
+    """The folders of files, and those above them below the root, that contain the log of another table."""
+    folders = set()
+    for folder in pc.unique(pc.replace_substring_regex(paths, r"/?[^/]*$", "")).to_pylist():
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    found = sorted(folders)
+    with ThreadPoolExecutor(_PARALLEL_REQUESTS, "deltaskip") as pool:
+        has_log = pool.map(lambda folder: storage.exists(join(root, folder, LOG_FOLDER)), found)
+        return [folder for folder, is_table in zip(found, has_log, strict=True) if is_table]
 
 
 def _change_files(text: bytes) -> Iterator[tuple[str, int]]:

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.actions import listed_keys
 from deltaskip.errors import InvalidArgument, StorageError
 from deltaskip.features import CommitSummary, check_maintainable, check_writable
 from deltaskip.log import Snapshot, refresh
 from deltaskip.log.catalog_commits import check_permitted
-from deltaskip.log.cleanup import unneeded_sidecars
+from deltaskip.log.cleanup import left_over_files, unneeded_sidecars
+from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER
+from deltaskip.maintenance.listing import HiddenNames, is_temporary
 from deltaskip.maintenance.needed_files import needed_files
 from deltaskip.maintenance.result import VacuumResult
 from deltaskip.maintenance.unneeded_files import (
@@ -30,9 +31,9 @@ from deltaskip.maintenance.unneeded_files import (
 )
 from deltaskip.progress import Progress as ProgressBar
 from deltaskip.progress import table_name
-from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.properties import TableProperties
-from deltaskip.storage import join
+from deltaskip.storage.gate import delete_empty_folder, delete_files, log_names
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.transaction import Transaction
 
@@ -89,16 +90,18 @@ def vacuum(
     cutoff = now - (default if retention_ms is None else retention_ms)
     find = unneeded_by_log if lite else unneeded_by_listing
     found = find(snapshot, cutoff, now - default, progress)
-    sidecars = [] if lite else unneeded_sidecars(snapshot, min(cutoff, now - _DAY_MS))
+    before = min(cutoff, now - _DAY_MS)
+    sidecars = [] if lite else unneeded_sidecars(snapshot, before)
+    left_over = () if lite else tuple(left_over_files(snapshot, before))
     deleted = one_chunk(found.files["path"])
     size = pc.sum(found.files["size"]).as_py() or 0
     seconds = {"find": time.perf_counter() - started}
     if dry_run:
-        directories = tuple(_emptied(found, cutoff))
+        directories = tuple(_emptied(found, cutoff, before))
         metrics = {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size}
         return VacuumResult(
             None, _START, metrics, True, deleted, len(deleted), size, directories,
-            tuple(each.path for each in sidecars), seconds,
+            tuple(each.path for each in sidecars), left_over, seconds,
         )  # fmt: skip
     _record(snapshot, _START, _parameters(retention_ms, default, enforce_retention),
             {"numFilesToDelete": len(deleted), "sizeOfDataToDelete": size})  # fmt: skip
@@ -108,9 +111,9 @@ def vacuum(
     started = time.perf_counter()
     try:
         _delete(snapshot, deleted, progress)
-        directories = tuple(_delete_directories(snapshot, found, cutoff))
-        for each in sidecars:
-            snapshot.storage.delete(each.path)
+        directories = tuple(_delete_directories(snapshot, found, cutoff, before))
+        of_the_log = [*(f"{LOG_FOLDER}/{SIDECAR_FOLDER}/{each.name}" for each in sidecars), *left_over]
+        delete_files(snapshot.storage, snapshot.root, of_the_log, log_names)
     except Exception:
         _record(snapshot, _END, {"status": "FAILED"}, {})
         raise
@@ -125,7 +128,7 @@ def vacuum(
     version = _record(snapshot, _END, {"status": "COMPLETED"}, metrics)
     return VacuumResult(
         version, _END, metrics, False, deleted, len(deleted), size, directories,
-        tuple(each.path for each in sidecars), seconds,
+        tuple(each.path for each in sidecars), left_over, seconds,
     )  # fmt: skip
 
 
@@ -177,38 +180,43 @@ def _still_unneeded(snapshot: Snapshot, found: Unneeded, cutoff_ms: int, forgott
     latest = refresh(snapshot)
     if latest.version <= snapshot.version + 1:
         return found
-    needed = needed_files(latest, cutoff_ms, forgotten_ms)
-    files = found.files.filter(pc.invert(pc.is_in(listed_keys(found.files["path"]), value_set=needed)))
-    return Unneeded(files, found.folders, found.through)
+    return found.without(latest, needed_files(latest, cutoff_ms, forgotten_ms))
 
 
 def _delete(snapshot: Snapshot, paths: pa.Array, progress: Progress) -> None:
+    names = HiddenNames.of(snapshot).visible
     for start in range(0, len(paths), _DELETED_AT_ONCE):
-        some = paths.slice(start, _DELETED_AT_ONCE).to_pylist()
-        snapshot.storage.delete_files([join(snapshot.root, path) for path in some])
+        some = paths.slice(start, _DELETED_AT_ONCE)
+        delete_files(snapshot.storage, snapshot.root, some, names)
         progress("deleted", start + len(some), len(paths))
         kill_point("deleted")
 
 
-def _emptied(found: Unneeded, cutoff_ms: int) -> Iterator[str]:
-    """Directories older than the retention that have nothing in them once the files are deleted, deepest first."""
+def _emptied(found: Unneeded, cutoff_ms: int, day_ms: int) -> Iterator[str]:
+    """Directories older than the retention that have nothing in them once the files are deleted, deepest first.
+
+    day_ms: Directories for temporary files are older than this.
+    """
     entries = dict(found.folders.entries)
     parents = pc.replace_substring_regex(found.files["path"], r"/?[^/]*$", "")
     for each in parents.value_counts().to_pylist():
         if each["values"] in entries:
             entries[each["values"]] -= each["counts"]
+    temporary = is_temporary(arrow_array(list(entries), pa.string())).to_pylist()
+    limits = {folder: day_ms if is_one else cutoff_ms for folder, is_one in zip(entries, temporary, strict=True)}
     for folder in sorted(entries, key=lambda path: path.count("/"), reverse=True):
-        if folder and not entries[folder] and found.folders.modified_ms.get(folder, cutoff_ms) < cutoff_ms:
+        if folder and not entries[folder] and found.folders.modified_ms.get(folder, cutoff_ms) < limits[folder]:
             above = folder.rpartition("/")[0]
             if above in entries:
                 entries[above] -= 1
             yield folder
 
 
-def _delete_directories(snapshot: Snapshot, found: Unneeded, cutoff_ms: int) -> Iterator[str]:
-    for folder in _emptied(found, cutoff_ms):
+def _delete_directories(snapshot: Snapshot, found: Unneeded, cutoff_ms: int, day_ms: int) -> Iterator[str]:
+    names = HiddenNames.of(snapshot).visible
+    for folder in _emptied(found, cutoff_ms, day_ms):
         try:
-            deleted = snapshot.storage.delete_empty_directory(join(snapshot.root, folder))
+            deleted = delete_empty_folder(snapshot.storage, snapshot.root, folder, names)
         except StorageError:
             # An empty directory does no harm.
             continue

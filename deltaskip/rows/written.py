@@ -10,7 +10,8 @@ from deltaskip.actions import AddFile, decode_path
 from deltaskip.errors import DeltaSkipError
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import Identity
-from deltaskip.storage import Storage, join
+from deltaskip.storage import Storage
+from deltaskip.storage.gate import delete_file, delete_folder
 
 __all__ = ["WrittenRows", "delete_data_files"]
 
@@ -41,7 +42,7 @@ class WrittenRows:
         """Delete the files, which no commit adds."""
         if self.folder is not None:
             with suppress(OSError, DeltaSkipError):
-                storage.delete_directory(join(root, self.folder))
+                delete_folder(storage, root, self.folder)
             return
         delete_data_files(storage, root, (decode_path(file.path) for file in self.files))
 
@@ -53,4 +54,4 @@ def delete_data_files(storage: Storage, root: str, files: Iterable[str]) -> None
     """
     for file in files:
         with suppress(OSError, DeltaSkipError):
-            storage.delete(join(root, file))
+            delete_file(storage, root, file)

@@ -18,6 +18,7 @@ from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.locations import spark_path
 from deltaskip.spark.settings import session_settings
 from deltaskip.storage import Storage, join, uri_of
+from deltaskip.storage.gate import delete_folder
 from deltaskip.storage.tree import files_below
 
 __all__ = ["WRITE_SETTINGS", "WRITTEN_SCHEMA", "new_folder", "write_parquet"]
@@ -94,7 +95,7 @@ def write_parquet(
             writer.parquet(spark_path(uri_of(location)))
         files = files_below(storage, location, lambda each: "=" in each.name)
     except BaseException:
-        storage.delete_directory(location)
+        delete_folder(storage, root, folder)
         raise
     files = [file for file in files if file.name.endswith(".parquet") and not file.name.startswith((".", "_"))]
     start = len(root.rstrip("/")) + 1

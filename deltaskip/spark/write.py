@@ -56,6 +56,7 @@ from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer
 from deltaskip.storage import join, uri_of
+from deltaskip.storage.gate import delete_folder
 
 __all__ = ["RowsToWrite", "can_collect", "collected_rows", "write_dataframe", "write_dataframes"]
 
@@ -132,7 +133,7 @@ def write_dataframes(
         adds = tuple(_adds(files, layout))
         return WrittenRows(adds, sum(file.rows for file in files), _identities(files, plan, layout), folder)
     except BaseException:
-        layout.storage.delete_directory(join(layout.root, folder))
+        delete_folder(layout.storage, layout.root, folder)
         raise
 
 

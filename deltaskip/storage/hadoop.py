@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 
@@ -28,6 +27,7 @@ from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parent, split_authority
 from deltaskip.storage.range_file import RangeFile
 from deltaskip.storage.remote import read_side_by_side, staged
+from deltaskip.storage.temporary_names import temporary_name
 
 __all__ = ["HadoopStorage", "session_storage"]
 
@@ -288,7 +288,7 @@ class HadoopStorage:
     def _written(self, path: str, send: Callable[[Any], None]) -> Iterator[str]:
         """Yield a synced file beside `path` whose name readers of the log ignore. An error deletes it."""
         folder, _, name = path.rpartition("/")
-        temporary = f"{folder}/.{name}.{uuid4()}.tmp"
+        temporary = f"{folder}/{temporary_name(name)}"
         create = self._class("org.apache.hadoop.fs.CreateFlag").CREATE
         options = self._array_of("org.apache.hadoop.fs.Options$CreateOpts", lambda options: options.createParent())
         flags = self._class("java.util.EnumSet").of(create)

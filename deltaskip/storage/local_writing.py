@@ -11,11 +11,11 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from uuid import uuid4
 
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.temporary_names import temporary_name
 
 __all__ = ["create", "delete_tree", "move", "publish", "remove_empty", "replace", "unlink"]
 
@@ -134,7 +134,7 @@ def move(path: str, target: str) -> None:
 @contextmanager
 def _written(path: str, data: bytes, durable: bool = True, makes_folder: bool = True) -> Iterator[str]:
     with _naming(path), _temporary(path, makes_folder) as temporary:
-        with open(temporary, "xb", buffering=0) as file:
+        with open(temporary, "wb", buffering=0) as file:
             kill_point("opened")
             rest = memoryview(data)
             while rest:
@@ -157,16 +157,49 @@ def _temporary(path: str, makes_folder: bool = True) -> Iterator[str]:
     """
     _check_name(path)
     folder, name = os.path.split(path)
-    if makes_folder:
-        os.makedirs(folder, exist_ok=True)
-    dot = "." if "_delta_log" in folder.split("/") else ""
-    temporary = f"{folder}/{dot}{name}.{uuid4()}.tmp"
+    temporary = f"{folder}/{temporary_name(name, hidden=_LOG in folder.split('/'))}"
+    made: list[str] = []
     try:
-        yield temporary
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        kill_point("tidied")
+        _create_empty(temporary, folder if makes_folder else None, made)
+        try:
+            yield temporary
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            kill_point("tidied")
+    except BaseException:
+        # Folders that other writers use by now are not empty.
+        with suppress(OSError):
+            for each in reversed(made):
+                os.rmdir(each)
+        raise
+
+
+def _create_empty(path: str, folder: str | None, made: list[str]) -> None:
+    """Create a file, and note the folders that were made for it: another writer that fails may take them away."""
+    for last in (False, False, True):
+        try:
+            if folder is not None:
+                _make_folders(folder, made)
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+            return
+        except FileNotFoundError:
+            if folder is None or last:
+                raise
+
+
+def _make_folders(folder: str, made: list[str]) -> None:
+    missing = []
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(missing):
+        try:
+            os.mkdir(each)
+            made.append(each)
+        except FileExistsError:
+            if not os.path.isdir(each):
+                raise
 
 
 def _rename(temporary: str, path: str) -> None:

@@ -15,6 +15,7 @@ from deltaskip.log.file_names import commit_name
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.storage import join
+from deltaskip.storage.gate import delete_file
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
@@ -133,7 +134,7 @@ class CommitLoop:
         base = self._base
         for path in paths:
             with suppress(OSError, DeltaSkipError):
-                base.storage.delete(path if "/" in path else join(base.root, path))
+                delete_file(base.storage, base.root, path.removeprefix(f"{base.root}/"))
 
     def _try(self, text: bytes, latest: Snapshot) -> bool:
         """Whether the commit is now the version after `latest`."""

@@ -19,11 +19,13 @@ from deltaskip.errors import (
 )
 from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import Snapshot
+from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.storage.new_folders import NewFolders
 from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.commit_loop import CommitLoop, Committed
 from deltaskip.txn.cost import CostMeter
@@ -58,6 +60,7 @@ class Transaction:
         snapshot: The version of the table that the transaction reads.
         cost: Counts what the transaction's changes of rows cost.
         already_gone: Number of rows that the transaction would have removed and that another writer removed before it.
+        new_folders: The folders that the creation of the table makes; None if there is a table.
     """
 
     def __init__(
@@ -78,6 +81,8 @@ class Transaction:
         self.already_gone = 0
         # What deletes the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []
+        is_new = snapshot.version == BEFORE_CREATION
+        self.new_folders = NewFolders(snapshot.storage, snapshot.root) if is_new else None
 
     def __enter__(self) -> Transaction:
         """Begin a block that commits when it ends, or discards the transaction if it raises."""
@@ -118,6 +123,8 @@ class Transaction:
         if not self._loop.outcome_unknown:
             for delete in undo:
                 delete()
+        if self.new_folders is not None:
+            self.new_folders.remove_empty()
 
     @property
     def version(self) -> int | None:
@@ -533,6 +540,10 @@ class Transaction:
                 f"on that version cannot be checked for conflicts: open the table again and repeat the operation.",
                 "cleaned up",
             ) from error
+        except BaseException:
+            if self.new_folders is not None:
+                self.new_folders.remove_empty()
+            raise
 
     @property
     def _pending(self) -> Intent:

@@ -109,6 +109,10 @@ class SqlCatalog(LocatedCatalog):
         folders = [_shown_part(".".join(ident.namespace))] if ident.namespace else []
         return join(self.warehouse, *folders, f"{_shown_part(ident.name)}-{uuid.uuid4().hex}")
 
+    def own_locations(self) -> Sequence[str]:
+        """See LocatedCatalog.own_locations."""
+        return () if self.warehouse is None else (self.warehouse,)
+
     def table_names(self, namespace: Namespace) -> Iterable[str]:
         """See LocatedCatalog.table_names."""
         return self._rows.tables(namespace)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltaskip import arguments
@@ -22,7 +21,7 @@ from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.mirror import creation_request
 from deltaskip.catalogs.unity.models import LoadedTable, TableName
 from deltaskip.catalogs.unity.older import external_request
-from deltaskip.catalogs.withdrawal import remove_empty_folders, withdraw
+from deltaskip.catalogs.withdrawal import withdraw
 from deltaskip.errors import (
     CatalogError,
     InvalidArgument,
@@ -36,7 +35,8 @@ from deltaskip.errors import (
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.log.in_commit_timestamps import commit_time
 from deltaskip.records import dataclass
-from deltaskip.storage import CatalogStorage, Storage, is_local, storage_below, uri_of
+from deltaskip.storage import CatalogStorage, Storage, is_local, uri_of
+from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location
 from deltaskip.table.creation import creation
@@ -214,10 +214,12 @@ class UnityCatalog(LocatedCatalog):
         if entry is None:
             return False
         storage, root = self._storage(entry)
+        if not entry.managed:
+            check_deletable_folder(storage, root)
         if not self.remove_entry(entry):
             return False
         if not entry.managed:
-            storage_below(storage).delete_directory(root)
+            delete_whole_folder(storage, root)
         return True
 
     def register_table(self, ident: Ident, location: str) -> DeltaTable:
@@ -267,7 +269,7 @@ class UnityCatalog(LocatedCatalog):
         name = self._given_name(ident)
         self._check_namespace(ident.namespace)
         self._check_free(ident)
-        properties, undo = described.properties, _nothing
+        properties = described.properties
         managed = described.location is None
         storage: Storage
         if described.location is None:
@@ -288,13 +290,10 @@ class UnityCatalog(LocatedCatalog):
                 staging.credentials,
             )
             storage = CatalogStorage(below, NewLog(below))
-            undo = _deleting(below)
         else:
             place = _place(described.location)
             below = self._at(place)
             storage = below()
-            if not storage.exists(below.root):
-                undo = partial(remove_empty_folders, storage, below.root)
         below()
         root = below.root
         new = described.schema, described.partitions, (), properties, described.comment
@@ -309,14 +308,11 @@ class UnityCatalog(LocatedCatalog):
                 # The server may have the table.
                 raise
             except (CatalogError, TableAlreadyExists, NamespaceNotFound):
-                if managed:
-                    undo()
-                else:
-                    withdraw(storage, root)
+                withdraw(storage, transaction)
                 raise
             return self._opened(entry)
 
-        return StagedTable(ident, transaction, order, finish, undo)
+        return StagedTable(ident, transaction, order, finish)
 
     def _staged_replace(
         self, entry: TableEntry, described: _Described, order: Sequence[SortOrder], operation: str
@@ -527,9 +523,3 @@ def _described(properties: Mapping[str, str]) -> dict[str, Any]:
     return {"properties": own, **({COMMENT: properties[COMMENT]} if COMMENT in properties else {})}
 
 
-def _deleting(below: VendedStorage) -> Callable[[], None]:
-    return lambda: below().delete_directory(below.root)
-
-
-def _nothing() -> None:
-    """Undo nothing."""

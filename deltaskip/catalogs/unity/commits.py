@@ -20,6 +20,7 @@ from deltaskip.log import LOG_FOLDER, Snapshot
 from deltaskip.log.catalog_commits import STAGED_FOLDER, Maintenance, published_path
 from deltaskip.log.file_names import commit_name, parse_log_file, version_prefix
 from deltaskip.storage import FileInfo, Storage, join
+from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.interface import file_exists
 from deltaskip.storage.kill_points import kill_point
 
@@ -48,6 +49,7 @@ class ManagedLog:
         self._client = client
         self._name = name
         self._uuid = loaded.uuid
+        self._root = root
         self._folder = join(root, LOG_FOLDER)
         self._below = below
         self._last = loaded
@@ -116,7 +118,7 @@ class ManagedLog:
         except DeltaSkipError:
             # It is certain that the catalog has not ratified the file and will not.
             with suppress(OSError, DeltaSkipError):
-                self._below().delete(path)
+                delete_file(self._below(), self._root, f"{LOG_FOLDER}/{STAGED_FOLDER}/{name}", log_names)
             raise
         kill_point("ratified")
 
@@ -287,9 +289,9 @@ class NewLog:
         storage.put_if_absent(join(folder, commit_name(latest.version + 1)), text)
         if not storage.remote:
             # Delta Kernel writes its commits into this folder, and does not make it.
-            placeholder = join(folder, STAGED_FOLDER, ".new")
-            storage.put(placeholder, b"", durable=False)
-            storage.delete(placeholder)
+            placeholder = f"{LOG_FOLDER}/{STAGED_FOLDER}/.new"
+            storage.put(join(latest.root, placeholder), b"", durable=False)
+            delete_file(storage, latest.root, placeholder, log_names)
 
     def after_commit(self, latest: Snapshot, version: int, text: bytes | None) -> None:
         """See CatalogCommits.after_commit."""

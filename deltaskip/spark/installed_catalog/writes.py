@@ -26,6 +26,7 @@ from deltaskip.spark.parquet_files import WRITE_SETTINGS, new_folder
 from deltaskip.spark.schemes import hadoop_uris
 from deltaskip.spark.settings import session_settings
 from deltaskip.storage import Storage, join, uri_of
+from deltaskip.storage.gate import delete_folder
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["Target", "WriteBuilder"]
@@ -88,10 +89,10 @@ class Target:
         else:
             self.table.overwrite(frame, replaced.where, replaced.partitions)
 
-    def new_folder(self) -> tuple[Storage, str]:
-        """Return a new folder for files of the table, and its storage."""
+    def new_folder(self) -> tuple[Storage, str, str]:
+        """Return the storage and location of the table, and the name of a new folder for files in it."""
         table = cast(DeltaTable, self.table)
-        return table.snapshot.storage, join(table.snapshot.root, new_folder())
+        return table.snapshot.storage, table.snapshot.root, new_folder()
 
     @property
     def _uri(self) -> str:
@@ -231,13 +232,13 @@ class StagedWrite(Proxy):
             return table.newWriteBuilder(self._info).build().toBatch()
 
     @cached_property
-    def _folder(self) -> tuple[Storage, str]:
+    def _folder(self) -> tuple[Storage, str, str]:
         return self._target.new_folder()
 
     @property
     def _path(self) -> str:
-        storage, folder = self._folder
-        [uri] = hadoop_uris(self.jvm.spark, [uri_of(folder)], getattr(storage, "options", None))
+        storage, root, folder = self._folder
+        [uri] = hadoop_uris(self.jvm.spark, [uri_of(join(root, folder))], getattr(storage, "options", None))
         return spark_path(uri)
 
     @answers()
@@ -257,21 +258,19 @@ class StagedWrite(Proxy):
     def commit(self, messages: Any, _summary: Any = None) -> None:
         """BatchWrite: write the rows of the files, and delete these."""
         spark = self.jvm.spark
-        storage, folder = self._folder
         self._files.commit(messages)
         try:
             schema = spark_types.StructType.fromJson(parse_json(self._info.schema().json()))
             rows = spark.read.schema(schema).parquet(self._path)
             self._target.write(rows._jdf, self._replaced, self._plan())
         finally:
-            storage.delete_directory(folder)
+            delete_folder(*self._folder)
 
     @answers()
     def abort(self, messages: Any) -> None:
         """BatchWrite: delete the files."""
-        storage, folder = self._folder
         self._files.abort(messages)
-        storage.delete_directory(folder)
+        delete_folder(*self._folder)
 
     def _plan(self) -> Any:
         """The logical plan of the statement that is being run."""

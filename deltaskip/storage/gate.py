@@ -1,0 +1,228 @@
+"""The gate before every delete: what a caller may delete below a root, whatever a log or a catalog says.
+
+A target is named by its literal path below the root. It is refused if it is not below the root once dots (escaped ones
+too) and links are resolved, or if its name is not one that the caller deletes. Only this module calls the methods of a
+storage that delete. Which files a version needs is not known here: see `maintenance.needed_files`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import StorageError
+from deltaskip.storage.catalog_storage import storage_below
+from deltaskip.storage.interface import FileInfo, Storage
+from deltaskip.storage.local import LocalStorage
+from deltaskip.storage.location import is_local, join, split_authority
+from deltaskip.storage.temporary_names import TEMPORARY
+
+__all__ = [
+    "Names",
+    "any_name",
+    "check_deletable_folder",
+    "deletable",
+    "delete_empty_folder",
+    "delete_file",
+    "delete_files",
+    "delete_folder",
+    "delete_whole_folder",
+    "log_names",
+    "other_tables_below",
+    "written_names",
+]
+
+Names = Callable[[pa.Array], pa.BooleanArray]
+"""Which paths below the root have a name that the caller deletes."""
+
+_LOG = "_delta_log"
+# No path, dots that lead elsewhere however often they are escaped, and a character that ends a path for C.
+_NOT_BELOW = r"^$|^/|(^|/)(\.|%(25)*2[eE]){1,2}(/|$)|\x00"
+_LOG_NAME = (
+    rf"^{_LOG}/(\d{{20}}\.[^/]+|\.\d{{20}}\.[^/]+\.crc|_last_checkpoint|_commit_[^/]+\.json\.tmp|{TEMPORARY}"
+    rf"|_sidecars/[^/]+|_staged_commits/[^/]+|_last_vacuum_info)$"
+)
+# Files by which a warehouse knows its namespaces and the tables that are elsewhere.
+_MARK = re.compile(r"(^|/)(_namespace\.json|[^/]+\.table\.json)$")
+
+
+def any_name(paths: pa.Array) -> pa.BooleanArray:
+    """Return True for every path: for folders that are deleted only if they are empty, and those of catalogs."""
+    return pa.array([True] * len(paths), pa.bool_())
+
+
+def written_names(paths: pa.Array) -> pa.BooleanArray:
+    """Return which paths can be those of files that a job writes beside the log."""
+    return pc.invert(pc.match_substring_regex(paths, f"(?i)(^|/){_LOG}(/|$)"))
+
+
+def log_names(paths: pa.Array) -> pa.BooleanArray:
+    """Return which paths can be those of files of the log, with its sidecars, staged commits and temporary files."""
+    return pc.match_substring_regex(paths, _LOG_NAME)
+
+
+def deletable(storage: Storage, root: str, paths: pa.Array, names: Names) -> pa.BooleanArray:
+    """Return which paths may be deleted.
+
+    Args:
+        storage: Storage of the root.
+        root: Location of the folder that the targets are in.
+        paths: Literal paths below the root, not encoded: strings.
+        names: Which names the caller deletes.
+    """
+    allowed = pc.and_(pc.invert(pc.match_substring_regex(paths, _NOT_BELOW)), names(paths))
+    if not isinstance(storage_below(storage), LocalStorage):
+        return allowed
+    folders = pc.replace_substring_regex(paths, r"/?[^/]*$", "").dictionary_encode()
+    linked = [folder for folder in folders.dictionary.to_pylist() if _is_elsewhere(root, folder)]
+    if not linked:
+        return allowed
+    return pc.and_(allowed, pc.invert(pc.is_in(folders.cast(pa.string()), value_set=pa.array(linked, pa.string()))))
+
+
+def delete_files(storage: Storage, root: str, paths: Iterable[str] | pa.Array, names: Names = written_names) -> None:
+    """Delete files, side by side or in bulk. Missing files are not an error.
+
+    Raises StorageError if one of them may not be deleted, before any is, and if the storage fails.
+    """
+    found = paths if isinstance(paths, pa.Array) else _as_text(root, list(paths))
+    if not len(found):
+        return
+    allowed = deletable(storage, root, found, names)
+    if not pc.all(allowed).as_py():
+        raise _refused(root, found.filter(pc.invert(allowed))[0].as_py())
+    storage.delete_files([join(root, path) for path in found.to_pylist()])
+
+
+def delete_file(storage: Storage, root: str, path: str, names: Names = written_names) -> None:
+    """Delete a file as delete_files does."""
+    _check(storage, root, path, names)
+    storage.delete(join(root, path))
+
+
+def delete_empty_folder(storage: Storage, root: str, path: str, names: Names = written_names) -> bool:
+    """Delete a folder unless something is in it, and return whether it was deleted. Raises StorageError."""
+    _check(storage, root, path, names)
+    return storage.delete_empty_directory(join(root, path))
+
+
+def delete_folder(storage: Storage, root: str, path: str, names: Names = written_names) -> None:
+    """Delete a folder with everything in it, of a link only the link. Raises StorageError as delete_files does."""
+    _check(storage, root, path, names)
+    storage.delete_directory(join(root, path))
+
+
+def check_deletable_folder(storage: Storage, root: str, *kept: str) -> None:
+    """Raise StorageError unless the folder of a table can be deleted with everything in it.
+
+    It cannot be the root of a file system or of a bucket or a folder directly below a file system's root, nor contain
+    the home, working or temporary directory, a location in `kept`, another table, or a namespace of a warehouse.
+    """
+    if is_local(root):
+        import tempfile
+
+        real = os.path.realpath(root)
+        standing = [os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir(), *filter(is_local, kept)]
+        inside = [each for each in standing if _contains(real, os.path.realpath(each))]
+        if os.path.dirname(real) in (real, "/"):
+            raise _kept(root, "it is the root of the file system, or directly below it")
+    else:
+        base, key = split_authority(root)
+        inside = [each for each in kept if _contains(f"{base}/{key}", "{}/{}".format(*split_authority(each)))]
+        if not key.strip("/"):
+            raise _kept(root, "it is the root of its store")
+    if inside:
+        raise _kept(root, f"{inside[0]} is in it")
+    if isinstance(storage_below(storage), LocalStorage) and os.path.islink(root):
+        return
+    for found in other_tables_below(storage, root):
+        raise _kept(root, f"{join(root, found) if found else root} is another table or namespace")
+
+
+def delete_whole_folder(storage: Storage, root: str, *kept: str) -> None:
+    """Delete the folder of a table with everything in it, of a link only the link. See check_deletable_folder."""
+    check_deletable_folder(storage, root, *kept)
+    storage.delete_directory(root)
+
+
+def other_tables_below(storage: Storage, root: str) -> Iterator[str]:
+    """Yield the folders that contain another table's log, or files by which a warehouse knows namespaces and tables.
+
+    They are paths below the root; "" is the root itself. Links are not followed.
+    """
+    storage = storage_below(storage)
+    if isinstance(storage, LocalStorage):
+        for top, folders, files in os.walk(root):
+            below = top[len(root) :].strip("/")
+            if (below and _LOG in folders) or any(map(_MARK.search, files)):
+                yield below
+            folders[:] = [name for name in folders if name != _LOG]
+    elif hasattr(storage, "list_below"):
+        for batch in storage.list_below(root):
+            paths = batch["path"]
+            for path in paths.filter(pc.match_substring_regex(paths, rf"/{_LOG}/|{_MARK.pattern}")).to_pylist():
+                if not path.startswith(f"{_LOG}/"):
+                    yield path.partition(f"/{_LOG}/")[0] if f"/{_LOG}/" in path else path.rpartition("/")[0]
+    else:
+        pending = [""]
+        while pending:
+            folder = pending.pop()
+            for entry in _listed(storage, join(root, folder) if folder else root):
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if entry.name == _LOG or not entry.is_file:
+                    if entry.name != _LOG:
+                        pending.append(path)
+                    elif folder:
+                        yield folder
+                elif _MARK.search(entry.name):
+                    yield folder
+
+
+def _as_text(root: str, paths: list[str]) -> pa.Array:
+    try:
+        return pa.array(paths, pa.string())
+    except (UnicodeEncodeError, pa.ArrowException) as error:
+        raise StorageError(f"Refused to delete files of {root}: a name is no valid Unicode text.") from error
+
+
+def _check(storage: Storage, root: str, path: str, names: Names) -> None:
+    if not deletable(storage, root, _as_text(root, [path]), names)[0].as_py():
+        raise _refused(root, path)
+
+
+def _refused(root: str, path: str) -> StorageError:
+    return StorageError(
+        f"Refused to delete {path!a} of {root}: once links are resolved it is not below that folder, or its name "
+        f"is not one of a file that may be deleted here; delete it yourself if it is not needed."
+    )
+
+
+def _kept(root: str, reason: str) -> StorageError:
+    return StorageError(
+        f"Refused to delete {root} with everything in it, because {reason}: delete the files of the table yourself."
+    )
+
+
+def _is_elsewhere(root: str, folder: str) -> bool:
+    """Whether a link is on the way from the root to a folder below it."""
+    if not folder:
+        return False
+    try:
+        return os.path.realpath(f"{root}/{folder}") != os.path.join(os.path.realpath(root), folder)
+    except (OSError, ValueError):
+        return True
+
+
+def _contains(folder: str, other: str) -> bool:
+    return f"{other.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+
+
+def _listed(storage: Storage, folder: str) -> list[FileInfo]:
+    try:
+        return storage.list_from(folder, "")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
