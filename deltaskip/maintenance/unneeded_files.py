@@ -187,8 +187,10 @@ def unneeded_by_log(snapshot: Snapshot, cutoff_ms: int, forgotten_ms: int, progr
     outside = pc.match_substring_regex(files["path"], r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/")
     files = files.filter(pc.invert(pc.or_(outside, pc.is_in(files["path"], value_set=needed.keys))))
     paths = pc.replace_substring_regex(one_chunk(files["path"]), r"^\./", "")
-    folders = Folders(tables=_tables_in(storage, root, paths))
-    files = _allowed(snapshot, files.set_column(0, LISTED.field(0), paths), folders, HiddenNames.of(snapshot))
+    hidden, folders = HiddenNames.of(snapshot), Folders()
+    files = _allowed(snapshot, files.set_column(0, LISTED.field(0), paths), folders, hidden)
+    folders.tables += _tables_in(storage, root, one_chunk(files["path"]))
+    files = _allowed(snapshot, files, folders, hidden)
     return Unneeded(_without_other_names(snapshot, files, needed.names).sort_by("path"), folders, needed, old[-1])
 
 

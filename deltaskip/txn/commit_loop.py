@@ -14,7 +14,7 @@ from deltaskip.log.catalog_commits import put_commit
 from deltaskip.log.file_names import commit_name
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
-from deltaskip.storage import join
+from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.gate import delete_file
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.conflicts import check_conflicts
@@ -159,7 +159,12 @@ class CommitLoop:
         """Whether a commit file is this transaction's, as far as it can be read."""
         try:
             ours = self._base.storage.read(path) == text
-        except (FileNotFoundError, StorageError):
+        except FileNotFoundError:
+            if isinstance(self._base.storage, LocalStorage):
+                # Of local files none appears later, as it may after a request.
+                self.outcome_unknown = False
+            return False
+        except StorageError:
             return False
         self.outcome_unknown = ours
         return ours

@@ -26,6 +26,7 @@ from deltaskip.schema.types import TIMESTAMP, StructType
 from deltaskip.spark.data_source.session_checks import untold_zone
 from deltaskip.spark.data_source.write_options import WriteOptions
 from deltaskip.storage import open_storage
+from deltaskip.storage.new_folders import NewFolders
 from deltaskip.table.creation import creation
 from deltaskip.table.table import DeltaTable
 from deltaskip.txn.transaction import Transaction
@@ -47,6 +48,7 @@ class PlannedWrite:
         append: How rows become files; its layout has no storage.
         replaced: What the rows replace; None for an append, and for a new table.
         time_zone: Time zone of casts; None if it is that of the session, which only the rows tell.
+        new_folders: The local folders that a write which creates the table makes.
     """
 
     options: WriteOptions
@@ -54,6 +56,7 @@ class PlannedWrite:
     append: PlannedAppend
     replaced: Overwrite | None
     time_zone: str | None
+    new_folders: NewFolders | None = None
 
     @classmethod
     def of(cls, options: WriteOptions, incoming: StructType) -> PlannedWrite:
@@ -81,7 +84,8 @@ class PlannedWrite:
         if zone is None:
             _check_zone(append, incoming, where)
         bare = replace(append, layout=replace(append.layout, storage=None))  # type: ignore[arg-type]
-        return cls(options, transaction.snapshot.version, bare, None if table is None else replaced, zone)
+        folders = None if append.layout.storage.remote else transaction.new_folders
+        return cls(options, transaction.snapshot.version, bare, None if table is None else replaced, zone, folders)
 
     def write(self, batches: Iterable[pa.RecordBatch], task: int) -> WrittenRows:
         """Write the rows of a task as data files. After an error none of them is left.
@@ -171,6 +175,8 @@ class PlannedWrite:
         transaction = Transaction(snapshot, _WRITE, None, False, said)
         transaction.set_protocol(append.protocol)
         transaction.set_metadata(append.metadata)
+        # Those of the tasks are there by now.
+        transaction.new_folders = self.new_folders
         return transaction
 
     def _added(self, transaction: Transaction, append: PlannedAppend, written: WrittenRows) -> Mapping[str, int]:
