@@ -15,8 +15,10 @@ import pytest
 
 import deltaskip as ds
 from deltaskip import DeltaTable
-from deltaskip.errors import CorruptLog
+from deltaskip.errors import CorruptLog, StorageError
 from deltaskip.kernels.z85 import z85_encode
+from deltaskip.log.cleanup import clean_up_log
+from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.storage import Storage
 from deltaskip.storage.remote import ObjectStorage
 from tests.dml.tables import rows_of
@@ -159,7 +161,8 @@ SPELLINGS = [
     "file://{link}/{file}", "file:{link}/{file}", "{link}/{file}", "file://localhost{link}/{file}",
     "file://myhost{link}/{file}", "file://{real}/{file}", "{real}/{file}", "file://{real}/../{name}/{file}",
     "../{name}/{file}", "%2e%2e/{name}/{file}", "../../../{link_below}/{file}", "{other}/{file}", "{other}/linked",
-    "file_in_link/{file}", "hop", "/not/mounted/here/{name}/{file}", "s3://bucket/some/{name}/{file}", "{link}/%68ard/../{file}",
+    "file_in_link/{file}", "hop",
+    "/not/mounted/here/{name}/{file}", "s3://bucket/some/{name}/{file}", "{link}/%68ard/../{file}",
 ]  # fmt: skip
 
 
@@ -241,6 +244,34 @@ def test_a_log_s_sidecars_elsewhere_are_left_alone(tmp_path: Path) -> None:
     age(tmp_path)
     assert table.vacuum(dry_run=True).sidecars == table.vacuum().sidecars == ()
     assert (tmp_path / "elsewhere" / "notes.parquet").exists()
+
+
+def test_other_deletes_of_a_table_follow_no_link_either(tmp_path: Path) -> None:
+    """Manifests, the clean-up of the log, and what a failed write leaves."""
+    home = tmp_path / "home"
+    table = DeltaTable.create(tmp_path / "t", "id BIGINT, p STRING", ["p"], properties={"delta.logRetentionDuration":
+                                                                                        "interval 0 days"})  # fmt: skip
+    table.append(pa.table({"id": [1], "p": ["a"]}))
+    table.generate()
+    put(home / "manifest")
+    (tmp_path / "t" / "_symlink_format_manifest" / "p=b").symlink_to(home)
+    with pytest.raises(StorageError, match="Refused to delete"):
+        table.generate()
+    put(home / "part-0.parquet")
+    (tmp_path / "t" / "p=c").symlink_to(home)
+    delete_data_files(table.snapshot.storage, table.snapshot.root, ["p=c/part-0.parquet", "../home/part-0.parquet"])
+    WrittenRows((), 0, {}, "../home").delete(table.snapshot.storage, table.snapshot.root)
+    WrittenRows((), 0, {}, "_delta_log").delete(table.snapshot.storage, table.snapshot.root)
+    table.checkpoint()
+    os.rename(tmp_path / "t" / "_delta_log", tmp_path / "log")
+    (tmp_path / "t" / "_delta_log").symlink_to(tmp_path / "log")
+    put(tmp_path / "log" / f".{1:020}.json.{VECTOR}.tmp")
+    age(tmp_path)
+    before = tree(tmp_path)
+    with pytest.raises(StorageError, match="Refused to delete"):
+        clean_up_log(DeltaTable(tmp_path / "t").snapshot)
+    assert DeltaTable(tmp_path / "t").vacuum(dry_run=True).left_over == ()
+    assert tree(tmp_path) == before and (home / "manifest").exists() and (home / "part-0.parquet").exists()
 
 
 def test_objects_outside_of_a_table_stay(store: tuple[Storage, str], s3_options: dict[str, str]) -> None:

@@ -1,0 +1,76 @@
+"""What a drop of a table deletes: its own folder, and never one that holds more than the table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaskip as ds
+from deltaskip.errors import StorageError
+from deltaskip.storage import local
+
+
+@pytest.fixture(autouse=True)
+def deletes_stay_below_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the package does, these tests delete nothing outside of their own folder."""
+    plain = local.delete_tree
+
+    def guarded(path: str) -> None:
+        own = str(tmp_path.resolve())
+        assert path != own and str(Path(path).parent.resolve()).startswith(own), f"a test would delete {path}"
+        plain(path)
+
+    monkeypatch.setattr(local, "delete_tree", guarded)
+
+
+def catalogs(top: Path) -> list[Any]:
+    return [ds.catalog(f"warehouse:{top / 'wh'}"), ds.catalog(f"sql:sqlite:///{top / 'names.db'}")]
+
+
+def test_a_purge_of_a_folder_that_holds_more_than_the_table_is_refused_and_the_entry_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "users" / "me"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    (home / "notes.txt").write_text("mine")
+    for at, catalog in enumerate(catalogs(tmp_path)):
+        catalog.create_namespace("db")
+        catalog.create_table("db.managed", "id INT")
+        outer = tmp_path / f"outer{at}"
+        ds.DeltaTable.create(outer / "inner", "id INT")
+        places = [home, home.parent, tmp_path / "wh", tmp_path / "wh" / "db", outer]
+        for number, place in enumerate(places):
+            name = f"db.t{number}"
+            if ds.DeltaTable.exists(place):
+                catalog.register_table(name, str(place))
+            else:
+                catalog.create_table(name, "id INT", properties={"location": str(place)})
+            with pytest.raises(StorageError, match="Refused to delete"):
+                catalog.drop_table(name, purge=True)
+            assert catalog.load_table(name).version == 0
+            assert catalog.drop_table(name) and ds.DeltaTable.exists(place)
+        assert catalog.load_table("db.managed").version == 0
+    assert (home / "notes.txt").read_text() == "mine"
+
+
+def test_a_location_that_somebody_has_changed_does_not_lead_a_drop_elsewhere(tmp_path: Path) -> None:
+    catalog: Any = ds.catalog(f"warehouse:{tmp_path / 'wh'}")
+    catalog.create_namespace("db")
+    catalog.create_table("db.t", "id INT", properties={"location": str(tmp_path / "own")})
+    other = tmp_path / "documents"
+    ds.DeltaTable.create(other / "deep" / "table", "id INT")
+    (tmp_path / "link").symlink_to(other)
+    [pointer] = (tmp_path / "wh" / "db").glob("*.table.json")
+    for place in (str(other), f"{tmp_path}/own/../documents", f"file://{other}", f"{tmp_path}/own/../wh"):
+        pointer.write_text(json.dumps({"location": place}))
+        with pytest.raises(StorageError, match="Refused to delete"):
+            catalog.drop_table("db.t", purge=True)
+    # Of a link the link goes.
+    pointer.write_text(json.dumps({"location": str(tmp_path / "link")}))
+    assert catalog.drop_table("db.t", purge=True)
+    assert not (tmp_path / "link").is_symlink() and ds.DeltaTable.exists(other / "deep" / "table")
+    assert ds.DeltaTable.exists(tmp_path / "own")

@@ -1,0 +1,128 @@
+"""The gate before every delete: which targets it refuses, whoever asks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from deltaskip.errors import StorageError
+from deltaskip.storage import LocalStorage, Storage, open_storage
+from deltaskip.storage.gate import (
+    any_name,
+    check_deletable_folder,
+    deletable,
+    delete_empty_folder,
+    delete_file,
+    delete_files,
+    delete_folder,
+    delete_whole_folder,
+    log_names,
+    written_names,
+)
+from tests.storage.s3 import endpoint, s3_options, store
+
+__all__ = ["endpoint", "s3_options", "store"]
+
+NEVER = ["", "/", "/nowhere/x", "..", "../x", "a/../x", "./x", ".", "a/.", "a/..", "%2e%2e/x", "a/%2E./x", "%252e%252E/x",
+         "a/%25252e", "a\0", "\0", "../../x", "a/b/../../../x"]  # fmt: skip
+LOG = ["_delta_log/00000000000000000000.json", "_delta_log/_sidecars/x.parquet", "_delta_log/_last_checkpoint",
+       "_delta_log/_staged_commits/00000000000000000001.x.json",
+       "_delta_log/00000000000000000001.checkpoint.parquet"]  # fmt: skip
+DATA = ["x", "a/x", "p=1/x", "p=a b/x", "a/%41", "_change_data/x", "...", "a/..x", "x..", "p=%2e%2e1/x", "x:/y", "ü/é"]
+NOT_LOG = ["_delta_log", "_delta_log/notes.txt", "_delta_log/x/00000000000000000000.json", "_delta_log/_sidecars"]
+
+
+def test_what_a_caller_may_delete_follows_from_resolved_path_and_name(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "t" / "a").mkdir(parents=True)
+    (tmp_path / "t" / "link").symlink_to(tmp_path / "home")
+    (tmp_path / "t" / "a" / "up").symlink_to("..")
+    (tmp_path / "l").symlink_to("t")
+    linked = ["link/x", "link/b/x", "a/up/x", "a/up/_delta_log/00000000000000000000.json"]
+    for root in (tmp_path / "t", tmp_path / "l", tmp_path / "home" / ".." / "l"):
+
+        def allowed(paths: list[str], names: Callable[[pa.Array], pa.BooleanArray]) -> list[str]:
+            given = pa.array(paths, pa.string())
+            return given.filter(deletable(LocalStorage(), str(root), given, names)).to_pylist()  # noqa: B023
+
+        everything = [*NEVER, *LOG, *DATA, *NOT_LOG, *linked]
+        assert allowed(everything, any_name) == [*LOG, *DATA, *NOT_LOG]
+        assert allowed(everything, written_names) == DATA
+        assert allowed(everything, log_names) == LOG
+
+
+@pytest.mark.parametrize("where", ["local", "s3"])
+def test_a_refused_target_is_named_and_nothing_is_deleted(
+    tmp_path: Path, where: str, request: pytest.FixtureRequest
+) -> None:
+    storage: Storage
+    storage, base = (LocalStorage(), str(tmp_path)) if where == "local" else request.getfixturevalue("store")
+    for name in ("x", "t/x", "t/a/x", "t/_delta_log/00000000000000000000.json"):
+        storage.put(f"{base}/{name}", b"abc")
+    for path in (*NEVER, *LOG, *NOT_LOG):
+        for act in (delete_file, delete_folder, delete_empty_folder):
+            with pytest.raises(StorageError, match="Refused to delete"):
+                act(storage, f"{base}/t", path)
+        with pytest.raises(StorageError, match="Refused to delete"):
+            delete_files(storage, f"{base}/t", ["x", path])
+    for path in (*DATA, *NEVER):
+        with pytest.raises(StorageError, match="Refused to delete"):
+            delete_file(storage, f"{base}/t", path, log_names)
+    assert storage.read(f"{base}/x") == storage.read(f"{base}/t/x") == storage.read(f"{base}/t/a/x") == b"abc"
+    delete_files(storage, f"{base}/t", ["x", "none"])
+    delete_file(storage, f"{base}/t", LOG[0], log_names)
+    delete_folder(storage, f"{base}/t", "a")
+    assert storage.read(f"{base}/x") == b"abc" and not storage.exists(f"{base}/t/x")
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no valid Unicode"):
+        delete_files(LocalStorage(), str(tmp_path), ["\udcff"])
+
+
+def test_a_folder_with_more_than_a_table_in_it_is_not_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, work, warehouse = tmp_path / "users" / "me", tmp_path / "work", tmp_path / "data" / "wh"
+    for path in (home, work, warehouse / "ns", tmp_path / "t" / "_delta_log", tmp_path / "outer" / "in" / "_delta_log"):
+        path.mkdir(parents=True)
+    (tmp_path / "namespace" / "ns").mkdir(parents=True)
+    (tmp_path / "namespace" / "ns" / "_namespace.json").write_text("{}")
+    (tmp_path / "pointers").mkdir()
+    (tmp_path / "pointers" / "x.table.json").write_text("{}")
+    (tmp_path / "link").symlink_to(tmp_path / "users")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(work)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    kept = str(warehouse)
+    # Only asked about: a delete of these must not be one mistake away.
+    for root in ("/", "//", "/etc", "/top"):
+        with pytest.raises(StorageError, match=r"Refused to delete .* because"):
+            check_deletable_folder(LocalStorage(), root, kept)
+    refused = [str(home), f"{home}/", str(home.parent), str(work), str(tmp_path), kept,
+               str(warehouse.parent), f"{tmp_path}/outer", f"{tmp_path}/namespace", f"{tmp_path}/pointers",
+               f"{tmp_path}/link", f"{home}/../me", f"{tmp_path}/temporary"]  # fmt: skip
+    before = sorted(os.walk(tmp_path))
+    for root in refused:
+        with pytest.raises(StorageError, match=r"Refused to delete .* because"):
+            delete_whole_folder(LocalStorage(), root, kept)
+    assert sorted(os.walk(tmp_path)) == before
+    for root in (f"{tmp_path}/t", f"{kept}/ns", f"{home}/none"):
+        delete_whole_folder(LocalStorage(), root, kept)
+        assert not os.path.exists(root)
+
+
+def test_a_bucket_and_prefixes_with_other_tables_are_not_deleted(store: tuple[Storage, str]) -> None:
+    storage, base = store
+    for name in ("t/_delta_log/0", "t/x", "outer/_delta_log/0", "outer/in/_delta_log/0", "wh/ns/_namespace.json"):
+        storage.put(f"{base}/{name}", b"abc")
+    bucket, _ = open_storage("s3://bucket", getattr(storage, "options", None))
+    for root in ("s3://bucket", "s3://bucket/", base, f"{base}/outer", f"{base}/wh"):
+        with pytest.raises(StorageError, match=r"Refused to delete .* because"):
+            check_deletable_folder(bucket, root, f"{base}/elsewhere/wh")
+    with pytest.raises(StorageError, match="is in it"):
+        check_deletable_folder(storage, f"{base}/elsewhere", f"{base}/elsewhere/wh")
+    delete_whole_folder(storage, f"{base}/t")
+    assert not storage.exists(f"{base}/t") and storage.exists(f"{base}/outer/in/_delta_log/0")
