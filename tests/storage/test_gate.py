@@ -27,8 +27,8 @@ from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
 
-NEVER = ["", "/", "/nowhere/x", "..", "../x", "a/../x", "./x", ".", "a/.", "a/..", "%2e%2e/x", "a/%2E./x", "%252e%252E/x",
-         "a/%25252e", "a\0", "\0", "../../x", "a/b/../../../x"]  # fmt: skip
+NEVER = ["", "/", "/nowhere/x", "..", "../x", "a/../x", "./x", ".", "a/.", "a/..", "%2e%2e/x", "a/%2E./x",
+         "%252e%252E/x", "a/%25252e", "a\0", "\0", "../../x", "a/b/../../../x"]  # fmt: skip
 LOG = ["_delta_log/00000000000000000000.json", "_delta_log/_sidecars/x.parquet", "_delta_log/_last_checkpoint",
        "_delta_log/_staged_commits/00000000000000000001.x.json",
        "_delta_log/00000000000000000001.checkpoint.parquet"]  # fmt: skip
