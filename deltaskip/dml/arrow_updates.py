@@ -193,5 +193,6 @@ class ArrowUpdates(NewRows):
     def _needs_session(self, text: str, why: object) -> UnsupportedFeature:
         return UnsupportedFeature(
             f"The new value {text} cannot be computed for rows of {self._table} without Spark: {why} Pass a session "
-            f"as spark."
+            f"as spark.",
+            needs_session=True,
         )

@@ -75,7 +75,8 @@ class MatchingRows:
             name, declared = padded
             raise UnsupportedFeature(
                 f"The predicate {to_sql(predicate)} compares {name} of {table}, which is {declared} and padded by "
-                f"Spark, so it cannot be evaluated without Spark. {cure}"
+                f"Spark, so it cannot be evaluated without Spark. {cure}",
+                needs_session=True,
             )
 
     def mask(self, batch: StoredBatch) -> npt.NDArray[Any]:
@@ -113,13 +114,15 @@ class MatchingRows:
             why = error if isinstance(error, Undecided) else f"the order of a string under {error} is not known."
             raise UnsupportedFeature(
                 f"The predicate {to_sql(node)} cannot be evaluated over rows of {root} without Spark: {why} "
-                f"{self._cure}"
+                f"{self._cure}",
+                needs_session=True,
             ) from error
         except EvaluationError as error:
             if not self._ansi:
                 raise UnsupportedFeature(
                     f"The predicate {to_sql(node)} cannot be evaluated over rows of {root} without Spark: what fails "
-                    f"in ANSI mode has a value without it, which is left to Spark. {error} {self._cure}"
+                    f"in ANSI mode has a value without it, which is left to Spark. {error} {self._cure}",
+                    needs_session=True,
                 ) from error
             raise PredicateError(
                 f"The predicate {to_sql(node)} fails for a row of {root}: {error}{self._after_failure}"
@@ -138,7 +141,8 @@ def check_decidable(predicate: Node, table: str, cure: str) -> None:
     why = left_to_spark(predicate)
     if why is not None:
         raise UnsupportedFeature(
-            f"The predicate {to_sql(predicate)} cannot be evaluated over rows of {table} without Spark: {why} {cure}"
+            f"The predicate {to_sql(predicate)} cannot be evaluated over rows of {table} without Spark: {why} {cure}",
+            needs_session=True,
         )
 
 

@@ -11,9 +11,10 @@ from collections.abc import Collection, Sequence
 from deltaskip.errors import PredicateError, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.resolve import AmbiguousName, Resolved, display_name, fold_name, near_names, resolve
+from deltaskip.schema.sql_text import with_names
 from deltaskip.schema.types import StructType
 
-__all__ = ["Relation", "UnknownName", "qualifier_length", "resolve_among"]
+__all__ = ["Relation", "UnknownName", "qualifier_length", "resolve_among", "unqualified_text"]
 
 _MOST_QUALIFIERS = 3
 
@@ -68,8 +69,21 @@ def qualifier_length(parts: Sequence[str], schema: StructType, qualifiers: Colle
     """
     known = {_folded(each) for each in qualifiers}
     lengths = [length for length in _lengths(parts) if length == 0 or _folded(parts[:length]) in known]
-    found = (length for length in lengths if _has_column(schema, parts[length]))
+    # Spark 4.1, UnresolvedStar.expand: a relation goes before a struct
+    found = (length for length in lengths if parts[length] == "*" or _has_column(schema, parts[length]))
     return next(found, lengths[0])
+
+
+def unqualified_text(text: str, schema: StructType, qualifiers: Collection[tuple[str, ...]], instead: str = "") -> str:
+    """Return an SQL expression in which columns of a relation have no qualifier before their names.
+
+    Args:
+        text: The expression. Text that is no SQL is returned as it is.
+        schema: The columns of the relation.
+        qualifiers: What may stand before them.
+        instead: What takes the place of a qualifier, with its dot.
+    """
+    return with_names(text, lambda parts: (qualifier_length(parts, schema, qualifiers), instead))
 
 
 def _lengths(parts: Sequence[str]) -> range:

@@ -167,7 +167,8 @@ class MergeExpressions:
     def needs_session(self, text: str, why: object) -> UnsupportedFeature:
         """Return the error for an expression that only Spark can evaluate."""
         return UnsupportedFeature(
-            f"{text} cannot be evaluated in a merge into {self._table} without Spark: {why} Pass a session as spark."
+            f"{text} cannot be evaluated in a merge into {self._table} without Spark: {why} Pass a session as spark.",
+            needs_session=True,
         )
 
     def _row_values(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> list[Any]:
