@@ -57,6 +57,7 @@ def test_a_name_of_neither_side_changes_nothing(tmp_path: Path, on: str, message
         for dry_run in (True, False):
             with pytest.raises(PredicateError, match=message):
                 build(table.merge(source, on)).execute(dry_run=dry_run)
+    # `t` and `s` are structs of the target here.
     if on != "t.id = s.id":
         with pytest.raises(SchemaError):
             table.merge(source, on).when_matched_delete().execute()
@@ -84,7 +85,7 @@ def test_the_sides_are_called_target_and_source(tmp_path: Path) -> None:
 def test_a_condition_on_one_side_is_refused(tmp_path: Path, on: str) -> None:
     table = made(tmp_path)
     for given in (on, to_node(col("t.id") == 3) if on == "t.id = 3" else on):
-        with pytest.raises(PredicateError, match="names (only columns of the (target|source)|no column)"):
+        with pytest.raises(PredicateError, match=r"names (only columns of the (target|source)|no column)"):
             table.merge(SOURCE, given, "s", "t").when_matched_delete().execute()
     assert len(rows_of(table)) == 3
 
@@ -149,13 +150,13 @@ REFUSED: dict[str, tuple[Build, type[Exception]]] = {
 def test_what_is_refused_does_not_depend_on_rows(tmp_path: Path, what: str) -> None:
     build, kind = REFUSED[what]
     nothing, other = SOURCE.slice(0, 0), SOURCE.slice(1, 1)
-    cases = {"rows": (ROWS, SOURCE), "no file matches": (ROWS, other), "no source": (ROWS, nothing), "empty": (None, SOURCE)}
-    for name, (rows, source) in cases.items():
-        table = made(tmp_path / name.replace(" ", "_"), ROWS.slice(0, 0) if rows is None else rows)
-        version, before = table.version, files_below(tmp_path / name.replace(" ", "_"))
+    table, empty = made(tmp_path / "a"), made(tmp_path / "b", ROWS.slice(0, 0))
+    before = files_below(tmp_path)
+    # Rows match, no file may match, and there is no row in the source or in the target.
+    for each, source in ((table, SOURCE), (table, other), (table, nothing), (empty, SOURCE)):
         with pytest.raises(kind):
-            build(table.merge(source, "t.id = s.id", "s", "t")).execute()
-        assert (table.refresh().version, files_below(tmp_path / name.replace(" ", "_"))) == (version, before)
+            build(each.merge(source, "t.id = s.id", "s", "t")).execute()
+    assert (table.refresh().version, empty.refresh().version, files_below(tmp_path)) == (1, 0, before)
 
 
 def test_nothing_is_read_before_names_are_resolved(tmp_path: Path) -> None:
