@@ -241,12 +241,11 @@ class _Merge:
     def check(self) -> None:
         """Do all that does not depend on rows: bind the condition and the values, and plan the rows to write."""
         joined_rows(self._scopes["matched"], condition_node(self._join.on), self._source, 0)
-        fields = self._join.snapshot.schema.fields
-        nothing = {field.name: pa.nulls(0, stored_type(field.type)) for field in fields}
         for number, clause in enumerate(self._join.clauses):
             if clause.action != "delete":
-                source = {} if clause.kind == "not matched by source" else self._source
-                self._write(number, nothing if clause.action == "update" else {}, source, 0, None)
+                fields = self._join.snapshot.schema.fields if clause.action == "update" else ()
+                old = {field.name: pa.nulls(0, stored_type(field.type)) for field in fields}
+                self._write(number, old, {} if clause.kind == "not matched by source" else self._source, 0, None)
 
     def _pieces(self) -> Iterator[_Rows]:
         """The live rows of some files at a time, with the columns that expressions and updated rows need."""
