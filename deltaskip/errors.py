@@ -114,7 +114,15 @@ class SchemaError(DeltaSkipError, ValueError):
 
 
 class UnsupportedFeature(DeltaSkipError, RuntimeError):
-    """The table requires a protocol version or table feature that deltaskip does not support."""
+    """The table requires a protocol version or table feature that deltaskip does not support.
+
+    Attributes:
+        needs_session: Whether it is possible with a Spark session.
+    """
+
+    def __init__(self, message: str, needs_session: bool = False) -> None:
+        super().__init__(message)
+        self.needs_session = needs_session
 
 
 class RowViolation(DeltaSkipError, ValueError):

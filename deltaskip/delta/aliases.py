@@ -6,8 +6,7 @@ from typing import Any
 
 from deltaskip.engine import engine, is_column
 from deltaskip.expr.nodes import Column, Node, Opaque, Wordless, transform
-from deltaskip.schema.resolve import fold_name
-from deltaskip.schema.sql_text import without_qualifier
+from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.schema.types import StructType
 
 __all__ = ["without_alias"]
@@ -19,22 +18,22 @@ def without_alias(value: Any, alias: str | None, schema: StructType) -> Any:
     Args:
         value: SQL text, a Column, or None.
         alias: The alias; None for none.
-        schema: The table's columns. A column with the name of the alias goes before it.
+        schema: The table's columns.
     """
-    if value is None or alias is None or fold_name(alias) in map(fold_name, schema.names):
+    if value is None or alias is None:
         return value
     if isinstance(value, str):
-        return without_qualifier(value, (alias,))
-    return _node(engine("An expression of pyspark").column_to_node(value), alias) if is_column(value) else value
+        return unqualified_text(value, schema, [(alias,)])
+    return _node(engine("An expression of pyspark").column_to_node(value), alias, schema) if is_column(value) else value
 
 
-def _node(node: Node, alias: str) -> Node:
+def _node(node: Node, alias: str, schema: StructType) -> Node:
     match node:
-        case Column((first, *rest)) if rest and fold_name(first) == fold_name(alias):
-            return Column(tuple(rest))
+        case Column(parts):
+            return Column(parts[qualifier_length(parts, schema, [(alias,)]) :])
         case Wordless():
             return node
         case Opaque(sql):
-            return Opaque(without_qualifier(sql, (alias,)))
+            return Opaque(unqualified_text(sql, schema, [(alias,)]))
         case _:
-            return transform(node, lambda each: _node(each, alias))
+            return transform(node, lambda each: _node(each, alias, schema))

@@ -21,7 +21,7 @@ from deltaskip.engine import engine
 from deltaskip.expr import top_level_columns
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
-from deltaskip.reading.matching_rows import MatchingRows
+from deltaskip.reading.matching_rows import MatchingRows, check_decidable
 from deltaskip.reading.read_ahead import read_ahead
 from deltaskip.reading.stored_rows import CHANGING_CURE, StoredBatch, StoredRows
 from deltaskip.rows.arrow import ArrowRows
@@ -65,8 +65,10 @@ class ArrowExecution(RowExecution):
         return self._time_zone
 
     def planned(self, scan: Scan) -> Scan:
-        """The scan in the time zone of the execution."""
-        return scan.replanned(self._time_zone, scan.collation_version)
+        """The scan in the time zone of the execution. Raises UnsupportedFeature if a part of it is left to Spark."""
+        planned = scan.replanned(self._time_zone, scan.collation_version)
+        check_decidable(planned.predicate, self._snapshot.root, CHANGING_CURE)
+        return planned
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
         """See RowExecution.matching."""
@@ -99,10 +101,11 @@ class ArrowExecution(RowExecution):
         feed: bool,
     ) -> ChangedRows:
         """See RowExecution.updates."""
+        # What is wrong with a new value is said before a row is read.
+        new = ArrowUpdates(self, assignments)
         partly = change.partly.listed
         found = self.matching(scan, partly) if len(partly) else RowPositions(())
-        parts = [RowsOfFiles(change.whole.listed), RowsOfFiles(partly, found, only=True)]
-        new = ArrowUpdates(self, parts, assignments)
+        new.parts = [RowsOfFiles(change.whole.listed), RowsOfFiles(partly, found, only=True)]
         return ChangedRows(change.whole, change.partly, updated=found, new=new, updates_whole=True)
 
     def rows(

@@ -16,6 +16,7 @@ from deltaskip.engine import engine, is_column
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind_expression, columns_of, parse_sql
 from deltaskip.expr.coerce import type_of
+from deltaskip.expr.evaluate import left_to_spark
 from deltaskip.expr.render import to_sql
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_expressions import at_time, column_at, row_values, whole_columns
@@ -41,8 +42,10 @@ class ArrowUpdates(NewRows):
 
     Args:
         execution: Reads the rows.
-        parts: The rows.
         assignments: What becomes of their columns.
+
+    Attributes:
+        parts: The rows.
 
     Raises:
         PredicateError: A new value is not a valid expression.
@@ -50,9 +53,9 @@ class ArrowUpdates(NewRows):
         UnsupportedFeature: A new value can only be computed by Spark.
     """
 
-    def __init__(self, execution: ArrowExecution, parts: Sequence[RowsOfFiles], assignments: Assignments) -> None:
+    def __init__(self, execution: ArrowExecution, assignments: Assignments) -> None:
+        self.parts: Sequence[RowsOfFiles] = ()
         self._execution = execution
-        self._parts = parts
         self._assignments = assignments
         self._table = execution.snapshot.root
         # The time that current_timestamp() returns in every row.
@@ -91,7 +94,7 @@ class ArrowUpdates(NewRows):
         """The rows as they are stored, with the row ids that they keep, or their kind of change."""
         rules = ArrowRows(self._plan, self._execution.time_zone, now_micros=self._now)
         schema, mode = self._assignments.schema, self._assignments.mapping_mode
-        for batch in self._execution.rows(self._parts, schema, row_ids, mode):
+        for batch in self._execution.rows(self.parts, schema, row_ids, mode):
             stored = rules.convert(self._updated(batch))
             arrays = dict(zip(stored.schema.names, stored.columns, strict=True))
             if row_ids is not None:
@@ -164,8 +167,9 @@ class ArrowUpdates(NewRows):
             bound = bind_expression(at_time(node, self._now, zone, schema.names), schema, time_zone=zone)
         except PredicateError as error:
             raise PredicateError(f"The new value {to_sql(node)} for {self._table} is not valid: {error}") from error
-        if type_of(bound) is None:
-            raise self._needs_session(to_sql(node), "its type is not known.")
+        why = left_to_spark(bound) or (None if type_of(bound) is not None else "its type is not known.")
+        if why is not None:
+            raise self._needs_session(to_sql(node), why)
         self._check_padding(bound)
         return bound
 
@@ -189,5 +193,6 @@ class ArrowUpdates(NewRows):
     def _needs_session(self, text: str, why: object) -> UnsupportedFeature:
         return UnsupportedFeature(
             f"The new value {text} cannot be computed for rows of {self._table} without Spark: {why} Pass a session "
-            f"as spark."
+            f"as spark.",
+            needs_session=True,
         )

@@ -99,7 +99,12 @@ class RowExecution(Protocol):
         ...
 
     def planned(self, scan: Scan) -> Scan:
-        """The scan for the collations by which this engine compares."""
+        """The scan for the collations by which this engine compares. All of its predicate is resolved.
+
+        Raises:
+            UnsupportedFeature: The predicate can only be evaluated by Spark.
+            PredicateError: Spark refuses the predicate.
+        """
         ...
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:

@@ -47,6 +47,7 @@ __all__ = [
     "files_to_change",
     "kept_files",
     "new_files",
+    "no_files",
     "remove_actions",
     "size_of_table",
 ]
@@ -123,6 +124,11 @@ def kept_files(scan: Scan) -> DataFiles:
     """Return the files that may contain rows for which the predicate of the scan is TRUE."""
     found = list(each_candidate(scan.snapshot, scan.program, partial(_kept_of, scan)))
     return _joined(scan.snapshot, FILE_SCHEMA.names, found)
+
+
+def no_files(snapshot: Snapshot) -> DataFiles:
+    """Return no files, with the columns of `kept_files`."""
+    return _joined(snapshot, FILE_SCHEMA.names, [])
 
 
 def files_of_partitions(scan: Scan, partitions: Collection[PartitionKey]) -> DataFiles:

@@ -321,6 +321,10 @@ def _is_atomic(type_: DataType) -> bool:
     return type_ in ATOMIC or isinstance(type_, DecimalType)
 
 
+def _is_nested(type_: DataType) -> bool:
+    return isinstance(type_, ArrayType | MapType | StructType)
+
+
 def _membership(child: Node, values: Sequence[Node], ansi: bool) -> Node:
     if isinstance(values, LiteralList):
         found = _long_membership(child, values)
@@ -372,6 +376,10 @@ def _cast(node: Cast) -> Node:
     if source == VARIANT:
         # The cast of a JSON null is NULL, though the variant is not.
         return Opaque(to_sql(node), columns_of(node))
+    if _is_nested(source) and not (_is_nested(node.type) or node.type == STRING):
+        raise PredicateError(
+            f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."
+        )
     if _is_atomic(source) and not castable(source, node.type):
         raise TypeMismatch(
             f"{sql_name(source)} cannot be cast to {sql_name(node.type)} in Spark SQL (CAST_WITHOUT_SUGGESTION)."

@@ -71,6 +71,20 @@ def deterministic(node: Node) -> bool:
     )
 
 
+def left_to_spark(node: Node) -> str | None:
+    """Return why a bound expression has no value here, whatever the row is; None if it may have one.
+
+    Parts that are left to Spark are calls of functions that are not known here, or not with such arguments, and what
+    has no node of its own.
+    """
+    for part in walk(node):
+        if isinstance(part, Opaque):
+            return f"{part.sql} is left to Spark."
+        if isinstance(part, Call) and part.type is None:
+            return f"The function {part.name} is left to Spark."
+    return None
+
+
 def compare_values(left: object, right: object) -> int:
     """-1, 0 or 1 for two values of one type in Spark's order: bytes unsigned, strings by UTF-8, NaN greatest."""
     match left, right:

@@ -15,6 +15,7 @@ from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Undecided, columns_of, top_level_columns
 from deltaskip.expr.by_column import true_and_unknown
 from deltaskip.expr.by_column_functions import in_layout
+from deltaskip.expr.evaluate import left_to_spark
 from deltaskip.expr.nodes import And, FieldRef, Node
 from deltaskip.expr.render import to_sql
 from deltaskip.reading.stored_rows import StoredBatch
@@ -24,7 +25,7 @@ from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import StructType
 from deltaskip.skipping.proofs.collated import Collations
 
-__all__ = ["MatchingRows", "padded_column", "true_by_column"]
+__all__ = ["MatchingRows", "check_decidable", "padded_column", "true_by_column"]
 
 # Up to this share of rows is copied before the next part of a conjunction is evaluated.
 _FEW = 0.25
@@ -46,7 +47,8 @@ class MatchingRows:
             to Spark.
 
     Raises:
-        UnsupportedFeature: The predicate compares a column of type char(n), which only Spark evaluates.
+        UnsupportedFeature: The predicate compares a column of type char(n), or has a part that is left to Spark, see
+            `check_decidable`.
     """
 
     def __init__(
@@ -67,12 +69,14 @@ class MatchingRows:
         self._cure = cure
         self._after_failure = f" {after_failure}" if after_failure else ""
         self._collation_version = collation_version
+        check_decidable(predicate, table, cure)
         padded = padded_column(predicate, schema)
         if padded is not None:
             name, declared = padded
             raise UnsupportedFeature(
                 f"The predicate {to_sql(predicate)} compares {name} of {table}, which is {declared} and padded by "
-                f"Spark, so it cannot be evaluated without Spark. {cure}"
+                f"Spark, so it cannot be evaluated without Spark. {cure}",
+                needs_session=True,
             )
 
     def mask(self, batch: StoredBatch) -> npt.NDArray[Any]:
@@ -110,18 +114,36 @@ class MatchingRows:
             why = error if isinstance(error, Undecided) else f"the order of a string under {error} is not known."
             raise UnsupportedFeature(
                 f"The predicate {to_sql(node)} cannot be evaluated over rows of {root} without Spark: {why} "
-                f"{self._cure}"
+                f"{self._cure}",
+                needs_session=True,
             ) from error
         except EvaluationError as error:
             if not self._ansi:
                 raise UnsupportedFeature(
                     f"The predicate {to_sql(node)} cannot be evaluated over rows of {root} without Spark: what fails "
-                    f"in ANSI mode has a value without it, which is left to Spark. {error} {self._cure}"
+                    f"in ANSI mode has a value without it, which is left to Spark. {error} {self._cure}",
+                    needs_session=True,
                 ) from error
             raise PredicateError(
                 f"The predicate {to_sql(node)} fails for a row of {root}: {error}{self._after_failure}"
             ) from error
         return np.array([value is True for value in values], np.bool_)
+
+
+def check_decidable(predicate: Node, table: str, cure: str) -> None:
+    """Raise UnsupportedFeature for a bound predicate with a part that is left to Spark, whatever rows there are.
+
+    Args:
+        predicate: The predicate.
+        table: The location of the table, for messages.
+        cure: The sentence after the message.
+    """
+    why = left_to_spark(predicate)
+    if why is not None:
+        raise UnsupportedFeature(
+            f"The predicate {to_sql(predicate)} cannot be evaluated over rows of {table} without Spark: {why} {cure}",
+            needs_session=True,
+        )
 
 
 def true_by_column(predicate: Node, batch: StoredBatch, time_zone: str) -> npt.NDArray[Any] | None:

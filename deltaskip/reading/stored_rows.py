@@ -559,7 +559,8 @@ class StoredRows:
         if any(_has_older(column) for column in batch.columns):
             raise UnsupportedFeature(
                 f"The data file {location} has dates of the Julian calendar, which cannot be read without Spark. "
-                f"{self._cure}"
+                f"{self._cure}",
+                needs_session=True,
             )
 
 

@@ -171,7 +171,8 @@ def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
 def needs_session(what: str, table: str, why: object) -> UnsupportedFeature:
     """Return the error for what only Spark can evaluate."""
     return UnsupportedFeature(
-        f"{what} of {table} cannot be evaluated without Spark: {why} Write the rows as a DataFrame of a Spark session."
+        f"{what} of {table} cannot be evaluated without Spark: {why} Write the rows as a DataFrame of a Spark session.",
+        needs_session=True,
     )
 
 

@@ -18,7 +18,21 @@ from deltaskip.schema.types import (
     declared_collation,
 )
 
-__all__ = ["InsideCollection", "Resolved", "collation_of", "display_name", "fold_name", "leaves", "resolve"]
+__all__ = [
+    "AmbiguousName",
+    "InsideCollection",
+    "Resolved",
+    "collation_of",
+    "display_name",
+    "fold_name",
+    "leaves",
+    "near_names",
+    "resolve",
+]
+
+
+class AmbiguousName(PredicateError):
+    """The name refers to several columns or fields."""
 
 
 class InsideCollection(PredicateError):
@@ -58,7 +72,8 @@ def resolve(
             if one of them is spelled exactly (Spark's AMBIGUOUS_REFERENCE).
 
     Raises:
-        PredicateError: The name is unknown (the message suggests the nearest names) or ambiguous.
+        PredicateError: The name is unknown; the message suggests the nearest names.
+        AmbiguousName: The name is ambiguous. A subclass of PredicateError.
         InsideCollection: The path continues inside an array or map. A subclass of PredicateError.
     """
     if not parts:
@@ -104,6 +119,12 @@ def fold_name(name: str) -> str:
     return name.lower() if name.isascii() else "".join(map(_fold_character, name))
 
 
+def near_names(name: str, names: Sequence[str]) -> list[str]:
+    """Return the names that are spelled much like one, at most three, the nearest first."""
+    by_key = {fold_name(each): each for each in names}
+    return [by_key[key] for key in difflib.get_close_matches(fold_name(name), list(by_key), n=3, cutoff=0.5)]
+
+
 def _step(current: DataType, above: Sequence[str], part: str, case_sensitive: bool) -> StructField:
     match current:
         case StructType(fields):
@@ -126,7 +147,7 @@ def _pick(fields: Sequence[StructField], above: Sequence[str], part: str, case_s
     name = display_name((*above, part))
     if found:
         candidates = ", ".join(display_name((*above, f.name)) for f in found)
-        raise PredicateError(f"Column {name} is ambiguous: it could be {candidates}.")
+        raise AmbiguousName(f"Column {name} is ambiguous: it could be {candidates}.")
     raise PredicateError(f"There is no column {name}; {_suggestion(fields, above, part)}")
 
 
@@ -158,10 +179,9 @@ _names = _Names()
 
 
 def _suggestion(fields: Sequence[StructField], above: Sequence[str], part: str) -> str:
-    by_key = {fold_name(f.name): f.name for f in fields}
-    near = difflib.get_close_matches(fold_name(part), list(by_key), n=3, cutoff=0.5)
+    near = near_names(part, [f.name for f in fields])
     if near:
-        return "did you mean " + " or ".join(display_name((*above, by_key[n])) for n in near) + "?"
+        return "did you mean " + " or ".join(display_name((*above, name)) for name in near) + "?"
     if not fields:
         return "the schema has no columns here."
     shown = ", ".join(display_name((*above, f.name)) for f in fields[:8])

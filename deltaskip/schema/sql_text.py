@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from deltaskip.errors import SchemaError
 from deltaskip.records import dataclass
@@ -18,7 +19,7 @@ __all__ = [
     "sql_error",
     "sql_tokens",
     "string_value",
-    "without_qualifier",
+    "with_names",
 ]
 
 _STRING = re.compile(r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+\"""", re.DOTALL)
@@ -97,33 +98,35 @@ def quoted_path(parts: tuple[str, ...]) -> str:
     return ".".join(map(quoted_name, parts))
 
 
-def without_qualifier(text: str, parts: tuple[str, ...], instead: str = "") -> str:
-    """Return an expression in which columns have no qualifier before their names, such as `t` of `t.id`.
+def with_names(text: str, replaced: Callable[[tuple[str, ...]], tuple[int, str]]) -> str:
+    """Return an expression in which the first parts of names, such as `t` of `t.id`, are replaced.
 
     Args:
         text: The expression. Text that is no SQL is returned as it is.
-        parts: The parts of the qualifier, in any letter case.
-        instead: What takes its place, with its dot.
+        replaced: Returns, for the parts of a name, how many of the first ones are replaced, and the SQL text that takes
+            their place, with its dot. The last part is `*` where all columns are meant.
     """
     try:
         tokens = sql_tokens(text)
     except SchemaError:
         # The parser refuses the text, and says where.
         return text
-    wanted = [part.casefold() for part in parts]
-    length = 2 * len(parts)
     kept: list[str] = []
     end = at = 0
-    while at + length < len(tokens):
-        names, dots = tokens[at : at + length : 2], tokens[at + 1 : at + length : 2]
-        named = all(token.kind in ("word", "name") for token in names) and all(dot.is_symbol(".") for dot in dots)
-        inside = at > 0 and tokens[at - 1].is_symbol(".")
-        if named and not inside and [token.text.casefold() for token in names] == wanted:
-            kept += text[end : tokens[at].start], instead
-            end = dots[-1].end
-            at += length
-        else:
+    while at < len(tokens):
+        if tokens[at].kind not in ("word", "name"):
             at += 1
+            continue
+        first, at = at, at + 1
+        while at + 1 < len(tokens) and tokens[at].is_symbol(".") and _follows_dot(tokens[at + 1]):
+            at += 2
+        named = tokens[first:at:2]
+        if len(named) == 1 or (first and tokens[first - 1].is_symbol(".")):
+            continue
+        count, instead = replaced(tuple(token.text for token in named))
+        if count:
+            kept += text[end : named[0].start], instead
+            end = tokens[first + 2 * count - 1].end
     return "".join([*kept, text[end:]])
 
 
@@ -134,6 +137,10 @@ def sql_error(text: str, at: int, reason: str) -> SchemaError:
     first = max(0, at - _EXCERPT)
     shown = f"{'… ' if first else ''}{text[first : at + _EXCERPT]}{' …' if len(text) > at + _EXCERPT else ''}"
     return SchemaError(f"Cannot parse the SQL text at line {line}, column {column}: {reason}; in: {shown}")
+
+
+def _follows_dot(token: SqlToken) -> bool:
+    return token.kind in ("word", "name") or token.is_symbol("*")
 
 
 def _skipped(text: str, at: int) -> int:

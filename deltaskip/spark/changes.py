@@ -21,6 +21,7 @@ from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.evaluate import left_to_spark
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot
 from deltaskip.rows.parquet_files import DataFileLayout
@@ -70,11 +71,18 @@ class SparkExecution(RowExecution):
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
 
     def planned(self, scan: Scan) -> Scan:
-        """The scan in the session's time zone and mode, and for its version of the collations."""
+        """The scan in the session's time zone and mode, and for its version of the collations.
+
+        Spark resolves what is not understood here.
+        """
         check_compared(self._snapshot, scan.predicate, self._spark.version)
         compares = compared_collations(scan.predicate)
         version = session_collation_version(self._spark) if compares else scan.collation_version
-        return scan.replanned(self.time_zone, version, in_ansi(self._spark))
+        planned = scan.replanned(self.time_zone, version, in_ansi(self._spark))
+        if left_to_spark(planned.predicate) is not None:
+            with predicate_errors_named(self._snapshot.table_root):
+                _ = self.no_rows().where(str(scan.where)).schema
+        return planned
 
     def matching(self, scan: Scan, files: pa.Table) -> RowPositions:
         """See RowExecution.matching. Tasks return a bit for each row of blocks in which some row matches.

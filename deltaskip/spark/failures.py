@@ -18,6 +18,8 @@ from deltaskip.errors import (
     StorageError,
     UnsupportedFeature,
 )
+from deltaskip.schema.relations import UnknownName
+from deltaskip.schema.resolve import AmbiguousName
 
 __all__ = [
     "catalog_errors_named",
@@ -54,6 +56,8 @@ _ROW_ERRORS = frozenset(
         "SparkRuntimeException",
     )
 )
+# Spark's errors for names.
+_NAMES: dict[str, type[PredicateError]] = {"UNRESOLVED_COLUMN": UnknownName, "AMBIGUOUS_REFERENCE": AmbiguousName}
 _WORKER = re.compile(r"PYTHON_VERSION_MISMATCH|Python in worker has different version|No module named 'deltaskip")
 # The file systems that Spark needs a package for: the package, and the settings of its credentials.
 _PACKAGES = {
@@ -107,7 +111,10 @@ def catalog_errors_named(catalog: str) -> Iterator[None]:
 
 @contextmanager
 def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[None]:
-    """Within the block, convert Spark's refusal of a predicate to PredicateError. what: what it may refuse."""
+    """Within the block, convert Spark's refusal of a predicate to PredicateError, UnknownName for a name.
+
+    what: what it may refuse.
+    """
     try:
         yield
     except DeltaSkipError:
@@ -115,7 +122,8 @@ def predicate_errors_named(table: str, what: str = "the predicate") -> Iterator[
     except Exception as error:
         if not _is_spark_s(error) or type(error).__name__ not in ("AnalysisException", "ParseException"):
             raise
-        raise PredicateError(f"Spark refuses {what} for {table}: {first_reason(error)}") from None
+        kind = _NAMES.get(_condition(error).partition(".")[0], PredicateError)
+        raise kind(f"Spark refuses {what} for {table}: {first_reason(error)}") from None
 
 
 @contextmanager
@@ -140,6 +148,13 @@ def condition_errors_named(spark: SparkSession, table: str, where: str) -> Itera
             if not _is_of_a_row(error):
                 raise
             raise PredicateError(f"The predicate {where} fails for a row of {table}: {first_reason(error)}") from error
+
+
+def _condition(error: Any) -> str:
+    """Spark's name of an error, such as UNRESOLVED_COLUMN.WITH_SUGGESTION; empty if it has none."""
+    # PySpark 3.5 has the older name of the method.
+    method = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    return "" if method is None else str(method() or "")
 
 
 def _is_of_a_row(error: Exception) -> bool:

@@ -219,9 +219,11 @@ class ChangingMethods:
 
         Args:
             source: A DataFrame of PySpark, or Arrow data, as in `append`.
-            on: Condition under which a row of the source matches one of the table, such as "t.id = s.id".
-            source_alias: The name of the source in expressions. The default is that of its DataFrame.
-            target_alias: The name of the table in expressions.
+            on: Condition under which a row of the source matches one of the table, such as "target.id = source.id". It
+                names columns of both, or is TRUE or FALSE.
+            source_alias: The name of the source in expressions. The default is `source`, and for a DataFrame its own
+                names too.
+            target_alias: The name of the table in expressions. The default is `target`.
             schema_mode: "keep" leaves the columns of the table as they are. "merge" adds new columns of the source that
                 clauses take or set, at every depth.
             spark: A session, classic or Connect, that joins and writes the rows of Arrow data; a DataFrame has its own.
@@ -239,6 +241,7 @@ class ChangingMethods:
             InvalidArgumentType: An argument has a wrong type.
         """
         from deltaskip.dml.merge.clauses import checked_condition
+        from deltaskip.dml.merge.names import default_aliases
         from deltaskip.dml.merge.source import given_source, merge_source
         from deltaskip.dml.merge.statement import Merge, merge, plan_merge
         from deltaskip.table.merging import MergeBuilder
@@ -253,6 +256,7 @@ class ChangingMethods:
         application = arguments.app_version("txn", txn)
         metadata = arguments.text_or_none("user_metadata", user_metadata)
         given = given_source(source)
+        target_name, source_name = default_aliases(target_name, source_name, given.frame is not None)
 
         def run(clauses: tuple[MergeClause, ...], dry_run: bool) -> WriteResult | ChangePlan:
             statement = Merge(condition, clauses, source_name, target_name, schema_mode == "merge")

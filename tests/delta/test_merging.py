@@ -104,3 +104,35 @@ def test_errors_are_of_the_classes_that_delta_spark_raises(spark: Any, table: De
     with pytest.raises(AnalysisException, match="never apply"):
         table.merge(source, "key = k").whenMatchedUpdate(set={"value": "v"}).whenMatchedDelete().execute()
     assert rows(table) == BEFORE
+
+
+@pytest.mark.parametrize(
+    ("when", "values"), [("zz = 1", {"n": "1"}), ("t.zz = 1", {"n": "1"}), (None, {"n": "zz"}), (None, {"n": "s.st"})]
+)
+def test_names_are_refused_where_no_file_can_match(
+    spark: Any, tmp_path: Path, when: str | None, values: dict[str, str]
+) -> None:
+    made = ds.DeltaTable.create(
+        str(tmp_path / "t"),
+        "k BIGINT, n INT, g BIGINT GENERATED ALWAYS AS (k + 1)",
+        properties={"delta.enableRowTracking": "true"},
+    )
+    made.append(pa.table({"k": pa.array([1, 2], pa.int64()), "n": pa.array([1, 2], pa.int32())}))
+    source = spark.sql("SELECT 99L AS k, named_struct('a', 1) AS st")
+    table = DeltaTable.forPath(spark, str(tmp_path / "t"))
+    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k")
+    with pytest.raises(AnalysisException):
+        merge.whenMatchedUpdate(when, values).execute()
+    for insert in ({"k": "s.k", "n": "zz"}, {"k": "s.k", "n": "t.n"}, {"k": "s.k", "n": "s.st"}):
+        with pytest.raises(AnalysisException):
+            merge.whenNotMatchedInsert("s.k < 0", insert).execute()
+    assert made.refresh().version == 1
+
+
+def test_an_alias_goes_before_a_struct_of_its_name(spark: Any, tmp_path: Path) -> None:
+    made = ds.DeltaTable.create(str(tmp_path / "t"), "id INT, t STRUCT<id: INT, w: INT>")
+    made.append(spark.sql("SELECT 1 AS id, named_struct('id', 2, 'w', 7) AS t"))
+    table = DeltaTable.forPath(spark, str(tmp_path / "t")).alias("t")
+    table.update("t.id = 2", {"t.w": "0"})
+    table.update(col("t.id") == 1, {"t.w": col("t.id") + col("t.t.id")})
+    assert [tuple(row) for row in table.toDF().selectExpr("id", "t.w").collect()] == [(1, 3)]

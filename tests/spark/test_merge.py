@@ -386,6 +386,62 @@ def test_expressions_see_the_side_of_their_clause(spark: Any, tmp_path: Path, bu
     assert table.version == 1
 
 
+@pytest.mark.parametrize("rows", ["both", "no target", "no source", "no match"])
+def test_names_and_types_are_refused_whatever_rows_there_are(spark: Any, tmp_path: Path, rows: str) -> None:
+    table = DeltaTable.create(tmp_path / "t", "id INT, v INT, st STRUCT<x: INT>", properties=VECTORS)
+    if rows != "no target":
+        table.append(pa.table({"id": [1, 2, 3], "v": [1, 2, 3]}))
+    version = table.version
+    frame = source(spark, (77 if rows == "no match" else 1, 10)).where("false" if rows == "no source" else "true")
+    builds: list[Any] = [
+        lambda m: m.when_matched_update({"v": "zz"}),
+        lambda m: m.when_matched_update({"v": "foo.v"}),
+        lambda m: m.when_matched_update({"st": "s.v"}),
+        lambda m: m.when_matched_delete("foo.id = 1"),
+        lambda m: m.when_matched_delete("nosuch(t.id) = 1"),
+        lambda m: m.when_not_matched_insert({"id": "s.id", "v": "zz"}),
+        lambda m: m.when_not_matched_insert({"id": "s.id", "v": "t.v"}),
+        lambda m: m.when_not_matched_insert({"id": "s.id", "st": "s.v"}),
+        lambda m: m.when_not_matched_insert({"id": "s.id"}, "s.zz = 1"),
+        lambda m: m.when_not_matched_by_source_update({"v": "s.id"}),
+        lambda m: m.when_not_matched_by_source_delete("s.id = 1"),
+    ]
+    # With a row identifier that only Spark computes the merge is one of jobs.
+    for on in ("t.id = s.id", "t.id = s.id AND sha2(CAST(s.v AS STRING), 256) > ''"):
+        for build in builds:
+            with pytest.raises((PredicateError, SchemaError)):
+                build(merging(table, frame, on)).execute()
+        with pytest.raises((PredicateError, SchemaError)):
+            merging(table, frame, on.replace("s.id", "u.id")).when_matched_delete().execute()
+    assert table.refresh().version == version
+
+
+def test_the_sides_are_called_target_and_source(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path)
+    arrow = pa.table({"id": pa.array([2], pa.int32()), "v": pa.array([20], pa.int32())})
+    frame = source(spark, (2, 20))
+    for number, given in enumerate((arrow, frame, frame.alias("s"))):
+        merge = table.merge(given, "target.id = source.id", spark=spark)
+        merge.when_matched_update({"v": f"source.v + {number}"}).execute()
+        assert rows_of(spark, table) == [(1, 1), (2, 20 + number), (3, 3)]
+        for on in ("foo.id = bar.id", "target.id = foo.id", "tt.id = source.id"):
+            with pytest.raises(SchemaError, match=r"(?i)did you mean"):
+                table.merge(given, on, spark=spark).when_matched_delete().execute()
+    # A DataFrame keeps a name of its own, be it that of a side.
+    named = table.merge(frame.alias("u"), "target.id = u.id").when_matched_update({"v": "u.v"})
+    named.execute()
+    assert rows_of(spark, table) == [(1, 1), (2, 20), (3, 3)]
+
+
+def test_a_condition_on_one_side_is_refused(spark: Any, tmp_path: Path) -> None:
+    table = made(tmp_path)
+    for on in ("t.id = 3", "s.id = 3", "1 = 1", F.expr("t.id = 3"), F.expr("s.id > 0")):
+        with pytest.raises(PredicateError, match=r"names (only|no)"):
+            merging(table, source(spark, (1, 1)), on).when_matched_delete().execute()
+    merging(table, source(spark, (1, 1)), "FALSE").when_matched_delete().execute()
+    assert len(rows_of(spark, table)) == 3
+
+
 def test_conditions_of_the_join_are_checked(spark: Any, tmp_path: Path) -> None:
     table = made(tmp_path)
     for on in ("t.id = s.id AND rand() > 2", "t.nope = s.id", "id = 1"):

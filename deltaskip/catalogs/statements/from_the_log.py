@@ -109,7 +109,7 @@ def _unqualified(path: Parts, query: _Query, fields: dict[str, StructField]) -> 
     """The path of a column without the name or alias of the table."""
     if len(path) < 2 or fold_name(path[0]) in fields:
         return path
-    for each in qualifiers(query.table.parts) if query.alias is None else [(query.alias,)]:
+    for each in qualifiers(query.table.parts, query.alias):
         if [*map(fold_name, path[:-1])] == [*map(fold_name, each)]:
             return path[-1:]
     return path

@@ -37,9 +37,10 @@ from deltaskip.expr import with_parameters
 from deltaskip.maintenance.optimize.optimize import optimize
 from deltaskip.maintenance.optimize.strategy import OptimizeRequest
 from deltaskip.schema.given import schema_of
+from deltaskip.schema.relations import qualifier_length, unqualified_text
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import quoted_name, quoted_path, without_qualifier
-from deltaskip.schema.types import StructField, StructType
+from deltaskip.schema.sql_text import quoted_name, quoted_path
+from deltaskip.schema.types import VOID, StructField, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.table.delta_rows import (
     AFFECTED,
@@ -110,7 +111,7 @@ def _session_named(session: StatementSession) -> Iterator[None]:
     try:
         yield
     except UnsupportedFeature as error:
-        if session.spark is not None or "without Spark" not in str(error):
+        if session.spark is not None or not error.needs_session:
             raise
         raise SparkUnavailable(f"{error} The session is the first argument of sql().") from error
 
@@ -310,12 +311,11 @@ def _change_rows(session: StatementSession, statement: v.Statement) -> pa.Table:
             return NOTHING
         case v.Update(name, values, alias, where):
             table = session.table(name)
-            known = {each.casefold() for each in table.schema.names}
             given = {}
             for path, expression in values:
                 value = with_values(expression, session.query)
-                before = qualifiers(name) if alias is None else [(alias,)]
-                given[quoted_path(_unqualified(path, before, known))] = session.own(value, name, alias, table)
+                own_path = path[qualifier_length(path, table.schema, qualifiers(name, alias)) :]
+                given[quoted_path(own_path)] = session.own(value, name, alias, table)
             own = None if where is None else session.own(with_values(where, session.query), name, alias, table)
             result = table.update(given, own, session.spark)
             return _affected(result.metrics.get("numUpdatedRows", 0))
@@ -328,16 +328,6 @@ def _affected(count: int | None) -> pa.Table:
     return rows(AFFECTED, [(-1 if count is None else count,)])
 
 
-def _unqualified(path: v.Parts, before: Sequence[v.Parts], known: set[str]) -> v.Parts:
-    """The path of a column without the name of the table before it."""
-    if path[0].casefold() in known:
-        return path
-    for each in before:
-        if len(path) > len(each) and [p.casefold() for p in path[: len(each)]] == [p.casefold() for p in each]:
-            return path[len(each) :]
-    return path
-
-
 def _merge(session: StatementSession, statement: v.Merge) -> pa.Table:
     table = session.table(statement.name)
     spark = session.needed("MERGE")
@@ -345,20 +335,32 @@ def _merge(session: StatementSession, statement: v.Merge) -> pa.Table:
     text = source.text if source.is_query else f"SELECT * FROM {source.text}"
     frame = session.query(text)
     alias, target = source.alias, statement.alias or statement.name[-1]
-    names = [statement.name] if statement.alias is None else []
-    if alias is None and not source.is_query:
+    # Only their names matter here.
+    columns = StructType(tuple(StructField(name, VOID) for name in frame.columns))
+    named = [(statement.name, table.schema)] if statement.alias is None else []
+    if alias is None and source.is_query:
+        # As Spark names it: its columns are named without a qualifier.
+        alias = "__auto_generated_subquery_name"
+    elif alias is None:
         found = references(f"SELECT * FROM {source.text}")
         alias = found[0].name.parts[-1] if found else None
-        names += [each.name.parts for each in found]
+        named += [(each.name.parts, columns) for each in found]
 
     def own(expression: str) -> str:
-        for parts in names:
-            expression = _short(expression, parts)
+        """The expression with `t.` in place of `db.t.`."""
+        for parts, schema in named:
+            expression = unqualified_text(
+                expression, schema, qualifiers(parts, None)[:-1], f"{quoted_name(parts[-1])}."
+            )
         return expression
 
-    known = {each.casefold() for each in table.schema.names}
-    before = [(target,), *qualifiers(statement.name)]
     evolves = statement.evolves or session.setting(_AUTO_MERGE, "false") == "true"
+    after = StructType((*table.schema.fields, *columns.fields)) if evolves else table.schema
+
+    def length(path: v.Parts) -> int:
+        """How many parts of the name of a column to set are the name of the table."""
+        return qualifier_length(path, after, qualifiers(statement.name, statement.alias))
+
     builder = table.merge(
         frame, own(statement.on), alias, target, schema_mode="merge" if evolves else "keep", spark=spark
     )
@@ -370,16 +372,9 @@ def _merge(session: StatementSession, statement: v.Merge) -> pa.Table:
         elif clause.values is None:
             builder = getattr(builder, f"when_{kind}_{clause.action}_all")(where=where)
         else:
-            given = {quoted_path(_unqualified(path, before, known)): own(text) for path, text in clause.values}
+            given = {quoted_path(path[length(path) :]): own(text) for path, text in clause.values}
             builder = getattr(builder, f"when_{kind}_{clause.action}")(given, where=where)
     return rows(MERGED, [merged_row(builder.execute().metrics)])
-
-
-def _short(text: str, parts: v.Parts) -> str:
-    """An expression with `t.` in place of `db.t.`."""
-    for qualifier in qualifiers(parts)[:-1]:
-        text = without_qualifier(text, qualifier, f"{quoted_name(parts[-1])}.")
-    return text
 
 
 def _maintain(session: StatementSession, statement: v.Statement) -> pa.Table:

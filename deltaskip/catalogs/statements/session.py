@@ -8,8 +8,8 @@ from deltaskip.catalogs.statements.values import Parts, TableName
 from deltaskip.catalogs.table_catalog import TableCatalog
 from deltaskip.errors import InvalidArgument
 from deltaskip.records import dataclass
+from deltaskip.schema.relations import unqualified_text
 from deltaskip.schema.resolve import display_name
-from deltaskip.schema.sql_text import without_qualifier
 from deltaskip.table.table import DeltaTable
 
 __all__ = ["StatementSession", "catalog_name", "path_of", "qualifiers"]
@@ -56,16 +56,12 @@ class StatementSession(QuerySession):
 
     def own(self, text: str, parts: Parts, alias: str | None, table: DeltaTable) -> str:
         """An expression over the columns of a table, without its name or alias before them."""
-        known = {name.casefold() for name in table.schema.names}
-        for qualifier in qualifiers(parts) if alias is None else [(alias,)]:
-            if qualifier[0].casefold() not in known:
-                text = without_qualifier(text, qualifier)
-        return text
+        return unqualified_text(text, table.schema, qualifiers(parts, alias))
 
 
-def qualifiers(parts: Parts) -> list[Parts]:
-    """What may stand before a column of a table: its name, with all or only some of what is before it."""
-    return [parts[i:] for i in range(len(parts))]
+def qualifiers(parts: Parts, alias: str | None) -> list[Parts]:
+    """What may stand before a column of a table: its alias, or its name with all or only some of what is before it."""
+    return [parts[i:] for i in range(len(parts))] if alias is None else [(alias,)]
 
 
 def path_of(parts: Parts) -> str | None:

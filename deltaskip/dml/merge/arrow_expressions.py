@@ -15,7 +15,8 @@ from deltaskip.engine import engine, is_column
 from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of, parse_sql, to_node
 from deltaskip.expr.coerce import type_of
-from deltaskip.expr.nodes import Cast, Column, transform
+from deltaskip.expr.evaluate import left_to_spark
+from deltaskip.expr.nodes import Cast, Column, Opaque, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_expressions import at_time, row_values, whole_columns
@@ -23,7 +24,8 @@ from deltaskip.rows.arrow_store import stored_type
 from deltaskip.schema.arrow_values import one_chunk, typed_array
 from deltaskip.schema.collations import rekeyed_metadata
 from deltaskip.schema.lengths import char_type
-from deltaskip.schema.resolve import display_name
+from deltaskip.schema.relations import UnknownName
+from deltaskip.schema.resolve import InsideCollection, display_name
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 
 __all__ = ["MergeExpressions", "Scope", "condition_node"]
@@ -101,31 +103,29 @@ class MergeExpressions:
         """Return an expression with names resolved.
 
         Raises:
-            PredicateError: A name is unknown or ambiguous, or types do not fit.
+            UnknownName: A name is unknown. A subclass of PredicateError and SchemaError.
+            PredicateError: A name is ambiguous, or types do not fit.
             UnsupportedFeature: Only Spark can evaluate it.
         """
         known = self._known.get(id(value))
         if known is None:
-            try:
-                node = at_time(self._resolved(condition_node(value)), self.now, self._zone, self._schema.names)
-                found = bind_expression(node, self._schema, time_zone=self._zone)
-            except PredicateError as error:
-                raise PredicateError(
-                    f"{expression_text(value)} is not valid in a merge into {self._table}: {error}"
-                ) from error
-            if type_of(found) is None:
-                raise self.needs_session(expression_text(value), "its type is not known.")
-            self._check_padding(found)
-            known = self._known[id(value)] = value, found
+            known = self._known[id(value)] = value, self._found(condition_node(value), expression_text(value), False)
         return known[1]
 
     def condition(self, node: Node) -> Node:
         """Return a condition with names resolved. Raises as `bound` does."""
+        return self._found(node, to_sql(node), True)
+
+    def _found(self, given: Node, text: str, is_condition: bool) -> Node:
+        """An expression or condition, bound."""
         try:
-            resolved = at_time(self._resolved(node), self.now, self._zone, self._schema.names)
-            found = bind(resolved, self._schema, time_zone=self._zone)
+            node = at_time(self._resolved(given), self.now, self._zone, self._schema.names)
+            found = (bind if is_condition else bind_expression)(node, self._schema, time_zone=self._zone)
         except PredicateError as error:
-            raise PredicateError(f"{to_sql(node)} is not valid in a merge into {self._table}: {error}") from error
+            raise type(error)(f"{text} is not valid in a merge into {self._table}: {error}") from error
+        why = left_to_spark(found) or (None if type_of(found) is not None else "its type is not known.")
+        if why is not None:
+            raise self.needs_session(text, why)
         self._check_padding(found)
         return found
 
@@ -167,7 +167,8 @@ class MergeExpressions:
     def needs_session(self, text: str, why: object) -> UnsupportedFeature:
         """Return the error for an expression that only Spark can evaluate."""
         return UnsupportedFeature(
-            f"{text} cannot be evaluated in a merge into {self._table} without Spark: {why} Pass a session as spark."
+            f"{text} cannot be evaluated in a merge into {self._table} without Spark: {why} Pass a session as spark.",
+            needs_session=True,
         )
 
     def _row_values(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> list[Any]:
@@ -183,16 +184,16 @@ class MergeExpressions:
     def _resolved(self, node: Node) -> Node:
         if not isinstance(node, Column):
             return transform(node, self._resolved)
-        found = self._scope.names.side(node.parts)
-        if found is None:
+        try:
+            side, path = self._scope.names.resolved(node.parts)
+        except InsideCollection:
+            return Opaque(display_name(node.parts), (node.parts,))
+        except UnknownName as error:
             if len(node.parts) == 1 and node.parts[0].lower() in _CLOCK:
                 return node
-            raise PredicateError(f"There is no column {display_name(node.parts)} of one side alone.")
-        side, path = found
-        if side not in _USABLE[self._scope.kind]:
-            raise PredicateError(
-                f"{display_name(node.parts)} is a column of the {side}, which rows that are {self._scope.kind} lack."
-            )
+            kind, usable = self._scope.kind, _USABLE[self._scope.kind]
+            only = "" if len(usable) > 1 else f" Rows that are {kind} have columns of the {usable[0]} alone."
+            raise UnknownName(f"{error}{only}") from error
         return Column((_SIDES[side] + path[0], *path[1:]))
 
     def _check_padding(self, node: Node) -> None:

@@ -23,7 +23,7 @@ from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condi
 from deltaskip.dml.merge.arrow_join import joined_rows
 from deltaskip.dml.merge.arrow_rows import ArrowMergedRows, ArrowPart
 from deltaskip.dml.merge.assignments import Assigned, Expression, Fields, FromSource
-from deltaskip.dml.merge.clauses import Kind, MergeClause
+from deltaskip.dml.merge.clauses import Kind
 from deltaskip.dml.merge.execution import MatchedRows, MergeJoin, MergeSource, ambiguous_merge
 from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
@@ -36,7 +36,7 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_store import incoming_schema
+from deltaskip.rows.arrow_store import incoming_schema, stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
 from deltaskip.schema.types import (
@@ -85,10 +85,9 @@ class ArrowMergeSource(MergeSource):
         self._schema = incoming_schema(self._data.schema, table_schema)
         return self._schema
 
-    def prepare(
-        self, snapshot: Snapshot, on: Any, clauses: Sequence[MergeClause], schema: StructType, target_alias: str | None
-    ) -> None:
-        """See MergeSource.prepare. There is one way."""
+    def prepare(self, join: MergeJoin, schema: StructType) -> None:
+        """See MergeSource.prepare. There is one way, which is taken with no rows."""
+        _Merge(join, self._columns(0), schema, self._alias, self._time_zone, self._now).check()
 
     def count(self) -> int:
         """See MergeSource.count."""
@@ -122,10 +121,10 @@ class ArrowMergeSource(MergeSource):
         # Without deletion vectors files are rewritten.
         return marks or join.inserts_only or copies_here()
 
-    def _columns(self) -> dict[str, pa.Array]:
-        return {
-            name: one_chunk(column) for name, column in zip(self._data.schema.names, self._data.columns, strict=True)
-        }
+    def _columns(self, rows: int | None = None) -> dict[str, pa.Array]:
+        """The columns; with the number of rows only the first ones."""
+        data = self._data.slice(0, rows)
+        return {name: one_chunk(column) for name, column in zip(data.schema.names, data.columns, strict=True)}
 
     def _values(self, key: SourceKey, distinct: bool) -> KeyValues:
         names = Names(StructType(()), self._schema, None, self._alias)
@@ -238,6 +237,15 @@ class _Merge:
             new.compute()
         files = len(join.files)
         return MatchedRows(_by_file(found.deleted, files), _by_file(found.updated, files), new, inserted, counts)
+
+    def check(self) -> None:
+        """Do all that does not depend on rows: bind the condition and the values, and plan the rows to write."""
+        joined_rows(self._scopes["matched"], condition_node(self._join.on), self._source, 0)
+        for number, clause in enumerate(self._join.clauses):
+            if clause.action != "delete":
+                fields = self._join.snapshot.schema.fields if clause.action == "update" else ()
+                old = {field.name: pa.nulls(0, stored_type(field.type)) for field in fields}
+                self._write(number, old, {} if clause.kind == "not matched by source" else self._source, 0, None)
 
     def _pieces(self) -> Iterator[_Rows]:
         """The live rows of some files at a time, with the columns that expressions and updated rows need."""

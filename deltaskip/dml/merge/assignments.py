@@ -15,6 +15,7 @@ from deltaskip.expr import parse_sql
 from deltaskip.expr.nodes import Column
 from deltaskip.records import dataclass
 from deltaskip.rows.identity import identity_of
+from deltaskip.schema.relations import qualifier_length
 from deltaskip.schema.resolve import InsideCollection, display_name, fold_name, resolve
 from deltaskip.schema.types import VOID, DataType, StructField, StructType
 
@@ -248,48 +249,39 @@ def _check_settable(action: Action, columns: Mapping[str, Assigned], schema: Str
 
 
 def _target(key: str, schema: StructType, alias: str | None, table: str) -> tuple[str, ...]:
-    """The path of the column or field that a name means; one that begins with the table's alias is read so first."""
+    """The path of the column or field that a name means."""
     parts = _parts(key, table)
-    readings = [parts]
-    if alias is not None and len(parts) > 1 and fold_name(parts[0]) == fold_name(alias):
-        readings = [parts[1:], parts]
-    for i, reading in enumerate(readings):
-        try:
-            return resolve(schema, reading).logical
-        except InsideCollection as error:
-            raise SchemaError(f"{display_name(parts)} of {table} cannot be set: {error}") from error
-        except PredicateError as error:
-            if i + 1 == len(readings):
-                raise SchemaError(f"{display_name(parts)} of {table} cannot be set: {error}") from error
-    raise AssertionError("unreachable")
+    try:
+        return resolve(schema, _unqualified(parts, schema, alias)).logical
+    except PredicateError as error:
+        raise SchemaError(f"{display_name(parts)} of {table} cannot be set: {error}") from error
+
+
+def _unqualified(parts: tuple[str, ...], schema: StructType, alias: str | None) -> tuple[str, ...]:
+    """A name without the name of the table before it."""
+    return parts[qualifier_length(parts, schema, () if alias is None else ((alias,),)) :]
 
 
 def _new_field(
     parts: tuple[str, ...], schema: StructType, source: StructType, alias: str | None, table: str
 ) -> StructField | None:
     """The column of the source with only the field that a clause sets and the table lacks; None if the table has it."""
-    readings = [parts]
-    if alias is not None and len(parts) > 1 and fold_name(parts[0]) == fold_name(alias):
-        readings = [parts[1:], parts]
-    for reading in readings:
-        try:
-            resolve(schema, reading)
-            return None
-        except InsideCollection:
-            return None
-        except PredicateError:
-            pass
-    for reading in readings:
-        try:
-            found = resolve(source, reading)
-        except PredicateError:
-            continue
-        field = found.field
-        for above in reversed(range(len(reading) - 1)):
-            around = resolve(source, reading[: above + 1]).field
-            field = replace(around, type=StructType((field,)))
-        return field
-    return None
+    reading = _unqualified(parts, StructType((*schema.fields, *source.fields)), alias)
+    try:
+        resolve(schema, reading)
+        return None
+    except InsideCollection:
+        return None
+    except PredicateError:
+        pass
+    try:
+        field = resolve(source, reading).field
+    except PredicateError:
+        return None
+    for above in reversed(range(len(reading) - 1)):
+        around = resolve(source, reading[: above + 1]).field
+        field = replace(around, type=StructType((field,)))
+    return field
 
 
 def _parts(key: str, table: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from deltaskip.dml.changed_rows import NewRows
 from deltaskip.dml.execution import RowExecution, RowIdColumns
 from deltaskip.dml.files import DataFiles
 from deltaskip.dml.merge.assignments import PlannedClause
-from deltaskip.dml.merge.clauses import Action, Kind, MergeClause
+from deltaskip.dml.merge.clauses import Action, Kind
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import AmbiguousMerge
@@ -115,17 +115,20 @@ class MergeSource(Protocol):
         """Return the schema of the source, for a merge into a table with this schema."""
         ...
 
-    def prepare(
-        self, snapshot: Snapshot, on: Any, clauses: Sequence[MergeClause], schema: StructType, target_alias: str | None
-    ) -> None:
-        """Choose how the merge is carried out, before the rows are computed.
+    def prepare(self, join: MergeJoin, schema: StructType) -> None:
+        """Resolve all names and types, and choose how the merge is carried out, before rows are read or computed.
+
+        What it refuses does not depend on the rows of either side.
 
         Args:
-            snapshot: The target.
-            on: The condition.
-            clauses: The clauses.
+            join: The merge, without files.
             schema: The schema of the source, from `schema_for`.
-            target_alias: The name of the target in expressions.
+
+        Raises:
+            UnknownName: A name is unknown. A subclass of PredicateError and SchemaError.
+            PredicateError: A condition or expression is not valid.
+            SchemaError: A value has a type that its column cannot store.
+            UnsupportedFeature: An expression can only be evaluated by Spark.
         """
         ...
 

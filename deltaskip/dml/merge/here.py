@@ -6,19 +6,21 @@ small enough to be read here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
 from deltaskip.dml.merge.arrow_expressions import MergeExpressions, Scope, condition_node
 from deltaskip.dml.merge.arrow_join import divided
-from deltaskip.dml.merge.clauses import Kind, MergeClause, is_default
+from deltaskip.dml.merge.assignments import Expression, PlannedClause
+from deltaskip.dml.merge.clauses import Kind
+from deltaskip.dml.merge.execution import MergeJoin
 from deltaskip.dml.merge.names import Names
-from deltaskip.errors import DeltaSkipError
+from deltaskip.dml.merge.values import expressions_of
+from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.expr import Node
-from deltaskip.expr.nodes import And, FieldRef
-from deltaskip.log import Snapshot
+from deltaskip.expr.nodes import And, FieldRef, columns_of
 from deltaskip.rows.arrow_expressions import whole_columns
 from deltaskip.rows.arrow_store import stored_type
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
@@ -33,28 +35,20 @@ from deltaskip.schema.types import (
     nested_types,
 )
 
-__all__ = ["can_evaluate_here"]
+__all__ = ["can_evaluate_here", "names_in"]
 
 
-def can_evaluate_here(
-    on: Any,
-    clauses: Sequence[MergeClause],
-    snapshot: Snapshot,
-    source: StructType,
-    aliases: tuple[str | None, str | None],
-    time_zone: str,
-) -> bool:
+def can_evaluate_here(join: MergeJoin, source: StructType, source_alias: str | None, time_zone: str) -> bool:
     """Return whether every expression of a merge can be evaluated by whole columns, and matches are found by keys.
 
     Args:
-        on: The condition.
-        clauses: The clauses.
-        snapshot: The target.
+        join: The merge.
         source: The schema of the source.
-        aliases: The names of target and source in expressions.
+        source_alias: The name of the source in expressions.
         time_zone: The time zone of expressions.
     """
-    target, nothing = snapshot.schema, StructType(())
+    target, nothing = join.snapshot.schema, StructType(())
+    aliases = join.target_alias, source_alias
     if any(map(_is_special, (*target.fields, *source.fields))):
         return False
     sides: dict[Kind, tuple[StructType, StructType]] = {
@@ -64,12 +58,23 @@ def can_evaluate_here(
     }
     scopes = {kind: _Scope(*each, aliases, kind, time_zone) for kind, each in sides.items()}
     try:
-        return scopes["matched"].joins_by_keys(on) and all(
-            scopes[clause.kind].takes(clause.where, clause.values) for clause in clauses
+        return scopes["matched"].joins_by_keys(join.on) and all(
+            scopes[clause.kind].takes(clause) for clause in join.clauses
         )
     except DeltaSkipError:
         # Spark says what is wrong with it.
         return False
+
+
+def names_in(join: MergeJoin) -> list[tuple[str, ...]]:
+    """Return the names of columns in the expressions of a merge, as far as they are understood here."""
+    wheres = [clause.where for clause in join.clauses if clause.where is not None]
+    given = (each for c in join.clauses for assigned in c.columns.values() for each in expressions_of(assigned))
+    found: dict[tuple[str, ...], None] = {}
+    for value in (join.on, *wheres, *(each.value for each in given if isinstance(each, Expression))):
+        with suppress(PredicateError):
+            found |= dict.fromkeys(columns_of(condition_node(value)))
+    return list(found)
 
 
 class _Scope:
@@ -95,12 +100,13 @@ class _Scope:
         nodes = [*rest, *(key.target for key in keys), *(key.source for key in keys)]
         return bool(keys) and all(map(self._is_whole, nodes))
 
-    def takes(self, where: Any, values: Any) -> bool:
-        """Whether a condition and values are evaluated by whole columns."""
+    def takes(self, clause: PlannedClause) -> bool:
+        """Whether the condition and the values of a clause are evaluated by whole columns."""
+        where = clause.where
         if where is not None and not self._is_whole(self._expressions.condition(condition_node(where))):
             return False
-        given = [] if values is None else [value for value in values.values() if not is_default(value)]
-        return all(self._is_whole(self._expressions.bound(value)) for value in given)
+        given = (each for assigned in clause.columns.values() for each in expressions_of(assigned))
+        return all(self._is_whole(self._expressions.bound(e.value)) for e in given if isinstance(e, Expression))
 
     def _is_whole(self, node: Node) -> bool:
         return isinstance(node, FieldRef) or whole_columns(node, self._columns, 0) is not None

@@ -5,14 +5,34 @@ from __future__ import annotations
 from typing import Literal
 
 from deltaskip.errors import PredicateError
-from deltaskip.schema.resolve import InsideCollection, fold_name, resolve
+from deltaskip.expr import nodes as n
+from deltaskip.expr.nodes import Node, columns_of, walk
+from deltaskip.expr.render import to_sql
+from deltaskip.schema.relations import Relation, resolve_among
+from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import StructType
 
-__all__ = ["Names", "Side"]
+__all__ = ["Names", "Side", "check_sides", "default_aliases"]
 
 Side = Literal["target", "source"]
 
-_MOST_QUALIFIERS = 3
+_SIDES: tuple[Side, Side] = ("target", "source")
+
+
+def default_aliases(target: str | None, source: str | None, of_frame: bool) -> tuple[str | None, str | None]:
+    """Return the names of both sides, where a caller has given them none: `target` and `source`.
+
+    Args:
+        target: The name of the target that is given.
+        source: The name of the source that is given.
+        of_frame: Whether the source is a DataFrame, which may have a name of its own. Then the default is None.
+    """
+    names = (target, source)
+    found = [
+        name if name is not None or (other is not None and fold_name(other) == default) else default
+        for name, other, default in zip(names, names[::-1], _SIDES, strict=True)
+    ]
+    return found[0], source if of_frame else found[1]
 
 
 class Names:
@@ -21,46 +41,55 @@ class Names:
     Args:
         target: The schema of the target.
         source: The schema of the source.
-        target_alias: The name of the target.
+        target_alias: The name of the target; None for none.
         source_alias: The name of the source; None if its DataFrame has names that are not known here.
     """
 
     def __init__(
         self, target: StructType, source: StructType, target_alias: str | None, source_alias: str | None
     ) -> None:
-        self._target = target
-        self._source = source
-        self._target_alias = None if target_alias is None else fold_name(target_alias)
-        self._source_alias = None if source_alias is None else fold_name(source_alias)
+        self._relations = (
+            Relation(target, () if target_alias is None else ((target_alias,),)),
+            Relation(source, None if source_alias is None else ((source_alias,),)),
+        )
+
+    def resolved(self, parts: tuple[str, ...]) -> tuple[Side, tuple[str, ...]]:
+        """Return the side that a name is a column of, and its path there.
+
+        Raises:
+            UnknownName: Neither side has the column, or no side has the name before it.
+            AmbiguousName: Both sides have it.
+            InsideCollection: The path continues inside an array or map.
+            PredicateError: The column has no such field.
+        """
+        number, found = resolve_among(self._relations, parts)
+        return _SIDES[number], found.logical
 
     def side(self, parts: tuple[str, ...]) -> tuple[Side, tuple[str, ...]] | None:
-        """Return the side that a name is a column of, and its path there; None if it has no reading or several."""
-        readings: set[tuple[Side, tuple[str, ...]]] = set()
-        for count in range(min(len(parts) - 1, _MOST_QUALIFIERS) + 1):
-            name = parts[count:]
-            of_target = count == 0 or (count == 1 and fold_name(parts[0]) == self._target_alias)
-            of_source = count == 0 or self._is_source(parts[:count])
-            sides: tuple[tuple[Side, StructType, bool], ...] = (
-                ("target", self._target, of_target),
-                ("source", self._source, of_source),
-            )
-            for side, schema, may in sides:
-                if not may:
-                    continue
-                try:
-                    readings.add((side, resolve(schema, name).logical))
-                except InsideCollection:
-                    return None
-                except PredicateError as error:
-                    if "ambiguous" in str(error):
-                        return None
-        return readings.pop() if len(readings) == 1 else None
+        """Return the same, or None if it is not certain."""
+        try:
+            return self.resolved(parts)
+        except PredicateError:
+            return None
 
-    def _is_source(self, qualifiers: tuple[str, ...]) -> bool:
-        """Whether names may begin with these qualifiers for columns of the source.
 
-        One that is not the target's can only be one that the DataFrame of the source has, unless it got another name.
-        """
-        if self._source_alias is not None:
-            return len(qualifiers) == 1 and fold_name(qualifiers[0]) == self._source_alias
-        return len(qualifiers) > 1 or fold_name(qualifiers[0]) != self._target_alias
+def check_sides(on: Node, names: Names, table: str) -> None:
+    """Check that an ON condition compares both sides, as a whole, or is a literal such as TRUE.
+
+    A condition with a part that is not understood here is left to whoever binds it.
+
+    Raises PredicateError for a condition on one side alone: each row of the target would match all rows of the source
+    or none.
+    """
+    if isinstance(on, n.Literal) or any(isinstance(part, n.Opaque) and not part.columns for part in walk(on)):
+        return
+    sides = {found and found[0] for found in map(names.side, columns_of(on))}
+    if None in sides or len(sides) == len(_SIDES):
+        return
+    [*only] = map(str, sides)
+    named = f"only columns of the {only[0]}" if only else "no column"
+    raise PredicateError(
+        f"The condition {to_sql(on)} of a merge into {table} names {named}, so each row of one side would match all "
+        f"rows of the other, or none: compare columns of both sides, such as target.id = source.id, or write TRUE or "
+        f"FALSE to mean that."
+    )

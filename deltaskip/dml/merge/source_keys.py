@@ -146,7 +146,7 @@ class MatchTemplate:
 
 
 def match_template(
-    on: Node, snapshot: Snapshot, source: StructType, target_alias: str | None, source_alias: str | None, time_zone: str
+    on: Node, snapshot: Snapshot, source: StructType, names: Names, time_zone: str
 ) -> MatchTemplate:
     """Return what an ON condition says of target rows.
 
@@ -154,11 +154,10 @@ def match_template(
         on: The condition, not bound.
         snapshot: The target.
         source: The schema of the source.
-        target_alias: The name of the target in the condition.
-        source_alias: The name of the source.
+        names: The names of both sides.
         time_zone: The time zone in which the condition is evaluated.
     """
-    return _Template(snapshot, source, target_alias, source_alias, time_zone).made(on)
+    return _Template(snapshot, source, names, time_zone).made(on)
 
 
 def scan_of(snapshot: Snapshot, predicate: Node, time_zone: str) -> Scan:
@@ -172,17 +171,10 @@ def scan_of(snapshot: Snapshot, predicate: Node, time_zone: str) -> Scan:
 class _Template:
     """Weakens a condition, and collects the keys of the source that it compares."""
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        source: StructType,
-        target_alias: str | None,
-        source_alias: str | None,
-        time_zone: str,
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, source: StructType, names: Names, time_zone: str) -> None:
         self._snapshot = snapshot
         self._source = source
-        self._names = Names(snapshot.schema, source, target_alias, source_alias)
+        self._names = names
         self._time_zone = time_zone
         self.keys: list[SourceKey] = []
 

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from deltaskip.dml.change_plan import plan_of
 from deltaskip.dml.changed_rows import AppliedChanges, ChangedRows, apply_changes, check_first
 from deltaskip.dml.execution import row_id_columns
-from deltaskip.dml.files import FilesToChange, kept_files
+from deltaskip.dml.files import FilesToChange, kept_files, no_files
 from deltaskip.dml.matching import removed_rows_match
 from deltaskip.dml.merge.assignments import evolved_columns, planned_clauses
 from deltaskip.dml.merge.clauses import Kind, MergeClause, changes_what_it_reads, check_clauses, expression_text
 from deltaskip.dml.merge.execution import MatchedRows, MergeJoin, MergeSource, NotHere
+from deltaskip.dml.merge.names import Names, check_sides
 from deltaskip.dml.merge.source_keys import MatchTemplate, match_template, scan_of
 from deltaskip.engine import engine, is_column
 from deltaskip.expr import Node, parse_sql, to_node
@@ -53,7 +55,7 @@ class Merge:
     Attributes:
         on: The condition: SQL text, a Column of PySpark or an expression of `deltaskip.col`.
         clauses: The clauses in their order.
-        source_alias: The name of the source in expressions; None for that of its DataFrame.
+        source_alias: The name of the source in expressions; None for that of its DataFrame, see `default_aliases`.
         target_alias: The name of the table in expressions; None for none.
         evolves: Whether new columns of the source are added to the table.
     """
@@ -191,22 +193,13 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
         table=root,
         hidden=hidden_columns(after, metadata.partition_columns, properties.configuration),
     )
-    began = time.monotonic()
-    source.prepare(snapshot, statement.on, statement.clauses, incoming, statement.target_alias)
-    template = match_template(
-        _condition(statement.on),
-        snapshot,
-        incoming,
-        statement.target_alias,
-        statement.source_alias,
-        source.time_zone,
-    )
-    sees_all = any(clause.kind == "not matched by source" for clause in statement.clauses)
-    scan = _scan(snapshot, template, source, sees_all)
-    seconds = time.monotonic() - began
+    on = _condition(statement.on)
+    names = Names(snapshot.schema, incoming, statement.target_alias, statement.source_alias)
+    check_sides(on, names, root)
+    template = match_template(on, snapshot, incoming, names, source.time_zone)
     join = MergeJoin(
         snapshot,
-        kept_files(scan),
+        no_files(snapshot),
         statement.on,
         clauses,
         after,
@@ -218,7 +211,12 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
         template.columns,
         statement.evolves,
     )
-    return _Planned(join, scan, configuration, seconds)
+    began = time.monotonic()
+    source.prepare(join, incoming)
+    sees_all = any(clause.kind == "not matched by source" for clause in statement.clauses)
+    scan = _scan(snapshot, template, source, sees_all)
+    seconds = time.monotonic() - began
+    return _Planned(replace(join, files=kept_files(scan)), scan, configuration, seconds)
 
 
 def _scan(snapshot: Snapshot, template: MatchTemplate, source: MergeSource, sees_all: bool) -> Scan:

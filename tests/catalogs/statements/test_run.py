@@ -311,3 +311,38 @@ def test_what_needs_a_session_says_so(catalog: MemoryCatalog, text: str) -> None
     with pytest.raises(SparkUnavailable, match="the first argument"):
         answer(catalog, text)
     assert not catalog.table_exists("db.x")
+
+
+@pytest.mark.parametrize("alias", [None, "t"])
+def test_the_name_of_a_table_goes_before_a_struct_of_that_name(catalog: MemoryCatalog, alias: str | None) -> None:
+    answer(catalog, "CREATE TABLE db.t2 (id BIGINT, t STRUCT<id: BIGINT, w: BIGINT>, t2 STRUCT<id: BIGINT>)")
+    rows = pa.table({"id": [1, 2], "t": [{"id": 2, "w": 5}, {"id": 1, "w": 6}], "t2": [{"id": 2}, {"id": 1}]})
+    catalog.load_table("db.t2").append(rows)
+    name = "t2" if alias is None else alias
+    table = "db.t2" if alias is None else "db.t2 AS t"
+    assert answer(catalog, f"UPDATE {table} SET {name}.{name}.id = 9 WHERE {name}.id = 1") == [(1,)]
+    found = {row["id"]: row[name]["id"] for row in catalog.load_table("db.t2").scan().to_arrow().to_pylist()}
+    assert found == {1: 9, 2: 1}
+    assert answer(catalog, f"UPDATE {table} SET id = {name}.id + 10 WHERE t.w = 5 AND {name}.id = 1") == [(1,)]
+    assert answer(catalog, f"DELETE FROM {table} WHERE {name}.id = 11") == [(1,)]
+    assert answer(catalog, "SELECT count(*) FROM db.t2") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "UPDATE db.t SET s = u.s FROM db.u WHERE t.id = u.id", "UPDATE db.t SET s = u.s FROM db.u",
+        "UPDATE db.t SET s = u.s", "UPDATE db.t SET s = 'x' WHERE u.id = 1", "UPDATE db.t SET u.s = 'x'",
+        "UPDATE db.t AS x SET s = 'x' WHERE t.id = 1", "UPDATE db.t AS x SET t.s = 'x'",
+        "DELETE FROM db.t WHERE u.id = 1", "DELETE FROM db.t AS x WHERE t.id = 1",
+        "DELETE FROM db.t USING db.u WHERE t.id = u.id", "DELETE FROM db.t WHERE other.t.id = 1",
+    ],
+)  # fmt: skip
+def test_a_name_that_the_table_does_not_have_is_refused(catalog: MemoryCatalog, text: str) -> None:
+    for empty in (False, True):
+        if empty:
+            catalog.load_table("db.t").delete()
+        version = catalog.load_table("db.t").version
+        with pytest.raises((PredicateError, SchemaError)):
+            answer(catalog, text)
+        assert catalog.load_table("db.t").version == version

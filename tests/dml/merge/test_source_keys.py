@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from deltaskip import DeltaTable
+from deltaskip.dml.merge.names import Names
 from deltaskip.dml.merge.source_keys import KeyValues, MatchTemplate, match_template, scan_of
 from deltaskip.expr import parse_sql
 from deltaskip.expr.literal_list import integers
@@ -51,7 +52,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
 def template(
     table: DeltaTable, on: str, target_alias: str | None = "t", source_alias: str | None = "s"
 ) -> MatchTemplate:
-    return match_template(parse_sql(on), table.snapshot, SOURCE, target_alias, source_alias, "UTC")
+    names = Names(table.snapshot.schema, SOURCE, target_alias, source_alias)
+    return match_template(parse_sql(on), table.snapshot, SOURCE, names, "UTC")
 
 
 def kept(table: DeltaTable, on: str, *values: KeyValues, **aliases: str | None) -> int:
@@ -137,8 +139,10 @@ def test_names_are_read_as_spark_reads_them(table: DeltaTable) -> None:
     assert kept(table, "t.id = u.id", between(5, 5), source_alias=None) == 1
     # Both sides have the name.
     assert kept(table, "id = s.k", target_alias=None) == 10
-    # The source may be named like a struct of the target.
-    assert kept(table, "st.k = t.id", source_alias="st") == 10
+    # The source may be named like a struct of the target: the name of a side goes before that of a column.
+    assert kept(table, "st.k = t.id", between(5, 5), source_alias="st") == 1
+    # What the DataFrame of the source is named is not known.
+    assert kept(table, "st.k = t.id", source_alias=None) == 10
 
 
 def test_nan_is_beyond_every_bound(table: DeltaTable) -> None:

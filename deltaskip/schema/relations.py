@@ -1,0 +1,171 @@
+"""Resolution of column names among relations: the name or alias of a relation may stand before its columns.
+
+# Spark 4.1, AttributeSeq.resolve: the longest qualifier that has a column of the next name goes first, and a qualifier
+# goes before a struct of its name; fields inside of the column are not looked for anywhere else
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from deltaskip.errors import PredicateError, SchemaError
+from deltaskip.records import dataclass
+from deltaskip.schema.resolve import AmbiguousName, Resolved, display_name, fold_name, near_names, resolve
+from deltaskip.schema.sql_text import with_names
+from deltaskip.schema.types import StructType
+
+__all__ = ["Relation", "UnknownName", "qualifier_length", "resolve_among", "unqualified_text"]
+
+_MOST_QUALIFIERS = 3
+
+
+class UnknownName(SchemaError, PredicateError):
+    """The name is neither one of a column nor begins with the name of a relation that has the column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table or another source of columns.
+
+    Attributes:
+        schema: Its columns.
+        qualifiers: What may stand before them, as written: each the parts of a name. None if it is not known here, as
+            that of a DataFrame; then it may be anything but the qualifiers of the other relations.
+    """
+
+    schema: StructType
+    qualifiers: tuple[tuple[str, ...], ...] | None = ()
+
+
+def resolve_among(relations: Sequence[Relation], parts: tuple[str, ...]) -> tuple[int, Resolved]:
+    """Return the number of the relation that a name is a column or field of, and what it is there.
+
+    Raises:
+        UnknownName: There is no such column; the message suggests others.
+        AmbiguousName: Several relations have the column, or it is not known what stands before it.
+        InsideCollection: The path continues inside an array or map.
+        PredicateError: The column has no such field.
+    """
+    found: list[tuple[int, int]] = []
+    for length in _lengths(parts):
+        having = [i for i, each in enumerate(relations) if _has_column(each.schema, parts[length])]
+        may = {i: _qualifies(relations, i, parts[:length]) for i in having}
+        found += [(i, length) for i in having if may[i] is not False]
+        if any(may.values()):
+            break
+    if not found:
+        raise _unknown(relations, parts)
+    if len(found) > 1:
+        raise _ambiguous(relations, parts, found)
+    [(number, length)] = found
+    return number, resolve(relations[number].schema, parts[length:])
+
+
+def qualifier_length(parts: Sequence[str], schema: StructType, qualifiers: Collection[tuple[str, ...]]) -> int:
+    """Return how many of the first parts of a name are a qualifier of the columns of one relation.
+
+    If it has no column of the name, the longest qualifier that the name begins with; 0 if the name begins with the name
+    of a column.
+    """
+    known = {_folded(each) for each in qualifiers}
+    lengths = [length for length in _lengths(parts) if length == 0 or _folded(parts[:length]) in known]
+    # Spark 4.1, UnresolvedStar.expand: a relation goes before a struct
+    found = (length for length in lengths if parts[length] == "*" or _has_column(schema, parts[length]))
+    return next(found, lengths[0])
+
+
+def unqualified_text(text: str, schema: StructType, qualifiers: Collection[tuple[str, ...]], instead: str = "") -> str:
+    """Return an SQL expression in which columns of a relation have no qualifier before their names.
+
+    Args:
+        text: The expression. Text that is no SQL is returned as it is.
+        schema: The columns of the relation.
+        qualifiers: What may stand before them.
+        instead: What takes the place of a qualifier, with its dot.
+    """
+    return with_names(text, lambda parts: (qualifier_length(parts, schema, qualifiers), instead))
+
+
+def _lengths(parts: Sequence[str]) -> range:
+    """The lengths that a qualifier can have, the longest first."""
+    return range(min(len(parts) - 1, _MOST_QUALIFIERS), -1, -1)
+
+
+def _qualifies(relations: Sequence[Relation], number: int, qualifier: tuple[str, ...]) -> bool | None:
+    """Whether a qualifier, or none, may stand before the columns of a relation; None if it is not known."""
+    own = relations[number].qualifiers
+    if not qualifier:
+        return True
+    wanted = _folded(qualifier)
+    if own is not None:
+        return wanted in map(_folded, own)
+    others = (each.qualifiers or () for i, each in enumerate(relations) if i != number)
+    return False if any(wanted in map(_folded, each) for each in others) else None
+
+
+def _has_column(schema: StructType, name: str) -> bool:
+    wanted = fold_name(name)
+    return any(fold_name(field.name) == wanted for field in schema.fields)
+
+
+def _folded(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(fold_name, parts))
+
+
+def _ambiguous(
+    relations: Sequence[Relation], parts: tuple[str, ...], found: Sequence[tuple[int, int]]
+) -> AmbiguousName:
+    names = [name for i, length in found for name in _spelled(relations[i], display_name(parts[length:]))]
+    shown = f": it could be {' or '.join(dict.fromkeys(names))}" if len(set(names)) > 1 else ""
+    return AmbiguousName(f"Column {display_name(parts)} is ambiguous{shown}.")
+
+
+def _unknown(relations: Sequence[Relation], parts: tuple[str, ...]) -> UnknownName:
+    """The error for a name that nothing has."""
+    shown = display_name(parts)
+    for length in _lengths(parts):
+        prefix = _folded(parts[:length])
+        named = [each for each in relations if each.schema.fields and prefix in map(_folded, each.qualifiers or ())]
+        if named:
+            columns = [field.name for each in named for field in each.schema.fields]
+            near = [display_name((*parts[:length], name)) for name in near_names(parts[length], columns)]
+            return UnknownName(f"There is no column {shown}; {_meant(near) or _columns(named)}")
+    last = parts[1] if len(parts) > 1 and _known_column(relations, parts[1]) else parts[0]
+    near = [
+        spelled
+        for each in relations
+        for name in near_names(last, [field.name for field in each.schema.fields])
+        for spelled in _spelled(each, _quoted(name))
+    ]
+    if len(parts) == 1:
+        return UnknownName(f"There is no column {shown}; {_meant(near[:3]) or _columns(relations)}")
+    names = [display_name(q) for each in relations if each.schema.fields for q in (each.qualifiers or ())[:1]]
+    known = f"the names here are {' and '.join(names)}." if names else _columns(relations)
+    return UnknownName(
+        f"{display_name(parts[:1])} of {shown} is neither the name of a table here nor a column: "
+        f"{_meant(near[:3]) or known}"
+    )
+
+
+def _known_column(relations: Sequence[Relation], name: str) -> bool:
+    return any(_has_column(each.schema, name) for each in relations)
+
+
+def _spelled(relation: Relation, column: str) -> list[str]:
+    """A column with the name of its relation before it; alone if that is not known or has none."""
+    if not relation.qualifiers:
+        return [column]
+    return [f"{display_name(relation.qualifiers[0])}.{column}"]
+
+
+def _meant(near: Sequence[str]) -> str:
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def _columns(relations: Sequence[Relation]) -> str:
+    names = [name for each in relations for field in each.schema.fields for name in _spelled(each, _quoted(field.name))]
+    return f"the columns are {', '.join(names[:8])}{' …' if len(names) > 8 else '.'}"
+
+
+def _quoted(name: str) -> str:
+    return display_name((name,))

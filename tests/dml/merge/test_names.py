@@ -1,0 +1,175 @@
+"""Names and types of a merge: what is refused, whatever rows there are, and that nothing is read or written then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from deltaskip import DeltaTable, col
+from deltaskip.dml.merge.names import default_aliases
+from deltaskip.errors import PredicateError, SchemaError, UnsupportedFeature
+from deltaskip.expr import to_node
+from tests.dml.tables import files_below, rows_of
+
+DDL = "id BIGINT, v STRING, s STRUCT<x: INT>, t STRUCT<v: STRING, w: STRING>"
+STRUCT = pa.struct([("x", pa.int32())])
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2, 3], pa.int64()),
+        "v": ["a", "b", "c"],
+        "s": pa.array([{"x": 1}, {"x": 2}, {"x": 3}], STRUCT),
+        "t": [{"v": "q", "w": "r"}] * 3,
+    }
+)
+SOURCE = pa.table({"id": pa.array([2, 9], pa.int64()), "v": ["NEW", "N9"], "k": pa.array([2, 9], pa.int64())})
+Build = Callable[[Any], Any]
+
+
+def made(folder: Path, rows: pa.Table = ROWS) -> DeltaTable:
+    table = DeltaTable.create(folder / "t", DDL)
+    return table if not len(rows) else (table.append(rows), table.refresh())[1]
+
+
+@pytest.mark.parametrize(
+    ("on", "message"),
+    [
+        ("foo.id = bar.id", "foo of foo.id is neither .* did you mean target.id or source.id"),
+        ("tt.id = s.id", "tt of tt.id is neither"),
+        ("t.id = s.id", "no column t.id|no column s.id|s of s.id|ambiguous"),
+        ("target.id = src.id", "src of src.id"),
+        ("target.zz = source.id", "no column target.zz"),
+        ("zz = source.id", "no column zz"),
+        ("`target.id` = source.id", "no column `target.id`"),
+    ],
+)
+def test_a_name_of_neither_side_changes_nothing(tmp_path: Path, on: str, message: str) -> None:
+    table = made(tmp_path)
+    before, source = files_below(tmp_path), SOURCE.slice(0, 1)
+    for build in (
+        lambda m: m.when_matched_delete(),
+        lambda m: m.when_matched_update({"v": "source.v"}).when_not_matched_insert({"id": "source.id"}),
+        lambda m: m.when_not_matched_by_source_delete(),
+    ):
+        for dry_run in (True, False):
+            with pytest.raises(PredicateError, match=message):
+                build(table.merge(source, on)).execute(dry_run=dry_run)
+    # `t` and `s` are structs of the target here.
+    if on != "t.id = s.id":
+        with pytest.raises(SchemaError):
+            table.merge(source, on).when_matched_delete().execute()
+    assert (table.refresh().version, files_below(tmp_path)) == (1, before)
+
+
+def test_the_sides_are_called_target_and_source(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.merge(SOURCE, "TARGET.id = `source`.id").when_matched_update({"target.v": "source.v"}).execute()
+    assert [row["v"] for row in rows_of(table)] == ["a", "NEW", "c"]
+    table.merge(SOURCE, "target.id = s.id", source_alias="s").when_matched_update({"v": "s.k"}).execute()
+    assert [row["v"] for row in rows_of(table)] == ["a", "2", "c"]
+    # A name that one side has been given is not the default of the other.
+    table.merge(SOURCE, "source.id = target.id", "target", "source").when_matched_update({"v": "target.v"}).execute()
+    assert [row["v"] for row in rows_of(table)] == ["a", "NEW", "c"]
+    assert default_aliases(None, "Target", False) == (None, "Target")
+    assert default_aliases("source", None, False) == ("source", None)
+    assert default_aliases(None, None, True) == ("target", None)
+
+
+@pytest.mark.parametrize(
+    "on",
+    ["t.id = 3", "s.id = 3", "t.id = t.id", "s.id IS NOT NULL", "1 = 1", "'t.id' = 's.id'", "t.id = 1 AND t.v = 'a'"],
+)
+def test_a_condition_on_one_side_is_refused(tmp_path: Path, on: str) -> None:
+    table = made(tmp_path)
+    for given in (on, to_node(col("t.id") == 3) if on == "t.id = 3" else on):
+        with pytest.raises(PredicateError, match=r"names (only columns of the (target|source)|no column)"):
+            table.merge(SOURCE, given, "s", "t").when_matched_delete().execute()
+    assert len(rows_of(table)) == 3
+
+
+@pytest.mark.parametrize(
+    ("on", "left"),
+    [
+        ("TRUE", []),
+        ("false", [1, 2, 3]),
+        ("t.id = 2 AND t.id = s.id", [1, 3]),
+        ("t.id = 3 AND t.id = s.id", [1, 2, 3]),
+        ("k = t.id", [1, 3]),
+        ("T.ID = `S`.`id`", [1, 3]),
+        # The alias goes before the struct `t`, whose field is named `v` too; `t.w` is the field of the struct.
+        ("t.v = 'b' AND t.id = s.id", [1, 3]),
+        ("t.w = 'r' AND t.id = s.id", [1, 3]),
+        ("t.t.v = 'q' AND t.id = s.id", [1, 3]),
+        ("t.s.x = s.id", [1, 3]),
+        # The struct `s` of the target has a field `x`; the source has no such column.
+        ("s.x = s.k", [1, 3]),
+    ],
+)
+def test_a_whole_condition_counts(tmp_path: Path, on: str, left: list[int]) -> None:
+    table = made(tmp_path)
+    table.merge(SOURCE, on, "s", "t").when_matched_delete().execute()
+    assert [row["id"] for row in rows_of(table)] == left
+
+
+REFUSED: dict[str, tuple[Build, type[Exception]]] = {
+    "condition, alias": (lambda m: m.when_matched_delete("tt.id = 2"), SchemaError),
+    "condition, column": (lambda m: m.when_matched_delete("s.zz = 2"), PredicateError),
+    "condition, both": (lambda m: m.when_matched_delete("id = 2"), PredicateError),
+    "condition, type": (lambda m: m.when_matched_delete("t.id = DATE'2020-01-01'"), PredicateError),
+    "condition, no boolean": (lambda m: m.when_matched_delete("t.id"), PredicateError),
+    "condition, function": (lambda m: m.when_matched_delete("nosuch(t.id) = 1"), UnsupportedFeature),
+    "value, alias": (lambda m: m.when_matched_update({"v": "tt.v"}), SchemaError),
+    "value, column": (lambda m: m.when_matched_update({"v": "zz"}), SchemaError),
+    "value, both": (lambda m: m.when_matched_update({"v": "v"}), PredicateError),
+    "value, type": (lambda m: m.when_matched_update({"s": "s.v"}), SchemaError),
+    "value, date": (lambda m: m.when_matched_update({"id": "DATE'2020-01-01'"}), SchemaError),
+    "value, cast": (lambda m: m.when_matched_update({"id": "CAST(t.s AS BIGINT)"}), PredicateError),
+    "value, function": (lambda m: m.when_matched_update({"id": "nosuch(s.id)"}), UnsupportedFeature),
+    "set, column": (lambda m: m.when_matched_update({"zz": "1"}), SchemaError),
+    "set, alias": (lambda m: m.when_matched_update({"foo.v": "1"}), SchemaError),
+    "set, field": (lambda m: m.when_matched_update({"s.v": "1"}), SchemaError),
+    "set, twice": (lambda m: m.when_matched_update({"v": "'1'", "t.v": "'2'"}), SchemaError),
+    "insert, alias": (lambda m: m.when_not_matched_insert({"id": "s.id", "v": "foo.v"}), SchemaError),
+    "insert, column": (lambda m: m.when_not_matched_insert({"id": "s.id", "v": "zz"}), SchemaError),
+    "insert, target": (lambda m: m.when_not_matched_insert({"id": "s.id", "v": "t.v"}), SchemaError),
+    "insert, type": (lambda m: m.when_not_matched_insert({"id": "s.id", "s": "s.v"}), SchemaError),
+    "insert, condition": (lambda m: m.when_not_matched_insert({"id": "s.id"}, "s.zz = 1"), PredicateError),
+    "insert, condition on target": (lambda m: m.when_not_matched_insert({"id": "s.id"}, "t.id = 1"), SchemaError),
+    "insert, twice": (lambda m: m.when_not_matched_insert({"id": "s.id", "ID": "s.id"}), SchemaError),
+    "left, source": (lambda m: m.when_not_matched_by_source_delete("s.id = 1"), PredicateError),
+    "left, value of source": (lambda m: m.when_not_matched_by_source_update({"v": "s.k"}), PredicateError),
+    "left, value": (lambda m: m.when_not_matched_by_source_update({"v": "zz"}), SchemaError),
+    "left, type": (lambda m: m.when_not_matched_by_source_update({"s": "v"}), SchemaError),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_does_not_depend_on_rows(tmp_path: Path, what: str) -> None:
+    build, kind = REFUSED[what]
+    nothing, other = SOURCE.slice(0, 0), SOURCE.slice(1, 1)
+    table, empty = made(tmp_path / "a"), made(tmp_path / "b", ROWS.slice(0, 0))
+    before = files_below(tmp_path)
+    # Rows match, no file may match, and there is no row in the source or in the target.
+    for each, source in ((table, SOURCE), (table, other), (table, nothing), (empty, SOURCE)):
+        with pytest.raises(kind):
+            build(each.merge(source, "t.id = s.id", "s", "t")).execute()
+    assert (table.refresh().version, empty.refresh().version, files_below(tmp_path)) == (1, 0, before)
+
+
+def test_nothing_is_read_before_names_are_resolved(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    for path in table.scan().paths():
+        (Path(table.snapshot.root) / path).unlink()
+    for build, kind in REFUSED.values():
+        with pytest.raises(kind):
+            build(table.merge(SOURCE, "t.id = s.id", "s", "t")).execute()
+
+
+def test_a_bare_name_in_an_insert_is_of_the_source(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    merge = table.merge(SOURCE, "t.id = s.id", "s", "t").when_not_matched_insert({"id": "id", "v": "v"})
+    merge.when_not_matched_by_source_update({"v": "upper(v)"}).execute()
+    assert [(row["id"], row["v"]) for row in rows_of(table)] == [(1, "A"), (2, "b"), (3, "C"), (9, "N9")]
