@@ -25,6 +25,7 @@ from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.doors import of_one_table
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
@@ -44,6 +45,7 @@ _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
 
 
+@of_one_table
 class ChangeScan:
     """The rows that a range of versions inserted, deleted and updated, and the files that contain them.
 

@@ -24,7 +24,7 @@ from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.html import html_table
 from deltaskip.kernels.lane import Lane
-from deltaskip.log import Snapshot
+from deltaskip.log import Snapshot, same_table
 from deltaskip.schema.arrow_values import empty_table
 from deltaskip.schema.calendar import UnknownZone, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
@@ -447,7 +447,9 @@ class Scan:
             InvalidArgument: `metadata` is true, and the table has a column named `_metadata`.
         """
         given = arguments.flag("metadata", metadata), arguments.flag("listing", listing)
-        return engine(f"Reading {self.snapshot.table_root} through Spark").scan_to_dataframe(spark, self, *given)
+        reading = engine(f"Reading {self.snapshot.table_root} through Spark")
+        with same_table(self.snapshot):
+            return reading.scan_to_dataframe(spark, self, *given)
 
     def evaluate(self, program: Program, batch: Batch) -> Lane:
         """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not.

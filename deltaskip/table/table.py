@@ -12,7 +12,8 @@ from deltaskip.actions import Metadata, Protocol
 from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
-from deltaskip.log import Snapshot, load_snapshot, refresh
+from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
+from deltaskip.log.doors import of_one_table
 from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
 from deltaskip.reading.table_scan import TableScan
@@ -45,6 +46,7 @@ __all__ = ["DeltaTable"]
 _SHOWN_COLUMNS = 20
 
 
+@of_one_table
 class DeltaTable(
     AlteringMethods,
     ChangingMethods,
@@ -369,6 +371,7 @@ class DeltaTable(
             limit: Maximum number of commits. The default is all.
         """
         most = arguments.non_negative("limit", limit, f"(table {self.uri})")
+        check_same_table(self.snapshot)
         return log_history(self.snapshot.storage, self.snapshot.root, most, self.version)
 
     def stats(self, overlap: bool = True) -> TableCoverage:
@@ -434,6 +437,7 @@ class DeltaTable(
 
         Raises:
             UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
+            TableNotFound: The table was dropped, or replaced by another one.
         """
         from deltaskip.log.checkpoint.write import write_checkpoint
 

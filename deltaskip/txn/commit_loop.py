@@ -20,6 +20,7 @@ from deltaskip.errors import (
 from deltaskip.log import LOG_FOLDER, Snapshot, check_same_table, refresh
 from deltaskip.log.catalog_commits import is_managed, put_commit
 from deltaskip.log.file_names import commit_name, version_prefix
+from deltaskip.log.loading import list_log
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.storage import join
@@ -157,21 +158,30 @@ class CommitLoop:
         except TableNotFound:
             self._withdraw(committed)
             raise
-        except CorruptLog:
-            # The log of a table with fewer versions has a gap before the commit.
-            if not self._withdraw(committed):
-                raise
+        except CorruptLog as error:
+            if not self._is_alone(committed):
+                return
+            self._withdraw(committed)
             check_same_table(latest)
+            raise TableNotFound(f"The table {latest.root} was dropped, or replaced by another table.") from error
+        except DeltaSkipError:
+            return
 
-    def _withdraw(self, committed: Committed) -> bool:
+    def _is_alone(self, committed: Committed) -> bool:
+        """Whether nothing in the log is of the version before the commit."""
+        log = list_log(self._base.storage, self._base.root)
+        return committed.version - 1 not in {*log.commits, *log.checkpoints}
+
+    def _withdraw(self, committed: Committed) -> None:
         storage, log = self._base.storage, join(self._base.root, LOG_FOLDER)
         path = join(log, commit_name(committed.version))
         with suppress(OSError, DeltaSkipError):
-            if not storage.exists(join(log, commit_name(committed.version + 1))) and storage.read(path) == committed.text:
+            if storage.exists(join(log, commit_name(committed.version + 1))):
+                return
+            if storage.read(path) == committed.text:
                 storage.delete(path)
                 storage.delete(join(log, f"{version_prefix(committed.version)}.crc"))
-                return True
-        return False
+            self.outcome_unknown = False
 
     def _delete(self, paths: Iterable[str]) -> None:
         """Delete files below the table's root, or by their location, as far as storage does."""
