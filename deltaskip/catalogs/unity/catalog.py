@@ -10,14 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltaskip import arguments
-from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
+from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry
 from deltaskip.catalogs.sort_order import SortOrder
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient
 from deltaskip.catalogs.unity.commits import ExternalLog, ManagedLog, NewLog, snapshot_version
-from deltaskip.catalogs.unity.contract import kept_properties, new_properties
+from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, new_properties
 from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.mirror import creation_request
 from deltaskip.catalogs.unity.models import LoadedTable, TableName
@@ -228,8 +228,9 @@ class UnityCatalog(LocatedCatalog):
         self._check_free(wanted)
         place = _place(arguments.path("location", location))
         storage = self._at(place)
-        entry = self._register(name, load_snapshot(storage(), storage.root), place, managed=False)
-        return self._opened(entry)
+        table = load_snapshot(storage(), storage.root)
+        check_lengths(table.properties, str(wanted))
+        return self._opened(self._register(name, table, place, managed=False))
 
     def _open(
         self, entry: TableEntry, version: int | None = None, timestamp: datetime | str | None = None
@@ -268,6 +269,7 @@ class UnityCatalog(LocatedCatalog):
         self._check_namespace(ident.namespace)
         self._check_free(ident)
         properties, undo = described.properties, _nothing
+        check_lengths(properties, str(ident))
         managed = described.location is None
         storage: Storage
         if described.location is None:
@@ -327,6 +329,7 @@ class UnityCatalog(LocatedCatalog):
                 f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at "
                 f"{described.location}: drop it first, or leave the property location out."
             )
+        check_lengths(described.properties, str(entry.identifier))
         storage, root = self._storage(entry)
         latest = load_snapshot(storage, root)
         properties = kept_properties(latest, described.properties) if entry.managed else described.properties
@@ -407,6 +410,7 @@ class UnityCatalog(LocatedCatalog):
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """See LocatedCatalog.add_namespace."""
         full = self._full(namespace)
+        check_lengths(properties, shown_namespace(namespace))
         if len(full) > 2:
             raise InvalidArgument(f"Unity Catalog has no namespaces in schemas, as {shown_namespace(namespace)} is.")
         _check_names(full)
@@ -430,18 +434,33 @@ class UnityCatalog(LocatedCatalog):
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """See LocatedCatalog.set_namespace."""
         full = self._full(namespace)
+        check_lengths(properties, shown_namespace(namespace))
         properties = {name: text for name, text in properties.items() if name != _STORAGE_ROOT}
         with self._converted():
             self._client.update(
                 "catalogs" if len(full) == 1 else "schemas", ".".join(full), {COMMENT: "", **_described(properties)}
             )
 
+    def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
+        """See TableCatalog.drop_namespace.
+
+        With `cascade` the server drops all that is in it in one transaction, also views, volumes, functions and models:
+        all of it, or nothing.
+        """
+        found = namespace_of(namespace)
+        if not found or not arguments.flag("cascade", cascade):
+            return super().drop_namespace(found, cascade)
+        return self.find_namespace(found) is not None and self._delete_namespace(found, with_content=True)
+
     def remove_namespace(self, namespace: Namespace) -> bool:
         """See LocatedCatalog.remove_namespace."""
+        return self._delete_namespace(namespace, with_content=False)
+
+    def _delete_namespace(self, namespace: Namespace, with_content: bool) -> bool:
         full = self._full(namespace)
         with self._converted():
             try:
-                return self._client.delete("catalogs" if len(full) == 1 else "schemas", ".".join(full))
+                return self._client.delete("catalogs" if len(full) == 1 else "schemas", ".".join(full), with_content)
             except Refused as refused:
                 if refused.kind != "FAILED_PRECONDITION":
                     raise
