@@ -32,11 +32,19 @@ class CatalogStorage:
     Args:
         below: Returns the storage below, with credentials that are valid now.
         log: The log of the table.
+        again: Returns what opens the storage in another process, with secrets or without, and the names of those that
+            are left out; None if another process cannot open it.
     """
 
-    def __init__(self, below: Callable[[], Storage], log: CatalogLog) -> None:
+    def __init__(
+        self,
+        below: Callable[[], Storage],
+        log: CatalogLog,
+        again: Callable[[bool], tuple[Callable[[], Storage], tuple[str, ...]]] | None = None,
+    ) -> None:
         self._below = below
         self.log = log
+        self.again = again
 
     @property
     def below(self) -> Storage:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltaskip import arguments
+from deltaskip.catalogs.configuration import configured
 from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry
 from deltaskip.catalogs.sort_order import SortOrder
@@ -39,6 +41,7 @@ from deltaskip.records import dataclass
 from deltaskip.storage import CatalogStorage, Storage, is_local, storage_below, uri_of
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location
+from deltaskip.storage.secrets import without_secrets, without_userinfo
 from deltaskip.table.creation import creation
 from deltaskip.table.opened import table_in
 from deltaskip.table.replacement import replacement
@@ -96,7 +99,8 @@ class UnityCatalog(LocatedCatalog):
         self._catalog = arguments.text_or_none("catalog", catalog)
         given = arguments.text_or_none("name", name)
         super().__init__(given or self._catalog or "unity", storage_options)
-        self._client = UnityClient(arguments.text("url", url), arguments.text_or_none("token", token))
+        self._token = arguments.text_or_none("token", token)
+        self._client = UnityClient(arguments.text("url", url), self._token)
 
     # Entries
 
@@ -255,10 +259,22 @@ class UnityCatalog(LocatedCatalog):
         with self._converted():
             below()
         root = below.root
+        again = partial(self._again, entry)
         if entry.loaded is not None and entry.loaded.managed:
-            return CatalogStorage(below, ManagedLog(client, name, entry.loaded, root, below)), root
+            return CatalogStorage(below, ManagedLog(client, name, entry.loaded, root, below), again), root
         told = None if entry.loaded is None else entry.loaded.uuid
-        return CatalogStorage(below, ExternalLog(client, name, told)), root
+        return CatalogStorage(below, ExternalLog(client, name, told), again), root
+
+    def _again(self, entry: _UnityEntry, secrets: bool) -> tuple[Callable[[], Storage], tuple[str, ...]]:
+        """What opens the storage of a table in another process, and the names of secrets that it lacks."""
+        url, token, options, left_out = self._client.url, self._token, dict(self.storage_options or {}), ()
+        if not secrets:
+            options, left_out = without_secrets(options)
+            if token is not None:
+                left_out = ("the token of the catalog", *left_out)
+            url, token = without_userinfo(url), None
+        given = (url, self._catalog, options, self.name)
+        return partial(_opened_again, given, token, replace(entry, loaded=None)), left_out
 
     # Staged tables
 
@@ -524,6 +540,26 @@ _NO_NAMESPACE = (
     "NoSuchSchemaException", "NoSuchCatalogException", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "NOT_FOUND",
 )  # fmt: skip
 _NO_TABLE = ("NoSuchTableException", "TABLE_NOT_FOUND")
+
+
+def _opened_again(
+    given: tuple[str, str | None, Mapping[str, str], str], token: str | None, entry: _UnityEntry
+) -> Storage:
+    """The storage of a table that was pickled, whose catalog may be configured in this process."""
+    url, catalog, options, name = given
+    if token is None:
+        found = (configured(name) or {}).get("token")
+        token = found if isinstance(found, str) else None
+    opened = UnityCatalog(url, catalog, token, options, name)
+    now = opened.find_entry(entry.identifier)
+    if now is None:
+        raise TableNotFound(f"The catalog {name} has no table {entry.identifier}.")
+    if now.uuid != entry.uuid or now.location != entry.location:
+        raise TableNotFound(
+            f"The table {entry.identifier} was replaced by another table in its catalog since it was pickled: load it "
+            f"again by its name."
+        )
+    return opened._storage(now)[0]
 
 
 def _place(location: str) -> str:
