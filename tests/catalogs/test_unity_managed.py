@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import threading
 import warnings
@@ -25,6 +26,7 @@ from deltaskip.errors import (
     InvalidArgument,
     InvalidCommit,
     MaintenanceWarning,
+    StorageError,
     TableNotFound,
     UnsupportedFeature,
 )
@@ -605,3 +607,29 @@ def test_a_namespace_is_dropped_by_one_request_or_not_at_all(
     deletes = server.count("DELETE", "")
     assert cat.drop_namespace("n", cascade=True) and not cat.namespace_exists("n")
     assert server.count("DELETE", "") == deletes + 1
+
+
+def test_a_pickled_table_is_asked_for_again_by_its_name_and_without_the_token(
+    server: UnityServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server.token = "sEcReT-token"
+    mine = UnityCatalog(server.url, "main", "sEcReT-token", {"aws_secret_access_key": "sEcReT-key"})
+    place = str(tmp_path / "e")
+    for table in (mine.create_table("db.t", COLUMNS), mine.create_table("db.e", COLUMNS, (), {"location": place})):
+        table.append(rows(1, 2))
+        pickled, whole = pickle.dumps([table, table.scan("id = 2")]), pickle.dumps(table.with_secrets())
+        assert b"sEcReT" not in pickled and b"sEcReT-token" in whole and b"sEcReT-key" in whole
+        assert ids(pickle.loads(whole)) == [1, 2]
+        again, scan = pickle.loads(pickled)
+        with pytest.raises(StorageError, match="does not contain the token of the catalog, aws_secret_access_key"):
+            again.refresh()
+        monkeypatch.setenv("DELTASKIP_CATALOG__MAIN__TOKEN", "sEcReT-token")
+        assert ids(again) == [1, 2] and scan.to_arrow()["id"].to_pylist() == [2]
+        again.append(rows(3))
+        assert ids(table.refresh()) == [1, 2, 3]
+        monkeypatch.delenv("DELTASKIP_CATALOG__MAIN__TOKEN")
+    pickled = pickle.dumps(mine.load_table("db.t").with_secrets())
+    mine.drop_table("db.t")
+    mine.create_table("db.t", COLUMNS).append(rows(9))
+    with pytest.raises(TableNotFound, match="replaced by another table in its catalog"):
+        pickle.loads(pickled).refresh()
