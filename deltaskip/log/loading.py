@@ -1,8 +1,8 @@
 """Loading a Snapshot from a table's root, refreshing a Snapshot, and whether the root still has the same table.
 
 A Snapshot is of a table, not of a path. The path has the same table as long as the log contains the file of the
-snapshot's version, unchanged (`LogSegment.anchor`): whatever follows it is then a later version of the table, even if it
-changes metaData.id. If the file is gone, because the log was cleaned up or because another table is there now,
+snapshot's version, unchanged (`LogSegment.anchor`): whatever follows it is then a later version of the table, even if
+it changes metaData.id. If the file is gone, because the log was cleaned up or because another table is there now,
 metaData.id decides. # PROTOCOL, Change Metadata: "Unique identifier for this table"
 """
 
@@ -159,6 +159,10 @@ def same_table(snapshot: Snapshot) -> Iterator[None]:
     except (CorruptLog, FileNotFoundError, NotADirectoryError, StorageError) as error:
         try:
             check_same_table(snapshot)
+            if isinstance(error, FileNotFoundError):
+                # Another process may be deleting the table, and its log last.
+                time.sleep(_LOOK_SECONDS)
+                check_same_table(snapshot)
         except TableNotFound as gone:
             raise gone from error
         except DeltaSkipError:

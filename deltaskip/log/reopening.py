@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from deltaskip.errors import CatalogError, StorageError, TableNotFound, VersionNotFound
 from deltaskip.log.loading import load_snapshot
@@ -122,7 +122,7 @@ class Reopened:
 
     def __copy__(self) -> Self:
         """Return an object with the same attributes."""
-        made = cast(Self, object.__new__(type(self)))
+        made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         return made
 

@@ -43,8 +43,8 @@ class Snapshot:
 
     The state without files is read on loading. Files are reconciled, and columns of the checkpoint are read, on demand.
     root: the table's location in `storage`. table_root: its absolute, percent-encoded URI. float_bounds: set by
-    the caller in place of the table property `deltaskip.floatBounds`. pickles_secrets: whether pickles of what keeps the
-    snapshot contain the secrets by which its storage is opened.
+    the caller in place of the table property `deltaskip.floatBounds`. pickles_secrets: whether pickles of what keeps
+    the snapshot contain the secrets by which its storage is opened.
     """
 
     def __init__(

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["chosen_by", "pickled_scan"]
 
 _PLANNED_FROM = (
-    "where", "_planned_at", "limit", "_named", "columns", "_parsed", "ansi", "time_zone", "collation_version", "in_ansi",
+    "where", "_planned_at", "limit", "_named", "columns", "_parsed", "ansi", "time_zone", "collation_version",
+    "in_ansi",
 )  # fmt: skip
 
 

@@ -31,16 +31,17 @@ _RENAME_NOREPLACE = 1
 def create(path: str, data: bytes) -> None:
     """Create a file. Raises FileExists if it exists, and StorageError if the write failed.
 
-    A later commit of a log needs the log's folder: FileNotFound if another process has moved or deleted it, so that the
-    commit is not made to a table that no reader finds.
+    A commit of a log raises FileNotFound if another process has moved or deleted the log's folder meanwhile. One that
+    is not the first needs the folder, so that it is not made to a table that no reader finds.
     """
     folder, name = os.path.split(path)
-    is_later = os.path.basename(folder) == _LOG and _LATER_COMMIT.fullmatch(name) is not None
+    in_log = os.path.basename(folder) == _LOG
+    is_later = in_log and _LATER_COMMIT.fullmatch(name) is not None
     try:
         with _written(path, data, makes_folder=not is_later) as temporary:
             _link(temporary, path)
     except StorageError as error:
-        if is_later and isinstance(error.__cause__, FileNotFoundError) and not os.path.isdir(folder):
+        if in_log and isinstance(error.__cause__, FileNotFoundError):
             raise not_found(folder) from error
         raise
 

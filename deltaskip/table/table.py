@@ -106,8 +106,8 @@ class DeltaTable(
     def with_secrets(self) -> DeltaTable:
         """Return the table, whose pickles and those of its scans contain the secrets by which it is opened.
 
-        Other pickles have no storage options that may be secrets, such as keys, tokens and signatures, and no token of a
-        catalog; the process that opens them finds credentials in its environment.
+        Other pickles have no storage options that may be secrets, such as keys, tokens and signatures, and no token of
+        a catalog; the process that opens them finds credentials in its environment.
         """
         made = copy(self)
         made.snapshot = copy(self.snapshot)

@@ -199,9 +199,11 @@ class CommitLoop:
         except FileExistsError:
             # A request that was retried after its response was lost finds its own file.
             return self._is_ours(path, text)
-        except FileNotFoundError:
-            # The log is gone. The next attempt says why.
+        except FileNotFoundError as error:
             self.outcome_unknown = False
+            if latest.version == BEFORE_CREATION:
+                raise TableNotFound(f"The folder {latest.root} was dropped while its table was created.") from error
+            # The log is gone. The next attempt says why.
             return False
         except (StorageError, CatalogError):
             if self._is_ours(path, text):

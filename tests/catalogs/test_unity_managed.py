@@ -565,7 +565,7 @@ def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
     kept = server.table("main.db.e").properties
     assert table.properties["note"] == LONG and kept["short"] == "s" and "note" not in kept
     other = ds.DeltaTable.create(tmp_path / "f", COLUMNS, properties={"note": LONG})
-    with pytest.raises(InvalidArgument, match="the property note of db.f is too long"):
+    with pytest.raises(InvalidArgument, match=r"the property note of db\.f is too long"):
         cat.register_table("db.f", other.uri)
     assert not cat.table_exists("db.f")
 

@@ -256,3 +256,56 @@ def test_a_commit_asks_once_more_for_one_file(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(LocalStorage, "info", counted)
     transaction.commit()
     assert asked == [f"{1:020d}.json"]
+
+
+@pytest.mark.parametrize("commits", [2, 3, None])
+def test_a_late_commit_to_a_store_is_withdrawn_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: int | None
+) -> None:
+    """The look at the table runs beside what follows the commit, whose checksum goes as well."""
+    table = made(tmp_path / "t", 3)
+    table.snapshot.storage = Store()
+    put = Store.put_if_absent
+    late: list[int] = []
+
+    def put_late(self: Store, path: str, text: bytes) -> None:
+        if not late:
+            late.append(3)
+            shutil.rmtree(tmp_path / "t")
+            if commits is not None:
+                made(tmp_path / "t", commits, 100)
+            else:
+                (tmp_path / "t" / "_delta_log").mkdir(parents=True)
+        put(self, path, text)
+
+    monkeypatch.setattr(Store, "put_if_absent", put_late)
+    transaction = table.transaction()
+    transaction.set_app_version("app", 1)
+    with pytest.raises(TableNotFound):
+        transaction.commit()
+    assert late == [3] and transaction.version is None
+    names = os.listdir(tmp_path / "t" / "_delta_log")
+    assert not [name for name in names if name.startswith(f"{4:020d}")]
+    if commits is not None:
+        assert DeltaTable(tmp_path / "t").version == commits
+
+
+def test_a_commit_to_a_store_asks_for_one_object_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(tmp_path / "t", 1)
+    table.snapshot.storage = Store()
+    transaction = table.transaction()
+    transaction.set_app_version("app", 1)
+    asked: list[str] = []
+    for name in ("info", "list_from", "read", "read_joined"):
+        call = getattr(LocalStorage, name)
+        monkeypatch.setattr(
+            Store, name, lambda self, *given, name=name, call=call: (asked.append(name), call(self, *given))[1]
+        )
+    transaction.commit()
+    assert sorted(asked) == ["info", "list_from"]
+
+
+class Store(LocalStorage):
+    """Local files whose requests count as those of an object store."""
+
+    remote = True

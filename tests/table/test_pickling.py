@@ -155,9 +155,8 @@ PUBLIC = {
 }
 SECRET = "sEcReT-0123456789"
 SECRETS = {
-    **{
-        name: SECRET
-        for name in (
+    **dict.fromkeys(
+        (
             "aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "secret_access_key", "aws_access_key_id",
             "access_key_id", "aws_session_token", "aws_token", "session_token", "token", "Token",
             "azure_storage_account_key", "azure_storage_access_key", "account_key", "access_key",
@@ -166,8 +165,9 @@ SECRETS = {
             "azure_storage_client_secret", "google_service_account_key", "service_account_key", "google_bearer_token",
             "azure_fabric_session_token", "aws_sse_customer_key_base64", "a_name_of_tomorrow", "password",
             "aws_container_authorization_token", "proxy_ca_certificate",
-        )
-    },
+        ),
+        SECRET,
+    ),
     "aws_endpoint": f"https://user:{SECRET}@host:9000",
     "proxy_url": f"http://user:{SECRET}@proxy",
     "endpoint": f"https://host/?sig={SECRET}",

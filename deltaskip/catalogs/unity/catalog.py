@@ -267,7 +267,8 @@ class UnityCatalog(LocatedCatalog):
 
     def _again(self, entry: _UnityEntry, secrets: bool) -> tuple[Callable[[], Storage], tuple[str, ...]]:
         """What opens the storage of a table in another process, and the names of secrets that it lacks."""
-        url, token, options, left_out = self._client.url, self._token, dict(self.storage_options or {}), ()
+        url, token, options = self._client.url, self._token, dict(self.storage_options or {})
+        left_out: tuple[str, ...] = ()
         if not secrets:
             options, left_out = without_secrets(options)
             if token is not None:
