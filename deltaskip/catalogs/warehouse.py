@@ -111,7 +111,11 @@ class WarehouseCatalog(LocatedCatalog):
             return self._take_away(folder)
         if not self._is_table(folder):
             return False
-        _delete_log(self._storage, join(folder, LOG_FOLDER))
+        try:
+            _delete_log(self._storage, join(folder, LOG_FOLDER))
+        except FileNotFoundError:
+            # Another writer has dropped it first.
+            return False
         kill_point("log deleted")
         self._storage.delete_directory(folder)
         return True

@@ -140,8 +140,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         if snapshot.version < offset["version"] - (offset["number"] == 0) or table not in (None, snapshot.metadata.id):
             raise TableNotFound(
                 f"The table {self._options.path} at version {snapshot.version} is not the one that the stream has read "
-                f"up to version {offset['version']}: it was created anew or replaced by another table; begin a new stream with another "
-                f"checkpoint location."
+                f"up to version {offset['version']}: it was created anew or replaced by another table; begin a new "
+                f"stream with another checkpoint location."
             )
 
     def _check_schema(self, scan: Scan) -> None:
