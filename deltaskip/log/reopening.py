@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
@@ -108,9 +109,9 @@ class Reopened:
     A copy shares the snapshot, which does not change.
     """
 
+    @abstractmethod
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         """A function of a module and its arguments, whose result are the attributes of the object."""
-        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what restores the object; see the pages on pickling."""

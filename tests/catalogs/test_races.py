@@ -7,6 +7,7 @@ import random
 import shutil
 import threading
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,10 @@ def test_handles_and_staged_tables_are_of_the_table_that_they_named(tmp_path: Pa
         for _ in range(commits):
             other.append(rows(3))
         for change in (
-            lambda: table.delete("id > 0"),
-            lambda: table.append(rows(1)),
+            partial(table.delete, "id > 0"),
+            partial(table.append, rows(1)),
             staged.commit_staged_changes,
-            lambda: table.alter(ds.AddColumn("c", "INT")),
+            partial(table.alter, ds.AddColumn("c", "INT")),
         ):
             with pytest.raises(TableNotFound):
                 change()
