@@ -112,7 +112,11 @@ class WarehouseCatalog(LocatedCatalog):
             return self._take_away(folder)
         if not self._is_table(folder):
             return False
-        _delete_log(self._storage, folder)
+        try:
+            _delete_log(self._storage, folder)
+        except FileNotFoundError:
+            # Another writer has dropped it first.
+            return False
         kill_point("log deleted")
         self._delete_folder(folder)
         return True

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from deltaskip.actions import PartitionValueError, absolute_uris, decode_paths
 from deltaskip.actions.file_fields import DELETION_VECTOR
 from deltaskip.change_feed.versions import VersionRange
-from deltaskip.log import Snapshot
+from deltaskip.log import Snapshot, check_same_table
 from deltaskip.log.commit import Commits, read_commits
 from deltaskip.log.loading import list_log
 from deltaskip.schema.arrow import arrow_type
@@ -39,6 +39,7 @@ def file_changes(snapshot: Snapshot, version: int, time_zone: str) -> pa.Table:
     schema = _schema(snapshot)
     if not numbers:
         return schema.empty_table()
+    check_same_table(snapshot)
     listing = list_log(snapshot.storage, snapshot.root, numbers[0])
     files = VersionRange(numbers[0], numbers[-1], snapshot, listing).commits
     commits = read_commits(snapshot.storage, snapshot.root, files, _COLUMNS)

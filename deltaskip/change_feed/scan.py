@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -25,12 +25,16 @@ from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.doors import of_one_table
 from deltaskip.log.in_commit_timestamps import CommitTimes
+from deltaskip.log.loading import list_log
+from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
+from deltaskip.skipping.pickling import chosen_by
 from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
@@ -44,7 +48,8 @@ _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
 
 
-class ChangeScan:
+@of_one_table
+class ChangeScan(Reopened):
     """The rows that a range of versions inserted, deleted and updated, and the files that contain them.
 
     Made by `DeltaTable.changes`. `snapshot`, `where`, `columns`, `predicate`, `limit`, `time_zone`,
@@ -89,6 +94,11 @@ class ChangeScan:
         snapshot = Snapshot.of_files(base, metadata, self._changes.adds)
         chosen = (where, columns, None, time_zone, collation_version)
         self._scan = Scan(snapshot, *chosen, params=params, strict=strict, ansi=ansi, hidden=hidden)
+        self._hidden = hidden
+
+    def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
+        scan, reference = self._scan, SnapshotReference.of(self._versions.snapshot)
+        return _restored, (reference, self.start, self.end, chosen_by(scan), scan.in_ansi, self._hidden)
 
     @property
     def start(self) -> int:
@@ -371,3 +381,13 @@ def _nothing() -> ChangedFiles:
     none = pa.nulls(0, DELETION_VECTOR)
     adds = pa.Table.from_batches([], FILE_SCHEMA)
     return ChangedFiles(adds, arrow_array([], pa.int64()), arrow_array([], pa.string()), none, none)
+
+
+def _restored(
+    reference: SnapshotReference, start: int, end: int, chosen: tuple[Any, ...], ansi: bool, hidden: bool
+) -> dict[str, Any]:
+    """The attributes of a scan that was pickled."""
+    snapshot = reference.opened()
+    # What the commits before the first one contain decides about times.
+    versions = VersionRange(start, end, snapshot, list_log(snapshot.storage, snapshot.root))
+    return vars(ChangeScan(versions, *chosen, ansi=ansi, hidden=hidden))

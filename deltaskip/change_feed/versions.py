@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deltaskip.errors import CorruptLog, InvalidArgument, VersionNotFound
-from deltaskip.log import LogFile, Snapshot, load_snapshot, refresh
+from deltaskip.log import LogFile, Snapshot, check_same_table, load_snapshot, refresh
 from deltaskip.log.file_names import commit_name, restore_or_go_back
 from deltaskip.log.history import shown_time
 from deltaskip.log.in_commit_timestamps import CommitTimes
@@ -87,6 +87,8 @@ def version_range(snapshot: Snapshot, start: Bound | None, end: Bound | None, al
     latest = snapshot
     if by_time or max(first.version or 0, last.version or 0) > snapshot.version:
         latest = refresh(snapshot)
+    else:
+        check_same_table(snapshot)
     storage, root = latest.storage, latest.root
     from_version = 0 if by_time or first.version is None else max(0, first.version - _VERSIONS_BEFORE)
     if first.version is not None and first.version > latest.version:

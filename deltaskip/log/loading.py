@@ -1,9 +1,17 @@
-"""Loading a Snapshot from a table's root, and refreshing a Snapshot."""
+"""Loading a Snapshot from a table's root, refreshing a Snapshot, and whether the root still has the same table.
 
-from collections.abc import Sequence
+A Snapshot is of a table, not of a path. The path has the same table as long as the log contains the file of the
+snapshot's version, unchanged (`LogSegment.anchor`): whatever follows it is then a later version of the table, even if
+it changes metaData.id. If the file is gone, because the log was cleaned up or because another table is there now,
+metaData.id decides. # PROTOCOL, Change Metadata: "Unique identifier for this table"
+"""
+
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
-from deltaskip.errors import CorruptLog, StorageError, TableNotFound, VersionNotFound
+from deltaskip.errors import CorruptLog, DeltaSkipError, StorageError, TableNotFound, VersionNotFound
 from deltaskip.log.catalog_commits import is_managed
 from deltaskip.log.checkpoint.read import open_checkpoint
 from deltaskip.log.column_cache import ColumnCache
@@ -19,13 +27,16 @@ from deltaskip.progress import Progress, table_name
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import FileInfo, Storage, join
 
-__all__ = ["list_log", "load_snapshot", "refresh"]
+__all__ = ["check_same_table", "list_log", "load_snapshot", "refresh", "same_table"]
 
 # A checksum may list every file of the table. Beyond this size, reading it takes too long for each opening.
 _CHECKSUM_BYTES = 1 << 20
 # Fewer bytes of local commits are parsed sooner than somebody asks how far it is.
 _WATCHED_BYTES = 64 << 20
 _FLOAT_BOUNDS = TableProperties.float_bounds.name
+# A table that is being dropped looks damaged until its last file is gone.
+_LOOKS = 100
+_LOOK_SECONDS = 0.02
 
 
 def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Snapshot:
@@ -47,12 +58,30 @@ def load_snapshot(storage: Storage, root: str, version: int | None = None) -> Sn
     if hint is not None and (version is None or hint <= version):
         # If the files that the hint leads to are unusable, the whole log is listed.
         try:
-            return _load(storage, read_listing(root, _list(storage, root, version_prefix(hint))), version)
+            found = _load(storage, read_listing(root, _list(storage, root, version_prefix(hint))), version)
+            if _is_whole(found):
+                return found
         except TableNotFound:
             raise
         except (CorruptLog, VersionNotFound, FileNotFoundError, NotADirectoryError):
             pass
-    return _load(storage, list_log(storage, root), version)
+    listing = list_log(storage, root)
+    for _ in range(_LOOKS):
+        try:
+            found = _load(storage, listing, version)
+            if _is_whole(found):
+                return found
+            listing = list_log(storage, root)
+        except CorruptLog as error:
+            # What another process deletes while it is read is no damage.
+            again = list_log(storage, root)
+            if again == listing and isinstance(error.__cause__, FileNotFoundError | NotADirectoryError | None):
+                time.sleep(_LOOK_SECONDS)
+                again = list_log(storage, root)
+            if again == listing:
+                raise
+            listing = again
+    return _load(storage, listing, version)
 
 
 def list_log(storage: Storage, root: str, first: int = 0) -> LogListing:
@@ -73,12 +102,12 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     """Return the latest snapshot of the table; the same object if it is the latest already.
 
     Lists the log from the snapshot's version on and reads only newer commits. Loads the whole table again if those do
-    not follow without a gap, if the snapshot's checkpoint was deleted, or if the path now contains a different table.
-    Raises the same errors as load_snapshot.
+    not follow without a gap, or if the snapshot's checkpoint or commit was deleted. Raises the same errors as
+    load_snapshot, and TableNotFound if the path now contains another table.
     """
     latest = _refreshed(snapshot)
     if latest is not snapshot:
-        latest.float_bounds = snapshot.float_bounds
+        latest.float_bounds, latest.pickles_secrets = snapshot.float_bounds, snapshot.pickles_secrets
         words = (each.properties.get(_FLOAT_BOUNDS) for each in (latest, snapshot))
         if latest.cache is snapshot.cache and len(set(words)) > 1:
             # Cached bounds depend on it.
@@ -95,18 +124,89 @@ def _refreshed(snapshot: Snapshot) -> Snapshot:
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
         raise table_not_found(storage, root) from error
-    if old.own_commit is not None and not _is_still(storage, old.own_commit, listing.commits.get(old.version)):
-        return load_snapshot(storage, root)
+    if not _contains(storage, listing, old):
+        return _loaded_again(snapshot)
     latest = listing.latest
     if latest is None or latest <= old.version:
         cleaned_up = bool(listing.checkpoints) and _is_gone(storage, old)
-        return load_snapshot(storage, root) if cleaned_up or old.own_commit is None else snapshot
+        return _loaded_again(snapshot) if cleaned_up else snapshot
     commits = cover(listing.commits, listing.compactions, old.version + 1, latest)
     if commits is None or _is_gone(storage, old):
-        return load_snapshot(storage, root)
+        return _loaded_again(snapshot)
     segment = make_segment(listing, latest, old.checkpoint, (*old.commits, *commits))
     tail, checksum = _read_tail(storage, root, commits, segment)
-    return Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
+    found = Snapshot(storage, segment, snapshot.checkpoint, tail.following(snapshot.tail), checksum, snapshot.cache)
+    return found if _is_whole(found) else _loaded_again(snapshot)
+
+
+def check_same_table(snapshot: Snapshot) -> None:
+    """Raise TableNotFound if the path has no table any more, or another one than that of the snapshot.
+
+    For what reads or writes other files of the log than the snapshot has read. Asks for one file of the log if it is
+    there, and lists the log otherwise.
+    """
+    if not _is_there(snapshot):
+        refresh(snapshot)
+
+
+@contextmanager
+def same_table(snapshot: Snapshot) -> Iterator[None]:
+    """Return a context in which files that cannot be read raise TableNotFound if the table is there no more."""
+    try:
+        yield
+    except TableNotFound:
+        raise
+    except (CorruptLog, FileNotFoundError, NotADirectoryError, StorageError) as error:
+        try:
+            check_same_table(snapshot)
+            if isinstance(error, FileNotFoundError):
+                # Another process may be deleting the table, and its log last.
+                time.sleep(_LOOK_SECONDS)
+                check_same_table(snapshot)
+        except TableNotFound as gone:
+            raise gone from error
+        except DeltaSkipError:
+            pass
+        raise
+
+
+def _is_whole(snapshot: Snapshot) -> bool:
+    """Whether files of one table were read, and not of two that had the path one after the other.
+
+    In an object store, where it takes a request to know, the contents decide alone.
+    """
+    is_unknown = snapshot.storage.remote or is_managed(snapshot.storage) or snapshot.segment.anchor is None
+    return is_unknown or _is_there(snapshot)
+
+
+def _is_there(snapshot: Snapshot) -> bool:
+    """Whether the file that a snapshot is recognized by is there as it was listed."""
+    storage, anchor = snapshot.storage, snapshot.segment.anchor
+    if anchor is None or is_managed(storage):
+        return False
+    try:
+        return storage.info(anchor.path) == anchor.file
+    except (FileNotFoundError, NotADirectoryError, StorageError):
+        return False
+
+
+def _loaded_again(snapshot: Snapshot) -> Snapshot:
+    latest = load_snapshot(snapshot.storage, snapshot.root)
+    if latest.metadata.id != snapshot.metadata.id:
+        raise TableNotFound(
+            f"The table {snapshot.root} was replaced by another table: version {snapshot.version} was read from the "
+            f"table {snapshot.metadata.id}, and the path now contains version {latest.version} of the table "
+            f"{latest.metadata.id}; open it again."
+        )
+    return latest
+
+
+def _contains(storage: Storage, listing: LogListing, segment: LogSegment) -> bool:
+    """Whether the log still contains the version of a segment, because a file of it is there as it was."""
+    if segment.own_commit is not None:
+        return _is_still(storage, segment.own_commit, listing.commits.get(segment.version))
+    there = listing.checkpoints.get(segment.version, ())
+    return segment.anchor is not None and any(segment.anchor in ref.files for ref in there)
 
 
 def _is_still(storage: Storage, commit: LogFile, listed: LogFile | None) -> bool:

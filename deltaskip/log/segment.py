@@ -58,6 +58,13 @@ class LogSegment:
     own_commit: LogFile | None = None
     checksum: LogFile | None = None
 
+    @property
+    def anchor(self) -> LogFile | None:
+        """The file by which a log that still contains the version is recognized; None if no file is of the version."""
+        if self.own_commit is not None or self.checkpoint is None or self.checkpoint.version != self.version:
+            return self.own_commit
+        return self.checkpoint.files[0]
+
 
 @dataclass(frozen=True, slots=True)
 class LogListing:

@@ -43,7 +43,8 @@ class Snapshot:
 
     The state without files is read on loading. Files are reconciled, and columns of the checkpoint are read, on demand.
     root: the table's location in `storage`. table_root: its absolute, percent-encoded URI. float_bounds: set by
-    the caller in place of the table property `deltaskip.floatBounds`.
+    the caller in place of the table property `deltaskip.floatBounds`. pickles_secrets: whether pickles of what keeps
+    the snapshot contain the secrets by which its storage is opened.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Snapshot:
         self.tail = tail
         self.cache = ColumnCache() if cache is None else cache
         self.float_bounds: FloatBounds | None = None
+        self.pickles_secrets = False
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)

@@ -16,6 +16,7 @@ from deltaskip.actions import hadoop_paths
 from deltaskip.actions.partition_folders import hive_folder
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.json_text import parse_json
+from deltaskip.log.loading import check_same_table
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import one_chunk
@@ -58,6 +59,7 @@ def write_manifests(snapshot: Snapshot, partitions: Collection[str] | None = Non
         StorageError: Storage failed.
     """
     _check(snapshot)
+    check_same_table(snapshot)
     folder, storage = join(snapshot.root, MANIFEST_FOLDER), snapshot.storage
     lists = _lists(snapshot)
     if partitions is not None and not storage.exists(folder):

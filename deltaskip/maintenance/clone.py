@@ -40,7 +40,7 @@ from deltaskip.features.enabling import (
 )
 from deltaskip.features.row_tracking import MATERIALIZED_COLUMNS, with_materialized_columns
 from deltaskip.kernels.paths import all_plain, prefixed
-from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log import Snapshot, check_same_table, load_snapshot
 from deltaskip.log.new_table import before_creation
 from deltaskip.maintenance.copied_state import (
     clustering_after,
@@ -102,6 +102,7 @@ def clone(
     """
     if uri_of(root) == source.table_root:
         raise InvalidArgument(f"A clone of {source.root} cannot be made in the same place: choose another one.")
+    check_same_table(source)
     configuration, features = _configuration(source, properties or {})
     target = _existing(storage, root)
     if target is not None and not replace_table:

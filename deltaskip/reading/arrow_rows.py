@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from deltaskip.expr import top_level_columns
 from deltaskip.expr.nodes import And, Node
+from deltaskip.log import same_table
 from deltaskip.progress import LOGGER, Progress, table_name
 from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.few_rows import ROWS_PER_MATCH
@@ -317,7 +318,8 @@ def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterat
     reader = RowReader.of(scan, len(files), counts)
     total = pc.sum(files["size"]).as_py() or 0
     try:
-        with Progress(f"Reading {table_name(scan.snapshot.table_root)}", total) as progress:
+        reading = Progress(f"Reading {table_name(scan.snapshot.table_root)}", total)
+        with same_table(scan.snapshot), reading as progress:
             reads = _reads(reader, files, PIECE_BYTES, together=left is None)
             for batch in read_ahead(reads, _AHEAD_BYTES, progress.advance):
                 if left is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from deltaskip import arguments
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
+from deltaskip.log.doors import of_one_table
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.skipping.files import chosen_columns
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["DistributedScan"]
 
 
+@of_one_table
 class DistributedScan(TableScan):
     """A scan whose files the executors of a Spark session find: made by `DeltaTable.scan(..., engine="spark")`.
 

@@ -24,7 +24,8 @@ from deltaskip.expr.nodes import Column, Literal
 from deltaskip.expr.render import to_sql
 from deltaskip.html import html_table
 from deltaskip.kernels.lane import Lane
-from deltaskip.log import Snapshot
+from deltaskip.log import Snapshot, same_table
+from deltaskip.log.reopening import Reopened
 from deltaskip.schema.arrow_values import empty_table
 from deltaskip.schema.calendar import UnknownZone, zone_of
 from deltaskip.schema.properties import PARTITIONING_KEY
@@ -34,6 +35,7 @@ from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.counts import estimated_rows, exact_count, fewest_files, proved_rows
 from deltaskip.skipping.files import batch_files, chosen_columns, decoded, files_schema, log_plan, partition_fields
 from deltaskip.skipping.partition_terms import PartitionAnswers, PartitionTruth
+from deltaskip.skipping.pickling import pickled_scan
 from deltaskip.skipping.portable import PortablePredicate, evaluated
 from deltaskip.skipping.program import Program
 from deltaskip.skipping.proofs.collated import Collations
@@ -53,7 +55,7 @@ _SHOWN_PARTS = 20
 _DRAWN_FILES = 100_000
 
 
-class Scan:
+class Scan(Reopened):
     """The files of a snapshot that can contain rows matching a predicate, and what the log proves about those rows.
 
     Made by `DeltaTable.scan`. Planning starts when a method is called; columns that were read stay cached with the
@@ -119,6 +121,9 @@ class Scan:
         self._plan(time_zone, collation_version, session_ansi() is not False if self.ansi is None else self.ansi)
         if arguments.flag("strict", strict):
             self._check_skips()
+
+    def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
+        return pickled_scan(self)
 
     def _plan(self, time_zone: str | None, collation_version: str | None, in_ansi: bool) -> None:
         """Bind and compile the predicate for a time zone, a version of the collations, and a mode of Spark."""
@@ -447,7 +452,9 @@ class Scan:
             InvalidArgument: `metadata` is true, and the table has a column named `_metadata`.
         """
         given = arguments.flag("metadata", metadata), arguments.flag("listing", listing)
-        return engine(f"Reading {self.snapshot.table_root} through Spark").scan_to_dataframe(spark, self, *given)
+        reading = engine(f"Reading {self.snapshot.table_root} through Spark")
+        with same_table(self.snapshot):
+            return reading.scan_to_dataframe(spark, self, *given)
 
     def evaluate(self, program: Program, batch: Batch) -> Lane:
         """The keep mask of a program of this scan over a batch: one byte per add of the batch, live or not.

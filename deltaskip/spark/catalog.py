@@ -11,7 +11,13 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from deltaskip import arguments
-from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
+from deltaskip.catalogs.identifier import (
+    CatalogIdentifier,
+    Namespace,
+    check_new_names,
+    identifier_of,
+    shown_namespace,
+)
 from deltaskip.catalogs.located import LocatedCatalog, TableEntry
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.errors import (
@@ -276,6 +282,7 @@ class SparkCatalog(LocatedCatalog):
         return None if found is not None and found.kind == "VIEW" and not found.is_delta else found
 
     def _check_free(self, ident: CatalogIdentifier) -> None:
+        check_new_names((ident.name,))
         if self._found(ident) is not None:
             raise self._taken(ident)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -31,11 +32,19 @@ class CatalogStorage:
     Args:
         below: Returns the storage below, with credentials that are valid now.
         log: The log of the table.
+        again: Returns what opens the storage in another process, with secrets or without, and the names of those that
+            are left out; None if another process cannot open it.
     """
 
-    def __init__(self, below: Callable[[], Storage], log: CatalogLog) -> None:
+    def __init__(
+        self,
+        below: Callable[[], Storage],
+        log: CatalogLog,
+        again: Callable[[bool], tuple[Callable[[], Storage], tuple[str, ...]]] | None = None,
+    ) -> None:
         self._below = below
         self.log = log
+        self.again = again
 
     @property
     def below(self) -> Storage:
@@ -95,7 +104,7 @@ class CatalogStorage:
         other = self.log.elsewhere(file.path)
         if other is None or self.below.exists(file.path):
             return file
-        return FileInfo(file.name, other, file.size, file.modified_ms, file.kind)
+        return replace(file, path=other, tag=None)
 
     def open_input(self, path: str) -> pa.NativeFile:
         """See Storage.open_input."""
@@ -104,6 +113,10 @@ class CatalogStorage:
     def exists(self, path: str) -> bool:
         """See Storage.exists."""
         return self.below.exists(path)
+
+    def info(self, path: str) -> FileInfo:
+        """See Storage.info."""
+        return self.below.info(path)
 
     def size(self, path: str) -> int:
         """See Storage.size."""

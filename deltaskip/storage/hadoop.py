@@ -136,13 +136,18 @@ class HadoopStorage:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
-    def size(self, path: str) -> int:
-        """Return the size of the file in bytes."""
+    def info(self, path: str) -> FileInfo:
+        """Return the entry that a listing has of a regular file."""
         with naming(path):
             status = self._files.getFileStatus(self._path(path))
             if status.isDirectory():
                 raise not_a_file(path, "directory")
-            return int(status.getLen())
+            size, modified_ms = int(status.getLen()), int(status.getModificationTime())
+            return FileInfo(path.rpartition("/")[2], path, size, modified_ms)
+
+    def size(self, path: str) -> int:
+        """Return the size of the file in bytes."""
+        return self.info(path).size
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file atomically: write and sync a temporary file beside it, then rename it without overwriting."""

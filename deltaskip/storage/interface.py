@@ -78,7 +78,9 @@ def too_large(location: str, max_bytes: int) -> StorageError:
 class FileInfo:
     """One entry of a listing: name, location, size in bytes, and modification time in milliseconds since the epoch.
 
-    kind: "file" for a regular file or a link to one; other kinds, such as "directory" or "FIFO", cannot be read.
+    kind: "file" for a regular file or a link to one; other kinds, such as "directory" or "FIFO", cannot be read. tag:
+    what changes when another file gets the name, even one of the same size and time; None if the storage has no such
+    thing.
     """
 
     name: str
@@ -86,6 +88,7 @@ class FileInfo:
     size: int
     modified_ms: int
     kind: str = "file"
+    tag: object = None
 
     @property
     def is_file(self) -> bool:
@@ -141,6 +144,10 @@ class Storage(Protocol):
 
     def exists(self, path: str) -> bool:
         """Whether a file or directory exists at the location; on object stores, a directory with something in it."""
+        ...
+
+    def info(self, path: str) -> FileInfo:
+        """Return the entry that a listing has of a regular file."""
         ...
 
     def size(self, path: str) -> int:

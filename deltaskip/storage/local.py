@@ -65,11 +65,10 @@ class LocalStorage:
                         # Deleted since the directory was read.
                         continue
                     raise
-                modified_ms = status.st_mtime_ns // 1_000_000
                 if stat.S_ISREG(status.st_mode):
-                    found.append(FileInfo(name, path, status.st_size, modified_ms))
+                    found.append(_info(name, path, status))
                 else:
-                    found.append(FileInfo(name, path, 0, modified_ms, _kind_of(status)))
+                    found.append(FileInfo(name, path, 0, status.st_mtime_ns // 1_000_000, _kind_of(status)))
         found.sort(key=_name)
         return found
 
@@ -132,13 +131,17 @@ class LocalStorage:
             return False
         return True
 
-    def size(self, path: str) -> int:
-        """Return the size of the file in bytes."""
+    def info(self, path: str) -> FileInfo:
+        """Return the entry that a listing has of a regular file."""
         with _naming(path):
             status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             raise not_a_file(path, _kind_of(status))
-        return status.st_size
+        return _info(os.path.basename(path), path, status)
+
+    def size(self, path: str) -> int:
+        """Return the size of the file in bytes."""
+        return self.info(path).size
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the file atomically: write and sync a temporary file beside it, then link it."""
@@ -174,6 +177,12 @@ class LocalStorage:
         Raises FileNotFound if it does not exist, and FileExists if the target does; an empty directory is replaced.
         """
         move(path, target)
+
+
+def _info(name: str, path: str, status: os.stat_result) -> FileInfo:
+    # Of these only the time of the last change of the entry cannot be set, and numbers of files are used again.
+    tag = status.st_ino, status.st_ctime_ns
+    return FileInfo(name, path, status.st_size, status.st_mtime_ns // 1_000_000, tag=tag)
 
 
 def _name(info: FileInfo) -> str:

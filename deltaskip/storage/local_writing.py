@@ -23,6 +23,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EOPNO
 _NO_RENAME = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
 _AT_FDCWD = -100
+_TREE_TRIES = 100
 _LOG = "_delta_log"
 _LATER_COMMIT = re.compile(r"(?!0{20})[0-9]{20}\.json")
 _RENAME_NOREPLACE = 1
@@ -31,16 +32,17 @@ _RENAME_NOREPLACE = 1
 def create(path: str, data: bytes) -> None:
     """Create a file. Raises FileExists if it exists, and StorageError if the write failed.
 
-    A later commit of a log needs the log's folder: FileNotFound if another process has moved or deleted it, so that the
-    commit is not made to a table that no reader finds.
+    A commit of a log raises FileNotFound if another process has moved or deleted the log's folder meanwhile. One that
+    is not the first needs the folder, so that it is not made to a table that no reader finds.
     """
     folder, name = os.path.split(path)
-    is_later = os.path.basename(folder) == _LOG and _LATER_COMMIT.fullmatch(name) is not None
+    in_log = os.path.basename(folder) == _LOG
+    is_later = in_log and _LATER_COMMIT.fullmatch(name) is not None
     try:
         with _written(path, data, makes_folder=not is_later) as temporary:
             _link(temporary, path)
     except StorageError as error:
-        if is_later and isinstance(error.__cause__, FileNotFoundError) and not os.path.isdir(folder):
+        if in_log and isinstance(error.__cause__, FileNotFoundError):
             raise not_found(folder) from error
         raise
 
@@ -79,13 +81,22 @@ def unlink(path: str) -> None:
 def delete_tree(path: str) -> None:
     """Delete a directory and everything below it; of a link only the link. A missing directory is not an error."""
     _check_name(path)
-    with _naming(path), suppress(FileNotFoundError):
-        if os.path.islink(path):
-            os.unlink(path)
-        else:
-            import shutil
+    with _naming(path):
+        for left in reversed(range(_TREE_TRIES)):
+            try:
+                if os.path.islink(path):
+                    os.unlink(path)
+                else:
+                    import shutil
 
-            shutil.rmtree(path)
+                    shutil.rmtree(path)
+                return
+            except OSError as error:
+                # Another process writes below it, or deletes it as well: what is left goes with the next try.
+                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST) or not left:
+                    raise
+                if not os.path.lexists(path):
+                    return
 
 
 def remove_empty(path: str) -> bool:

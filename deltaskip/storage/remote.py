@@ -95,15 +95,19 @@ class ArrowStorage:
         with naming(path):
             return bool(self._files.get_file_info(self._path(path)).type != pafs.FileType.NotFound)
 
-    def size(self, path: str) -> int:
-        """Return the size of the file in bytes."""
+    def info(self, path: str) -> FileInfo:
+        """Return the entry that a listing has of a regular file."""
         with naming(path):
             info = self._files.get_file_info(self._path(path))
         if info.type == pafs.FileType.NotFound:
             raise not_found(path)
         if info.type != pafs.FileType.File:
             raise not_a_file(path, _ARROW_KINDS.get(info.type, "special file"))
-        return int(info.size)
+        return FileInfo(info.base_name, path, int(info.size), (info.mtime_ns or 0) // 1_000_000)
+
+    def size(self, path: str) -> int:
+        """Return the size of the file in bytes."""
+        return self.info(path).size
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Raise StorageError: pyarrow's file systems cannot create a file without replacing an existing one."""
@@ -176,8 +180,7 @@ class ObjectStorage:
         for item in listed["objects"]:
             name = item["path"].rpartition("/")[2]
             if name >= start_name:
-                modified_ms = int(item["last_modified"].timestamp() * 1000)
-                found[name] = FileInfo(name, join(directory, name), item["size"], modified_ms)
+                found[name] = _info(name, join(directory, name), item)
         return _sorted(found.values())
 
     def read(self, path: str, max_bytes: int | None = None) -> bytes:
@@ -230,12 +233,16 @@ class ObjectStorage:
             return bool(listed["objects"] or listed["common_prefixes"])
         return True
 
-    def size(self, path: str) -> int:
-        """Return the size of the object in bytes."""
+    def info(self, path: str) -> FileInfo:
+        """Return the entry that a listing has of an object."""
         import obstore
 
         with naming(path):
-            return int(obstore.head(self._store, self._key(path))["size"])
+            return _info(path.rpartition("/")[2], path, obstore.head(self._store, self._key(path)))
+
+    def size(self, path: str) -> int:
+        """Return the size of the object in bytes."""
+        return self.info(path).size
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Create the object by a conditional request, so exactly one of several writers succeeds."""
@@ -312,6 +319,11 @@ class ObjectStorage:
 
     def _key(self, location: str) -> str:
         return location[len(self.base) :].lstrip("/")
+
+
+def _info(name: str, path: str, item: Any) -> FileInfo:
+    modified_ms = int(item["last_modified"].timestamp() * 1000)
+    return FileInfo(name, path, item["size"], modified_ms, tag=item["e_tag"])
 
 
 _ARROW_KINDS = {pafs.FileType.File: "file", pafs.FileType.Directory: "directory"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, shown
-from deltaskip.log import Snapshot, chosen_version, load_snapshot, refresh
+from deltaskip.log import Snapshot, check_same_table, chosen_version, load_snapshot, refresh
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
 
@@ -173,6 +173,7 @@ class MaintainingMethods:
         chosen = self._chosen_version(version, timestamp)
         source = self.snapshot
         if chosen is not None and chosen != source.version:
+            check_same_table(source)
             source = load_snapshot(source.storage, source.root, chosen)
         clone(source, storage, root, replace_table=replaced, properties=given, user_metadata=note)
         return DeltaTable(table, storage_options=storage_options)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.deprecations import warn_renamed
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
-from deltaskip.log import Snapshot, load_snapshot, refresh
+from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
+from deltaskip.log.doors import of_one_table
 from deltaskip.log.history import chosen_version
 from deltaskip.log.history import history as log_history
+from deltaskip.log.reopening import Reopened, SnapshotReference
 from deltaskip.reading.table_scan import TableScan
 from deltaskip.schema.json import simple_string
 from deltaskip.schema.properties import FLOAT_BOUNDS, FloatBounds
@@ -45,6 +48,7 @@ __all__ = ["DeltaTable"]
 _SHOWN_COLUMNS = 20
 
 
+@of_one_table
 class DeltaTable(
     AlteringMethods,
     ChangingMethods,
@@ -53,6 +57,7 @@ class DeltaTable(
     ReadingMethods,
     RecomputingMethods,
     WritingMethods,
+    Reopened,
 ):
     """A Delta table at one version.
 
@@ -94,6 +99,20 @@ class DeltaTable(
         chosen = chosen_version(storage, root, version, milliseconds)
         self.snapshot: Snapshot = load_snapshot(storage, root, chosen)
         self.snapshot.float_bounds = bounds
+
+    def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
+        return _restored, (SnapshotReference.of(self.snapshot),)
+
+    def with_secrets(self) -> DeltaTable:
+        """Return the table, whose pickles and those of its scans contain the secrets by which it is opened.
+
+        Other pickles have no storage options that may be secrets, such as keys, tokens and signatures, and no token of
+        a catalog; the process that opens them finds credentials in its environment.
+        """
+        made = copy(self)
+        made.snapshot = copy(self.snapshot)
+        made.snapshot.pickles_secrets = True
+        return made
 
     @classmethod
     def create(
@@ -369,6 +388,7 @@ class DeltaTable(
             limit: Maximum number of commits. The default is all.
         """
         most = arguments.non_negative("limit", limit, f"(table {self.uri})")
+        check_same_table(self.snapshot)
         return log_history(self.snapshot.storage, self.snapshot.root, most, self.version)
 
     def stats(self, overlap: bool = True) -> TableCoverage:
@@ -434,6 +454,7 @@ class DeltaTable(
 
         Raises:
             UnsupportedFeature: The table requires a writer feature that deltaskip does not support.
+            TableNotFound: The table was dropped, or replaced by another one.
         """
         from deltaskip.log.checkpoint.write import write_checkpoint
 
@@ -476,3 +497,8 @@ class DeltaTable(
                 ("columns", ", ".join([*fields[:_SHOWN_COLUMNS], *more])),
             ]
         )
+
+
+def _restored(reference: SnapshotReference) -> dict[str, Any]:
+    """The attributes of a table that was pickled."""
+    return {"snapshot": reference.opened()}

@@ -8,10 +8,19 @@ from collections.abc import Iterable
 from contextlib import suppress
 from uuid import uuid4
 
-from deltaskip.errors import CatalogError, CommitConflict, DeltaSkipError, StorageError, TableAlreadyExists
-from deltaskip.log import LOG_FOLDER, Snapshot, refresh
-from deltaskip.log.catalog_commits import put_commit
-from deltaskip.log.file_names import commit_name
+from deltaskip.errors import (
+    CatalogError,
+    CommitConflict,
+    CorruptLog,
+    DeltaSkipError,
+    StorageError,
+    TableAlreadyExists,
+    TableNotFound,
+)
+from deltaskip.log import LOG_FOLDER, Snapshot, check_same_table, refresh
+from deltaskip.log.catalog_commits import is_managed, put_commit
+from deltaskip.log.file_names import commit_name, version_prefix
+from deltaskip.log.loading import list_log
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.storage import LocalStorage, join
@@ -78,6 +87,7 @@ class CommitLoop:
         Raises:
             CommitConflict: Another writer committed something that the transaction depends on.
             TableAlreadyExists: The commit creates a table, and there is one.
+            TableNotFound: The table was dropped, or replaced by another one.
             DeltaSkipError: As `prepare` does, and StorageError.
         """
         self._written, self._superseded = [], []
@@ -101,7 +111,13 @@ class CommitLoop:
         for attempt in range(MAX_ATTEMPTS):
             creates = latest.version == BEFORE_CREATION
             latest = latest if creates else refresh(latest)
-            if latest.version > checked or latest.metadata.id != base.metadata.id:
+            if latest.version < checked:
+                raise CommitConflict(
+                    f"The log of {base.root} was put back from version {checked} to version {latest.version}: open the "
+                    f"table again and repeat the operation.",
+                    "cleaned up",
+                )
+            if latest.version > checked:
                 winners = read_winners(base, latest, checked)
                 landed = winners.version_of(self._txn_id)
                 if landed is not None:
@@ -129,6 +145,45 @@ class CommitLoop:
             "busy",
         )
 
+    def check_kept(self, committed: Committed) -> None:
+        """Withdraw the commit, and raise TableNotFound, if its table was dropped or replaced before it was written.
+
+        Storage creates a file if its name is free, whatever has become of the file before it. A commit that another
+        writer has followed stays, since the table at the path could not be read without it.
+        """
+        latest, storage = committed.latest, committed.latest.storage
+        if committed.text is None or latest.version == BEFORE_CREATION or is_managed(storage):
+            return
+        try:
+            check_same_table(latest)
+        except TableNotFound:
+            self._withdraw(committed)
+            raise
+        except CorruptLog as error:
+            if not self._is_alone(committed):
+                return
+            self._withdraw(committed)
+            check_same_table(latest)
+            raise TableNotFound(f"The table {latest.root} was dropped, or replaced by another table.") from error
+        except DeltaSkipError:
+            return
+
+    def _is_alone(self, committed: Committed) -> bool:
+        """Whether nothing in the log is of the version before the commit."""
+        log = list_log(self._base.storage, self._base.root)
+        return committed.version - 1 not in {*log.commits, *log.checkpoints}
+
+    def _withdraw(self, committed: Committed) -> None:
+        storage, log = self._base.storage, join(self._base.root, LOG_FOLDER)
+        path = join(log, commit_name(committed.version))
+        with suppress(OSError, DeltaSkipError):
+            if storage.exists(join(log, commit_name(committed.version + 1))):
+                return
+            if storage.read(path) == committed.text:
+                storage.delete(path)
+                storage.delete(join(log, f"{version_prefix(committed.version)}.crc"))
+            self.outcome_unknown = False
+
     def _delete(self, paths: Iterable[str]) -> None:
         """Delete files below the table's root, or by their location, as far as storage does."""
         base = self._base
@@ -145,6 +200,12 @@ class CommitLoop:
         except FileExistsError:
             # A request that was retried after its response was lost finds its own file.
             return self._is_ours(path, text)
+        except FileNotFoundError as error:
+            self.outcome_unknown = False
+            if latest.version == BEFORE_CREATION:
+                raise TableNotFound(f"The folder {latest.root} was dropped while its table was created.") from error
+            # The log is gone. The next attempt says why.
+            return False
         except (StorageError, CatalogError):
             if self._is_ours(path, text):
                 return True

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -18,7 +20,7 @@ from deltaskip.errors import (
     SchemaError,
 )
 from deltaskip.features.domains import check_settable_domain
-from deltaskip.log import Snapshot
+from deltaskip.log import Snapshot, same_table
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.progress import LOGGER
 from deltaskip.schema import carry_collations, parse_schema, schema_to_json
@@ -524,13 +526,15 @@ class Transaction:
             UnsupportedFeature: The table or the actions need a table feature that this package cannot write.
             InvalidCommit: The protocol does not allow the actions, there are none, or the transaction has ended.
             CommitConflict: Another writer committed something that this transaction depends on.
+            TableNotFound: The table was dropped, or replaced by another one.
             StorageError: Storage failed.
         """
         self._check_open()
         if not self.has_actions:
             raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
-            return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
+            with self._same_table():
+                return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
         except CorruptLog as error:
             if not _is_cleaned_up(self.snapshot):
                 raise
@@ -544,6 +548,9 @@ class Transaction:
             if self.new_folders is not None:
                 self.new_folders.remove_empty()
             raise
+
+    def _same_table(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.snapshot.version == BEFORE_CREATION else same_table(self.snapshot)
 
     @property
     def _pending(self) -> Intent:
@@ -561,9 +568,17 @@ class Transaction:
             raise InvalidCommit(f"This transaction on {root} was discarded: begin another one.")
 
     def _finish(self, committed: Committed) -> int:
-        self._committed, self.already_gone = committed.version, committed.already_gone
         kill_point("committed")
-        after_commit(committed.latest, committed.version, committed.text)
+        if committed.latest.storage.remote:
+            # Both take a request, and neither needs the other's answer.
+            with ThreadPoolExecutor(1, "deltaskip") as beside:
+                kept = beside.submit(self._loop.check_kept, committed)
+                after_commit(committed.latest, committed.version, committed.text)
+            kept.result()
+        else:
+            self._loop.check_kept(committed)
+            after_commit(committed.latest, committed.version, committed.text)
+        self._committed, self.already_gone = committed.version, committed.already_gone
         parts = [self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())]
         LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, " ".join(parts))
         return committed.version

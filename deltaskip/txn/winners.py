@@ -91,12 +91,12 @@ class Winners:
 def read_winners(base: Snapshot, latest: Snapshot, after: int) -> Winners:
     """Read the commits after version `after` up to `latest`, in the table of the snapshot `base`.
 
-    Raises CommitConflict if some of them were deleted, or if there is a different table at the path now.
+    Raises CommitConflict if some of them were deleted, or if a winner has changed the table's id.
     """
     if latest.metadata.id != base.metadata.id:
         raise CommitConflict(
-            f"{base.root} is a different table at version {latest.version} than it was when version {base.version} was "
-            f"read: open it again and repeat the operation.",
+            f"{base.root} has another metaData.id at version {latest.version} than it had when version {base.version} "
+            f"was read: open it again and repeat the operation.",
             "metadata",
         )
     files: dict[int, LogFile] = {f.version: f for f in latest.segment.commits if f.kind is Kind.COMMIT}

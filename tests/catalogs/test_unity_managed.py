@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import threading
 import warnings
@@ -25,6 +26,7 @@ from deltaskip.errors import (
     InvalidArgument,
     InvalidCommit,
     MaintenanceWarning,
+    StorageError,
     TableNotFound,
     UnsupportedFeature,
 )
@@ -522,3 +524,112 @@ def test_writers_on_a_bad_network_commit_every_row_once(
     assert len(found) == 12 or failed
     table.append(rows(99))
     assert log(table) == [f"{version:020}.json" for version in range(table.version + 1)]
+
+
+LONG = "x" * 256
+
+
+def test_a_property_that_the_server_cannot_keep_is_refused_before_anything_is_written(
+    server: UnityServer, cat: UnityCatalog, tmp_path: Path
+) -> None:
+    table = cat.create_table("db.t", COLUMNS, properties={"owner": LONG[1:]})
+    place = str(tmp_path / "elsewhere")
+    for given in ({"note": LONG}, {LONG: "v"}):
+        described = {"db.m": given, "db.e": {**given, "location": place}}
+        for ident, properties in described.items():
+            with pytest.raises(InvalidArgument, match="too long for Unity Catalog, which keeps at most 255"):
+                cat.create_table(ident, COLUMNS, properties=properties)
+            with pytest.raises(InvalidArgument, match="too long for Unity Catalog"):
+                cat.stage_create(ident, COLUMNS, properties=properties)
+        for act in (
+            lambda given=given: table.alter(*(SetProperty(*each) for each in given.items())),
+            lambda given=given: cat.stage_replace("db.t", COLUMNS, properties=given),
+            lambda given=given: cat.create_namespace("long", given),
+            lambda given=given: cat.alter_namespace("db", *(SetProperty(*each) for each in given.items())),
+        ):
+            with pytest.raises(InvalidArgument, match="too long for Unity Catalog"):
+                act()
+    assert not Path(place).exists() and not cat.namespace_exists("long")
+    assert server.table("main.db.t").latest == 0
+    assert not any((Path(table.snapshot.root) / "_delta_log" / "_staged_commits").glob("*.json"))
+    assert [str(each) for each in cat.list_tables("db")] == ["db.t"]
+
+
+def test_the_log_of_an_external_table_keeps_a_property_that_the_server_cannot(
+    server: UnityServer, cat: UnityCatalog, tmp_path: Path
+) -> None:
+    table = cat.create_table("db.e", COLUMNS, properties={"location": str(tmp_path / "e")})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table.alter(SetProperty("note", LONG), SetProperty("short", "s"))
+    kept = server.table("main.db.e").properties
+    assert table.properties["note"] == LONG and kept["short"] == "s" and "note" not in kept
+    other = ds.DeltaTable.create(tmp_path / "f", COLUMNS, properties={"note": LONG})
+    with pytest.raises(InvalidArgument, match=r"the property note of db\.f is too long"):
+        cat.register_table("db.f", other.uri)
+    assert not cat.table_exists("db.f")
+
+
+@pytest.mark.parametrize("error", [Lost(), Refusal(503, "ServiceUnavailable", "busy")], ids=["lost", "503"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_the_place_of_a_new_table_is_asked_for_again(
+    server: UnityServer, cat: UnityCatalog, error: Exception, when: str
+) -> None:
+    left = [1]
+
+    def disturb(now: str, method: str, path: str, body: Any) -> None:
+        if now == when and method == "POST" and path.endswith("/staging-tables") and left:
+            left.clear()
+            raise error
+
+    server.disturb = disturb
+    cat.create_table("db.t", COLUMNS).append(rows(1))
+    assert not left and ids(cat.load_table("db.t")) == [1]
+
+
+@pytest.mark.parametrize("kind", ["view", "volume"])
+def test_a_namespace_is_dropped_by_one_request_or_not_at_all(
+    server: UnityServer, cat: UnityCatalog, kind: str
+) -> None:
+    cat.create_namespace("n")
+    for name in ("a", "b"):
+        cat.create_table(f"n.{name}", COLUMNS).append(rows(1))
+    left = [Refusal(403, "PERMISSION_DENIED", f"no right to drop a {kind}")]
+
+    def disturb(now: str, method: str, path: str, body: Any) -> None:
+        if now == "before" and method == "DELETE" and left:
+            raise left.pop()
+
+    server.disturb = disturb
+    with pytest.raises(CatalogError, match="no right to drop"):
+        cat.drop_namespace("n", cascade=True)
+    assert ids(cat.load_table("n.a")) == [1] == ids(cat.load_table("n.b"))
+    deletes = server.count("DELETE", "")
+    assert cat.drop_namespace("n", cascade=True) and not cat.namespace_exists("n")
+    assert server.count("DELETE", "") == deletes + 1
+
+
+def test_a_pickled_table_is_asked_for_again_by_its_name_and_without_the_token(
+    server: UnityServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server.token = "sEcReT-token"
+    mine = UnityCatalog(server.url, "main", "sEcReT-token", {"aws_secret_access_key": "sEcReT-key"})
+    place = str(tmp_path / "e")
+    for table in (mine.create_table("db.t", COLUMNS), mine.create_table("db.e", COLUMNS, (), {"location": place})):
+        table.append(rows(1, 2))
+        pickled, whole = pickle.dumps([table, table.scan("id = 2")]), pickle.dumps(table.with_secrets())
+        assert b"sEcReT" not in pickled and b"sEcReT-token" in whole and b"sEcReT-key" in whole
+        assert ids(pickle.loads(whole)) == [1, 2]
+        again, scan = pickle.loads(pickled)
+        with pytest.raises(StorageError, match="does not contain the token of the catalog, aws_secret_access_key"):
+            again.refresh()
+        monkeypatch.setenv("DELTASKIP_CATALOG__MAIN__TOKEN", "sEcReT-token")
+        assert ids(again) == [1, 2] and scan.to_arrow()["id"].to_pylist() == [2]
+        again.append(rows(3))
+        assert ids(table.refresh()) == [1, 2, 3]
+        monkeypatch.delenv("DELTASKIP_CATALOG__MAIN__TOKEN")
+    pickled = pickle.dumps(mine.load_table("db.t").with_secrets())
+    mine.drop_table("db.t")
+    mine.create_table("db.t", COLUMNS).append(rows(9))
+    with pytest.raises(TableNotFound, match="replaced by another table in its catalog"):
+        pickle.loads(pickled).refresh()

@@ -313,6 +313,8 @@ class UnityServer:
                 return self.catalogs[name]
             case "DELETE", [name]:
                 self._catalog(name, older=True)
+                for key in [key for key in self.schemas if key[0] == name] if query.get("force") == "true" else []:
+                    self._schemas("DELETE", [".".join(key)], query, body)
                 if any(key[0] == name for key in self.schemas):
                     raise Refusal(400, "FAILED_PRECONDITION", "Cannot delete catalog with schemas")
                 del self.catalogs[name]
@@ -349,6 +351,8 @@ class UnityServer:
                 self.schemas[full].update(body)
                 return self.schemas[full]
             case "DELETE":
+                for each in [key for key in self.tables if key[:2] == full] if query.get("force") == "true" else []:
+                    self.delete(*each)
                 if any(key[:2] == full for key in self.tables):
                     raise Refusal(400, "FAILED_PRECONDITION", "Cannot delete schema with tables")
                 del self.schemas[full]

@@ -211,7 +211,7 @@ def test_a_stream_does_not_go_on_with_another_table(
     again = ds.DeltaTable.create(table.uri, "id BIGINT")
     for first in (0, 10, 20, 30):
         again.append(rows(first))
-    with pytest.raises(Exception, match="it was created anew or replaced; begin a new stream"):
+    with pytest.raises(Exception, match="it was created anew or replaced by another table; begin a new stream"):
         run()
 
 

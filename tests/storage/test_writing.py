@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -261,3 +262,31 @@ def test_an_error_in_the_block_of_publish_is_raised_as_it_is(tmp_path: Path) -> 
         with pytest.raises(type(error), match="not ours"), LocalStorage().publish(str(tmp_path / "x")):
             raise error
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_goes_although_others_write_into_it_and_delete_it(tmp_path: Path) -> None:
+    storage = LocalStorage()
+    failed: list[Exception] = []
+    for number in range(20):
+        folder = tmp_path / f"{number}"
+        for each in range(50):
+            (folder / f"{each % 5}").mkdir(parents=True, exist_ok=True)
+            (folder / f"{each % 5}" / f"{each}").write_text("x")
+
+        def write(folder: Path = folder) -> None:
+            for each in range(30):
+                with suppress(FileNotFoundError):
+                    (folder / "3" / f"late{each}").write_text("x")
+
+        def drop(folder: Path = folder) -> None:
+            try:
+                storage.delete_directory(str(folder))
+            except Exception as error:  # the test shows it
+                failed.append(error)
+
+        threads = [threading.Thread(target=each) for each in (write, drop, drop)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failed and not folder.exists()

@@ -12,7 +12,7 @@ import pytest
 
 import deltaskip as ds
 from deltaskip.actions import Protocol
-from deltaskip.errors import CommitConflict, SchemaError
+from deltaskip.errors import CommitConflict, SchemaError, TableNotFound
 from deltaskip.schema import DOUBLE, LONG, StructField, StructType
 from deltaskip.txn.transaction import Transaction
 from tests.txn.tables import actions, append, file, gone, make_table, paths, vector
@@ -326,7 +326,7 @@ def test_a_checkpoint_that_was_cleaned_up_is_a_conflict_and_no_damage(tmp_path: 
 
 
 @pytest.mark.filterwarnings("ignore::deltaskip.ChecksumWarning")
-def test_another_table_at_the_path_is_a_conflict(tmp_path: Path) -> None:
+def test_another_table_at_the_path_is_named(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t")
     append(table, file("a"))
     txn = table.refresh().transaction()
@@ -336,7 +336,7 @@ def test_another_table_at_the_path_is_a_conflict(tmp_path: Path) -> None:
     (log / f"{0:020d}.json").write_text(text)
     commit = log / f"{1:020d}.json"
     commit.write_text(commit.read_text() + "\n")
-    with pytest.raises(CommitConflict, match="is a different table at version 1"):
+    with pytest.raises(TableNotFound, match="replaced by another table"):
         txn.commit()
 
 

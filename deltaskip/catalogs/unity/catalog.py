@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaskip import arguments
-from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, shown_namespace
+from deltaskip.catalogs.configuration import configured
+from deltaskip.catalogs.identifier import CatalogIdentifier, Namespace, identifier_of, namespace_of, shown_namespace
 from deltaskip.catalogs.located import COMMENT, LocatedCatalog, TableEntry
 from deltaskip.catalogs.sort_order import SortOrder
 from deltaskip.catalogs.staged import StagedTable
 from deltaskip.catalogs.table_catalog import Ident
 from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient
 from deltaskip.catalogs.unity.commits import ExternalLog, ManagedLog, NewLog, snapshot_version
-from deltaskip.catalogs.unity.contract import kept_properties, new_properties
+from deltaskip.catalogs.unity.contract import check_lengths, kept_properties, new_properties
 from deltaskip.catalogs.unity.credentials import VendedStorage
 from deltaskip.catalogs.unity.mirror import creation_request
 from deltaskip.catalogs.unity.models import LoadedTable, TableName
@@ -39,6 +41,7 @@ from deltaskip.storage import CatalogStorage, Storage, is_local, uri_of
 from deltaskip.storage.gate import check_deletable_folder, delete_whole_folder
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.location import parse_location
+from deltaskip.storage.secrets import without_secrets, without_userinfo
 from deltaskip.table.creation import creation
 from deltaskip.table.opened import table_in
 from deltaskip.table.replacement import replacement
@@ -96,7 +99,8 @@ class UnityCatalog(LocatedCatalog):
         self._catalog = arguments.text_or_none("catalog", catalog)
         given = arguments.text_or_none("name", name)
         super().__init__(given or self._catalog or "unity", storage_options)
-        self._client = UnityClient(arguments.text("url", url), arguments.text_or_none("token", token))
+        self._token = arguments.text_or_none("token", token)
+        self._client = UnityClient(arguments.text("url", url), self._token)
 
     # Entries
 
@@ -230,8 +234,9 @@ class UnityCatalog(LocatedCatalog):
         self._check_free(wanted)
         place = _place(arguments.path("location", location))
         storage = self._at(place)
-        entry = self._register(name, load_snapshot(storage(), storage.root), place, managed=False)
-        return self._opened(entry)
+        table = load_snapshot(storage(), storage.root)
+        check_lengths(table.properties, str(wanted))
+        return self._opened(self._register(name, table, place, managed=False))
 
     def _open(
         self, entry: TableEntry, version: int | None = None, timestamp: datetime | str | None = None
@@ -256,10 +261,23 @@ class UnityCatalog(LocatedCatalog):
         with self._converted():
             below()
         root = below.root
+        again = partial(self._again, entry)
         if entry.loaded is not None and entry.loaded.managed:
-            return CatalogStorage(below, ManagedLog(client, name, entry.loaded, root, below)), root
+            return CatalogStorage(below, ManagedLog(client, name, entry.loaded, root, below), again), root
         told = None if entry.loaded is None else entry.loaded.uuid
-        return CatalogStorage(below, ExternalLog(client, name, told)), root
+        return CatalogStorage(below, ExternalLog(client, name, told), again), root
+
+    def _again(self, entry: _UnityEntry, secrets: bool) -> tuple[Callable[[], Storage], tuple[str, ...]]:
+        """What opens the storage of a table in another process, and the names of secrets that it lacks."""
+        url, token, options = self._client.url, self._token, dict(self.storage_options or {})
+        left_out: tuple[str, ...] = ()
+        if not secrets:
+            options, left_out = without_secrets(options)
+            if token is not None:
+                left_out = ("the token of the catalog", *left_out)
+            url, token = without_userinfo(url), None
+        given = (url, self._catalog, options, self.name)
+        return partial(_opened_again, given, token, replace(entry, loaded=None)), left_out
 
     # Staged tables
 
@@ -270,6 +288,7 @@ class UnityCatalog(LocatedCatalog):
         self._check_namespace(ident.namespace)
         self._check_free(ident)
         properties = described.properties
+        check_lengths(properties, str(ident))
         managed = described.location is None
         storage: Storage
         if described.location is None:
@@ -323,6 +342,7 @@ class UnityCatalog(LocatedCatalog):
                 f"The table {entry.identifier} is at {entry.location} and cannot be replaced by one at "
                 f"{described.location}: drop it first, or leave the property location out."
             )
+        check_lengths(described.properties, str(entry.identifier))
         storage, root = self._storage(entry)
         latest = load_snapshot(storage, root)
         properties = kept_properties(latest, described.properties) if entry.managed else described.properties
@@ -403,6 +423,7 @@ class UnityCatalog(LocatedCatalog):
     def add_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """See LocatedCatalog.add_namespace."""
         full = self._full(namespace)
+        check_lengths(properties, shown_namespace(namespace))
         if len(full) > 2:
             raise InvalidArgument(f"Unity Catalog has no namespaces in schemas, as {shown_namespace(namespace)} is.")
         _check_names(full)
@@ -426,18 +447,33 @@ class UnityCatalog(LocatedCatalog):
     def set_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         """See LocatedCatalog.set_namespace."""
         full = self._full(namespace)
+        check_lengths(properties, shown_namespace(namespace))
         properties = {name: text for name, text in properties.items() if name != _STORAGE_ROOT}
         with self._converted():
             self._client.update(
                 "catalogs" if len(full) == 1 else "schemas", ".".join(full), {COMMENT: "", **_described(properties)}
             )
 
+    def drop_namespace(self, namespace: str | Sequence[str], cascade: bool = False) -> bool:
+        """See TableCatalog.drop_namespace.
+
+        With `cascade` the server drops all that is in it in one transaction, also views, volumes, functions and models:
+        all of it, or nothing.
+        """
+        found = namespace_of(namespace)
+        if not found or not arguments.flag("cascade", cascade):
+            return super().drop_namespace(found, cascade)
+        return self.find_namespace(found) is not None and self._delete_namespace(found, with_content=True)
+
     def remove_namespace(self, namespace: Namespace) -> bool:
         """See LocatedCatalog.remove_namespace."""
+        return self._delete_namespace(namespace, with_content=False)
+
+    def _delete_namespace(self, namespace: Namespace, with_content: bool) -> bool:
         full = self._full(namespace)
         with self._converted():
             try:
-                return self._client.delete("catalogs" if len(full) == 1 else "schemas", ".".join(full))
+                return self._client.delete("catalogs" if len(full) == 1 else "schemas", ".".join(full), with_content)
             except Refused as refused:
                 if refused.kind != "FAILED_PRECONDITION":
                     raise
@@ -501,6 +537,26 @@ _NO_NAMESPACE = (
     "NoSuchSchemaException", "NoSuchCatalogException", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "NOT_FOUND",
 )  # fmt: skip
 _NO_TABLE = ("NoSuchTableException", "TABLE_NOT_FOUND")
+
+
+def _opened_again(
+    given: tuple[str, str | None, Mapping[str, str], str], token: str | None, entry: _UnityEntry
+) -> Storage:
+    """The storage of a table that was pickled, whose catalog may be configured in this process."""
+    url, catalog, options, name = given
+    if token is None:
+        found = (configured(name) or {}).get("token")
+        token = found if isinstance(found, str) else None
+    opened = UnityCatalog(url, catalog, token, options, name)
+    now = opened.find_entry(entry.identifier)
+    if now is None:
+        raise TableNotFound(f"The catalog {name} has no table {entry.identifier}.")
+    if now.uuid != entry.uuid or now.location != entry.location:
+        raise TableNotFound(
+            f"The table {entry.identifier} was replaced by another table in its catalog since it was pickled: load it "
+            f"again by its name."
+        )
+    return opened._storage(now)[0]
 
 
 def _place(location: str) -> str:

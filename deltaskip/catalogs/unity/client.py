@@ -126,8 +126,12 @@ class UnityClient:
         return True
 
     def stage_table(self, name: TableName) -> StagingTable:
-        """Return the place of a new table that the catalog will manage. Raises Refused."""
-        return StagingTable.of(self._post(f"{_schema(name)}/staging-tables", {"name": name.table}))
+        """Return the place of a new table that the catalog will manage. Raises Refused.
+
+        A place whose answer was lost stays empty and has no name, so that the request is repeated.
+        """
+        path, body = f"{_schema(name)}/staging-tables", {"name": name.table}
+        return StagingTable.of(self._send("POST", path, body=body, again=True))
 
     def create_table(self, name: TableName, request: Mapping[str, Any]) -> LoadedTable:
         """Register a table that has been written. Raises Refused, and OutcomeUnknown."""
@@ -220,9 +224,15 @@ class UnityClient:
         """Change a catalog or schema. Raises Refused."""
         self._send("PATCH", f"/{what}/{quote(name, safe='')}", body=body)
 
-    def delete(self, what: Literal["catalogs", "schemas"], name: str) -> bool:
-        """Delete an empty catalog or schema, and return whether there was one."""
-        return self._deleted(f"/{what}/{quote(name, safe='')}", {"force": "false"})
+    def delete(self, what: Literal["catalogs", "schemas"], name: str, with_content: bool = False) -> bool:
+        """Delete a catalog or schema, and return whether there was one.
+
+        Args:
+            what: What it is.
+            name: Its full name.
+            with_content: Whether the server deletes all that is in it, in one transaction; otherwise it must be empty.
+        """
+        return self._deleted(f"/{what}/{quote(name, safe='')}", {"force": str(with_content).lower()})
 
     # Requests
 
@@ -257,7 +267,8 @@ class UnityClient:
             path: Path below that of the API.
             query: Parameters of the URL.
             body: Object of the body.
-            again: Whether the request changes nothing, so that it is repeated if the connection or the server fails.
+            again: Whether the request changes nothing that another one would miss, so that it is repeated if the
+                connection or the server fails.
         """
         where = f"{method} {self.url}{path}"
         for attempt in range(_TRIES):

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from deltaskip.catalogs.unity.client import OutcomeUnknown, Refused, UnityClient
-from deltaskip.catalogs.unity.contract import check_kept
+from deltaskip.catalogs.unity.contract import check_kept, told
 from deltaskip.catalogs.unity.mirror import mirrored, parsed_commit
 from deltaskip.catalogs.unity.models import LoadedTable, RatifiedCommit, TableName
 from deltaskip.errors import CorruptLog, DeltaSkipError, InvalidCommit, TableNotFound
@@ -337,7 +337,7 @@ class ExternalLog:
         if self._uuid is None or text is None:
             return
         parsed = parsed_commit(latest.root, version, text)
-        updates = mirrored(latest, parsed.change)
+        updates = told(mirrored(latest, parsed.change))
         if updates:
             done = snapshot_version(version, parsed.timestamp_ms)
             self._client.update_table(self._name, self._uuid, [*updates, done])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.unity.models import StagingTable
@@ -15,7 +16,7 @@ from deltaskip.features.registry import FEATURES
 from deltaskip.log import Snapshot
 from deltaskip.schema.properties import TableProperties, is_delta_property
 
-__all__ = ["check_kept", "kept_properties", "new_properties"]
+__all__ = ["check_kept", "check_lengths", "kept_properties", "new_properties", "told"]
 
 TABLE_ID = "io.unitycatalog.tableId"
 """Property of a managed table: its identifier in the catalog."""
@@ -34,6 +35,7 @@ _REQUIRED = (
     TableProperties.write_stats_as_struct.name,
     TableProperties.write_stats_as_json.name,
 )
+_LONGEST = 255
 _SUGGESTED = (
     TableProperties.row_tracking.name,
     TableProperties.randomize_file_prefixes.name,
@@ -85,14 +87,50 @@ def kept_properties(latest: Snapshot, given: Mapping[str, str]) -> dict[str, str
     return properties
 
 
+def check_lengths(properties: Mapping[str, str], what: str) -> None:
+    """Raise InvalidArgument for a property that the server cannot keep.
+
+    # Unity Catalog, PropertyDAO: columns of 255 characters, which a longer text fails with an internal error
+
+    Args:
+        properties: Properties of a table or namespace.
+        what: Its name, for the message.
+    """
+    for name, text in properties.items():
+        if len(name) > _LONGEST or (len(text) > _LONGEST and name != "comment"):
+            shown = name if len(name) <= _LONGEST else f"{name[:50]}…"
+            part = "name" if len(name) > _LONGEST else "value"
+            raise InvalidArgument(
+                f"The {part} of the property {shown} of {what} is too long for Unity Catalog, which keeps at most "
+                f"{_LONGEST} characters: shorten it, or leave it out."
+            )
+
+
+def told(updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the updates of an external table without properties that the server cannot keep: its log has them."""
+    found = []
+    for each in updates:
+        if each["action"] == "set-properties":
+            kept = {name: text for name, text in each["updates"].items() if max(len(name), len(text)) <= _LONGEST}
+            if not kept:
+                continue
+            each = {**each, "updates": kept}
+        found.append(each)
+    return found
+
+
 def check_kept(latest: Snapshot, configuration: Mapping[str, str], table: str) -> None:
     """Raise InvalidCommit if a commit changes a property that the catalog has required of its table.
+
+    Raises InvalidArgument for a new property that the server cannot keep.
 
     Args:
         latest: The version before the commit.
         configuration: The properties after it.
         table: Name of the table, for the message.
     """
+    changed = {name: text for name, text in configuration.items() if latest.properties.get(name) != text}
+    check_lengths(changed, table)
     for name in _REQUIRED:
         had = latest.properties.get(name)
         if had is not None and configuration.get(name) != had:

@@ -29,7 +29,8 @@ from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
-from deltaskip.storage import NotAFile, Storage, is_local, join, uri_of
+from deltaskip.storage import FileInfo, NotAFile, Storage, is_local, join, uri_of
+from deltaskip.storage.interface import not_found
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -56,14 +57,27 @@ _SOME_ROWS = 8192
 class CheckpointPart:
     """A Parquet file of a checkpoint that contains adds.
 
-    The footer is read once. Each read opens the file again, so that a snapshot holds no file handles.
+    The footer is read once. Each read opens the file again, so that a snapshot holds no file handles; of another file
+    that has the name by then nothing is read.
     """
 
-    def __init__(self, storage: Storage, root: str, version: int, path: str, metadata: pq.FileMetaData) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        root: str,
+        version: int,
+        path: str,
+        metadata: pq.FileMetaData,
+        size: int | None = None,
+    ) -> None:
+        """size: bytes of the file, if they are known."""
         self.path = path
         self.version = version
         self.metadata = metadata
         self._storage = storage
+        # What a file in an object store has beside its size would take a request.
+        self._known: FileInfo | None = None if storage.remote else storage.info(path)
+        self._size = size
         self.root = root
         self._add_rows: dict[int, int] = {}
 
@@ -137,6 +151,9 @@ class CheckpointPart:
     @contextmanager
     def _opened(self) -> Iterator[Any]:
         with self._storage.open_input(self.path) as source:
+            other = self._size is not None and source.size() != self._size
+            if other or (self._known is not None and self._storage.info(self.path) != self._known):
+                raise not_found(self.path)
             yield open_reader(source, self.metadata, self._storage.remote)
 
     def _count(self, action: str, group: int) -> int:
@@ -301,7 +318,7 @@ def open_checkpoint(
 def open_part(storage: Storage, root: str, version: int, path: str) -> CheckpointPart:
     """Read the footer of one Parquet file of the checkpoint of a version. Raises CorruptLog as open_checkpoint does."""
     with _reading(root, version, path), storage.open_input(path) as source:
-        part = CheckpointPart(storage, root, version, path, read_metadata(source))
+        part = CheckpointPart(storage, root, version, path, read_metadata(source), source.size())
         part.check()
     return part
 

@@ -30,6 +30,7 @@ from deltaskip.log.checkpoint.written import WrittenCheckpoint
 from deltaskip.log.checksum_writing import write_checksum
 from deltaskip.log.file_names import LOG_FOLDER, SIDECAR_FOLDER, Kind, LogFile, version_prefix
 from deltaskip.log.last_checkpoint import LAST_CHECKPOINT, checksum, read_hint
+from deltaskip.log.loading import check_same_table
 from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.snapshot import Snapshot
 from deltaskip.log.tombstones import REMOVE_TYPE, tombstones
@@ -58,6 +59,7 @@ def write_checkpoint(
 
     Raises:
         UnsupportedFeature: The table has an unknown feature, so its log may contain unknown actions.
+        TableNotFound: The table was dropped, or replaced by another one.
         CorruptLog: The log is damaged.
         SchemaError: A table property that determines the checkpoint is malformed.
         StorageError: The storage failed.
@@ -67,6 +69,7 @@ def write_checkpoint(
     if commits is not None and commits.manages:
         # PROTOCOL, Maintenance Operations on Catalog-managed Tables: only of versions that are published
         commits.publish(snapshot.version)
+    check_same_table(snapshot)
     own = snapshot.segment.checkpoint
     if own is not None and own.version == snapshot.version:
         # Other readers may be reading it, so it is never replaced.
@@ -119,6 +122,7 @@ def _write_classic(snapshot: Snapshot, adds: AddRows) -> WrittenCheckpoint:
         for action, values in _file_actions(snapshot, adds, made):
             file.write(action, values)
             kill_point("row group written")
+        check_same_table(snapshot)
     made.num_actions = file.rows
     made.size_bytes = snapshot.storage.size(path)
     return made
@@ -139,6 +143,7 @@ def _write_v2(snapshot: Snapshot, adds: AddRows, sidecar_rows: int) -> WrittenCh
     with snapshot.storage.publish(made.path) as local, CheckpointFile(local, top) as file:
         head = CheckpointMetadata(snapshot.version)
         file.write_state(list(state_rows([head, *_state(snapshot), *made.sidecars])))
+        check_same_table(snapshot)
     made.num_actions += file.rows
     made.size_bytes = snapshot.storage.size(made.path) + sum(sidecar.size_in_bytes for sidecar in made.sidecars)
     return made

@@ -11,7 +11,7 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from deltaskip.change_feed.added_files import AddedFiles, DeletedRows, added_files, files_of_snapshot
-from deltaskip.errors import InvalidArgument, SchemaError
+from deltaskip.errors import SchemaError, TableNotFound
 from deltaskip.log import Snapshot
 from deltaskip.reading.arrow_rows import row_reads
 from deltaskip.skipping.scan import Scan
@@ -135,13 +135,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         return AddedFiles(adds.filter(chosen), versions.filter(chosen), numbers.filter(chosen))
 
     def _check_table(self, snapshot: Snapshot, offset: Offset) -> None:
-        """Raise InvalidArgument for the offset of another table, which was at the path before."""
+        """Raise TableNotFound for the offset of another table, which was at the path before."""
         table = offset.get("table")
         if snapshot.version < offset["version"] - (offset["number"] == 0) or table not in (None, snapshot.metadata.id):
-            raise InvalidArgument(
+            raise TableNotFound(
                 f"The table {self._options.path} at version {snapshot.version} is not the one that the stream has read "
-                f"up to version {offset['version']}: it was created anew or replaced; begin a new stream with another "
-                f"checkpoint location."
+                f"up to version {offset['version']}: it was created anew or replaced by another table; begin a new "
+                f"stream with another checkpoint location."
             )
 
     def _check_schema(self, scan: Scan) -> None:

@@ -90,7 +90,7 @@ class _OtherWriters:
     def refresh(self) -> Snapshot:
         """Return the latest snapshot, and add the paths that others have added or removed to `touched`."""
         latest = refresh(self.snapshot)
-        if latest.version > self.snapshot.version or latest.metadata.id != self.snapshot.metadata.id:
+        if latest.version > self.snapshot.version:
             winners = read_winners(self.snapshot, latest, self.snapshot.version)
             own = set(self._done.versions)
             for is_remove in (False, True):
