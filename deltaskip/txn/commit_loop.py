@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from uuid import uuid4
 
@@ -24,8 +25,9 @@ from deltaskip.log.loading import list_log
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
 from deltaskip.storage import LocalStorage, join
-from deltaskip.storage.gate import delete_file
+from deltaskip.storage.gate import delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
 from deltaskip.txn.preparation import commit_text, prepare
@@ -145,8 +147,27 @@ class CommitLoop:
             "busy",
         )
 
-    def check_kept(self, committed: Committed) -> None:
-        """Withdraw the commit, and raise TableNotFound, if its table was dropped or replaced before it was written.
+    def settle(self, committed: Committed) -> None:
+        """Do what follows a commit: write its checksum and a checkpoint that is due.
+
+        Raises TableNotFound, and withdraws the commit, if the table was dropped or replaced before it was written.
+        """
+        try:
+            if committed.latest.storage.remote:
+                # Both take a request, and neither needs the other's answer.
+                with ThreadPoolExecutor(1, "deltaskip") as beside:
+                    kept = beside.submit(self._check_kept, committed)
+                    after_commit(committed.latest, committed.version, committed.text)
+                kept.result()
+            else:
+                self._check_kept(committed)
+                after_commit(committed.latest, committed.version, committed.text)
+        except TableNotFound:
+            self._withdraw(committed)
+            raise
+
+    def _check_kept(self, committed: Committed) -> None:
+        """Raise TableNotFound if the table was dropped or replaced before the commit was written.
 
         Storage creates a file if its name is free, whatever has become of the file before it. A commit that another
         writer has followed stays, since the table at the path could not be read without it.
@@ -157,13 +178,10 @@ class CommitLoop:
         try:
             check_same_table(latest)
         except TableNotFound:
-            self._withdraw(committed)
             raise
         except CorruptLog as error:
             if not self._is_alone(committed):
                 return
-            self._withdraw(committed)
-            check_same_table(latest)
             raise TableNotFound(f"The table {latest.root} was dropped, or replaced by another table.") from error
         except DeltaSkipError:
             return
@@ -174,14 +192,15 @@ class CommitLoop:
         return committed.version - 1 not in {*log.commits, *log.checkpoints}
 
     def _withdraw(self, committed: Committed) -> None:
-        storage, log = self._base.storage, join(self._base.root, LOG_FOLDER)
-        path = join(log, commit_name(committed.version))
+        """Delete a commit and its checksum, unless another commit has followed it."""
+        storage, root = self._base.storage, self._base.root
+        log, version = join(root, LOG_FOLDER), committed.version
         with suppress(OSError, DeltaSkipError):
-            if storage.exists(join(log, commit_name(committed.version + 1))):
+            if storage.exists(join(log, commit_name(version + 1))):
                 return
-            if storage.read(path) == committed.text:
-                storage.delete(path)
-                storage.delete(join(log, f"{version_prefix(committed.version)}.crc"))
+            if storage.read(join(log, commit_name(version))) == committed.text:
+                delete_file(storage, root, f"{LOG_FOLDER}/{commit_name(version)}", log_names)
+                delete_file(storage, root, f"{LOG_FOLDER}/{version_prefix(version)}.crc", log_names)
             self.outcome_unknown = False
 
     def _delete(self, paths: Iterable[str]) -> None:

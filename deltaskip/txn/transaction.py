@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -18,6 +17,7 @@ from deltaskip.errors import (
     InvalidArgumentType,
     InvalidCommit,
     SchemaError,
+    TableNotFound,
 )
 from deltaskip.features.domains import check_settable_domain
 from deltaskip.log import Snapshot, same_table
@@ -28,7 +28,6 @@ from deltaskip.schema.types import StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.storage.new_folders import NewFolders
-from deltaskip.txn.after_commit import after_commit
 from deltaskip.txn.commit_loop import CommitLoop, Committed
 from deltaskip.txn.cost import CostMeter
 from deltaskip.txn.intent import Intent, RowsMatch
@@ -533,7 +532,7 @@ class Transaction:
         if not self.has_actions:
             raise InvalidCommit(f"A transaction on {self.snapshot.root} has nothing to commit: add an action first.")
         try:
-            with self._same_table():
+            with same_table(self.snapshot) if self.new_folders is None else nullcontext():
                 return self._finish(self._loop.commit(self._intent, self._look_up_files, bool(self._undo)))
         except CorruptLog as error:
             if not _is_cleaned_up(self.snapshot):
@@ -548,9 +547,6 @@ class Transaction:
             if self.new_folders is not None:
                 self.new_folders.remove_empty()
             raise
-
-    def _same_table(self) -> AbstractContextManager[None]:
-        return nullcontext() if self.snapshot.version == BEFORE_CREATION else same_table(self.snapshot)
 
     @property
     def _pending(self) -> Intent:
@@ -568,17 +564,14 @@ class Transaction:
             raise InvalidCommit(f"This transaction on {root} was discarded: begin another one.")
 
     def _finish(self, committed: Committed) -> int:
-        kill_point("committed")
-        if committed.latest.storage.remote:
-            # Both take a request, and neither needs the other's answer.
-            with ThreadPoolExecutor(1, "deltaskip") as beside:
-                kept = beside.submit(self._loop.check_kept, committed)
-                after_commit(committed.latest, committed.version, committed.text)
-            kept.result()
-        else:
-            self._loop.check_kept(committed)
-            after_commit(committed.latest, committed.version, committed.text)
+        # Whatever happens from here on, the files of the commit stay, unless it was withdrawn.
         self._committed, self.already_gone = committed.version, committed.already_gone
+        kill_point("committed")
+        try:
+            self._loop.settle(committed)
+        except TableNotFound:
+            self._committed = None
+            raise
         parts = [self.operation, *(f"{name}={value}" for name, value in self._intent.metrics.items())]
         LOGGER.info("Committed version %s of %s: %s", committed.version, self.snapshot.root, " ".join(parts))
         return committed.version
