@@ -21,6 +21,7 @@ from deltaskip.log.column_cache import ColumnCache
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.program import PartitionTerm, Program, Term
+from deltaskip.stats.bound_rules import Form
 from deltaskip.stats.cache_keys import FooterKey
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.decode import from_struct
@@ -104,8 +105,10 @@ class _Footer:
     def _decode(
         self, values: list[Any], column: tuple[int, pa.DataType] | None, field: StatField, side: Side
     ) -> pa.Array:
-        if column is None or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
-            # Footers omit NaN, so they prove nothing about a file whose own bound is NaN.
+        hidden = column is not None and pa.types.is_temporal(column[1]) and self._part.hybrid_calendar
+        if column is None or hidden or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
+            # Footers omit NaN, so they prove nothing about a file whose own bound is NaN. Of values in two calendars
+            # the outermost is unknown.
             return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
             return arrow_array([_text(value, side) for value in values], pa.large_binary())
@@ -114,7 +117,8 @@ class _Footer:
         raw = arrow_array(values, pa.int64() if integral else arrow)
         if pa.types.is_date32(arrow) or pa.types.is_integer(arrow):
             raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
-        return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side)
+        form = Form.EXACT if field.physical[0] == PARTITION_VALUES else Form.GROUP
+        return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side, form)
 
 
 def _text(value: Any, side: Side) -> bytes | None:

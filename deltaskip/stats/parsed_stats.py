@@ -39,7 +39,9 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar
 from deltaskip.schema.types import STRING as STRING_COLUMN
+from deltaskip.stats.bound_rules import BEFORE_1900, in_our_calendar, is_long_decimal
 from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.decode import date_texts, instant_texts, local_texts
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
@@ -52,7 +54,6 @@ _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _SIDES = ("minValues", "maxValues")
 _MOST_NAMES = 64
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-_1900 = "1900"
 # The characters that a JSON string must escape, except the quote and the backslash.
 _CONTROL = r"[\x00-\x1f]"
 
@@ -135,7 +136,7 @@ def _is_identifier(text: str) -> bool:
         return False
 
 
-def stats_json(stats: pa.StructArray, instants: Instants = frozenset()) -> pa.Array:
+def stats_json(stats: pa.StructArray, instants: Instants = frozenset(), hybrid: bool = False) -> pa.Array:
     """JSON text of each struct, as `add.stats` would hold it; null where the struct is null.
 
     Keys whose value is null are left out, as writers do. Dates and timestamps are ISO 8601 with all their digits,
@@ -145,8 +146,12 @@ def stats_json(stats: pa.StructArray, instants: Instants = frozenset()) -> pa.Ar
     Args:
         stats: Values of `stats_parsed`.
         instants: Paths in the struct, from instant_bounds, that hold instants even if their type has no time zone.
+        hybrid: Whether old dates and timestamps may be in another calendar; they are left out then.
+
+    What the struct has lost is as doubtful in the text (`stats.bound_rules`): decimals have no zeros that fill up their
+    scale if a double may have printed them, and instants before 1900 an offset of +00:00.
     """
-    return _text(_zoned(stats, instants, ()) if instants else stats)
+    return _text(_zoned(stats, instants, ()) if instants else stats, hybrid)
 
 
 def instant_bounds(schema: StructType, mode: MappingMode) -> Instants:
@@ -161,11 +166,10 @@ def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
     strings = _only(text, kind, STRING)
     if type_ == TIMESTAMP:
         # An offset in the text is cut to minutes, and those of local mean time had seconds.
-        known = pc.or_(pc.ends_with(strings, "Z"), pc.greater_equal(strings, arrow_scalar(_1900, strings.type)))
-        return _cast(pc.if_else(pc.fill_null(known, FALSE), strings, arrow_scalar(None, strings.type)), arrow)
-    if type_ in (DATE, TIMESTAMP_NTZ):
-        return _cast(strings, arrow)
-    return strings.cast(arrow)
+        return instant_texts(strings, None).view(arrow)
+    if type_ == TIMESTAMP_NTZ:
+        return local_texts(strings, or_date=False).view(arrow)
+    return date_texts(strings).cast(pa.int32()).view(arrow) if type_ == DATE else strings.cast(arrow)
 
 
 def _doubles(values: pa.Array, text: pa.Array, kind: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -261,19 +265,26 @@ def _zoned(values: pa.StructArray, instants: Instants, above: tuple[str, ...]) -
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=pc.is_null(values))
 
 
-def _text(values: pa.Array) -> pa.Array:
+def _text(values: pa.Array, hybrid: bool) -> pa.Array:
     kind = values.type
     if pa.types.is_struct(kind):
-        return _object(values)
-    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return _object(values, hybrid)
+    if hybrid:
+        values = in_our_calendar(values)
+    if pa.types.is_decimal(kind):
+        return _decimal(values)
+    if pa.types.is_integer(kind):
         return values.cast(pa.string())
     if pa.types.is_boolean(kind):
         return values.cast(pa.string())
     if pa.types.is_floating(kind):
         return pa.array([None if v is None else _double(v) for v in values.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind):
-        text = pc.strftime(values.cast(pa.timestamp("us", kind.tz)), "%Y-%m-%dT%H:%M:%S")
-        return _wrapped('"', text, 'Z"' if kind.tz else '"')
+        values = values.cast(pa.timestamp("us", kind.tz))
+        text = _wrapped('"', pc.strftime(values, "%Y-%m-%dT%H:%M:%S"), 'Z"' if kind.tz else '"')
+        old = pc.less(values.view(pa.int64()), arrow_scalar(BEFORE_1900, pa.int64()))
+        doubtful = bool(kind.tz) and pc.any(old).as_py()
+        return pc.if_else(old, pc.replace_substring(text, "Z", "+00:00"), text) if doubtful else text
     if pa.types.is_date(kind):
         return _wrapped('"', values.cast(pa.date32()).cast(pa.string()), '"')
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -282,10 +293,20 @@ def _text(values: pa.Array) -> pa.Array:
     return pa.nulls(len(values), pa.string())
 
 
-def _object(values: pa.StructArray) -> pa.Array:
+def _decimal(values: pa.Array) -> pa.Array:
+    text = values.cast(pa.string())
+    long = is_long_decimal(values)
+    if not values.type.scale or not pc.any(long).as_py():
+        return text
+    # An exponent says already that a double may have printed the text.
+    plain = pc.and_not(long, pc.match_substring(text, "E"))
+    return pc.if_else(plain, pc.replace_substring_regex(text, r"\.?0*$", ""), text)
+
+
+def _object(values: pa.StructArray, hybrid: bool) -> pa.Array:
     """JSON objects. Each member that is not null follows a comma, and the first comma is cut off."""
     members = [
-        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child), ""), NOTHING)
+        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child, hybrid), ""), NOTHING)
         for field, child in zip(values.type, values.flatten(), strict=True)
     ]
     empty = pa.repeat(NOTHING, len(values))
