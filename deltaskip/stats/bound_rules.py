@@ -54,11 +54,13 @@ __all__ = [
     "OFFSET_SECONDS_LOST",
     "PRINTED_DIGITS",
     "Form",
+    "as_floats",
     "believed",
     "decimal_bound",
     "hybrid_calendar",
     "in_our_calendar",
     "is_long_decimal",
+    "of_either_type",
     "whole_number",
 ]
 
@@ -178,14 +180,29 @@ def _doubles(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     that was a float once (`delta.typeChanges`) may have either text, whatever parsed it since, and the bound includes
     both (docs/pages/soundness.md, trap 14).
     """
-    if field.type != FLOAT and "float" not in field.widened_from:
-        return values
-    as_float = pc.cast(pc.cast(values, pa.float32(), safe=False), pa.float64())
     if field.type == FLOAT:
-        # Infinite though the number is not: no float has it.
-        lost = pc.and_(pc.is_inf(as_float), pc.is_finite(values))
-        return pc.if_else(lost, arrow_scalar(None, pa.float64()), as_float) if pc.any(lost).as_py() else as_float
+        return as_floats(values)
+    if "float" not in field.widened_from:
+        return values
+    as_float = _rounded(values)
     return pc.min_element_wise(values, as_float) if side == "min" else pc.max_element_wise(values, as_float)
+
+
+def as_floats(values: pa.Array) -> pa.Array:
+    """Doubles rounded to floats; null for a number beyond the range of floats."""
+    rounded = _rounded(values)
+    lost = pc.and_(pc.is_inf(rounded), pc.is_finite(values))
+    return pc.if_else(lost, arrow_scalar(None, pa.float64()), rounded) if pc.any(lost).as_py() else rounded
+
+
+def _rounded(values: pa.Array) -> pa.Array:
+    return pc.cast(pc.cast(values, pa.float32(), safe=False), pa.float64())
+
+
+def of_either_type(values: pa.Array) -> pa.Array:
+    """The bounds of a double that was a float once which are the same number as either type; null for the others."""
+    same = pc.or_(pc.equal(_rounded(values), values), pc.is_nan(values))
+    return pc.if_else(same, values, arrow_scalar(None, pa.float64()))
 
 
 def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:

@@ -3,7 +3,7 @@
 # PROTOCOL, Checkpoint Schema: stats_parsed; COLLATIONS RFC, Per-file Statistics: statsWithCollation
 A value that the struct's type cannot hold exactly is null there, so the statistic is unknown. A bound whose JSON text
 holds more than its value (a double that was a float once) stays out of the struct, so that readers fall back to the
-text.
+text. Without the text, the struct has what the text says for certain.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ import pyarrow.compute as pc
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
-from deltaskip.kernels.stats_json import BOOLEAN, INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
+from deltaskip.kernels.stats_json import BOOLEAN as BOOLEAN_KIND
+from deltaskip.kernels.stats_json import INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
 from deltaskip.schema import (
+    BOOLEAN,
     BYTE,
     DATE,
     DOUBLE,
@@ -39,13 +41,13 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar
 from deltaskip.schema.types import STRING as STRING_COLUMN
-from deltaskip.stats.bound_rules import BEFORE_1900, in_our_calendar, is_long_decimal
+from deltaskip.stats.bound_rules import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.decode import date_texts, instant_texts, local_texts
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
-__all__ = ["Instants", "StatsStruct", "collated_bounds", "instant_bounds", "stats_json"]
+__all__ = ["Instants", "StatsStruct", "bounded_columns", "collated_bounds", "instant_bounds", "stats_json"]
 
 Path = tuple[str, ...]
 Instants = frozenset[Path]
@@ -64,16 +66,24 @@ class StatsStruct:
     Args:
         columns: Columns with statistics.
         collated: Bounds below statsWithCollation: identifiers, as the texts spell them, and paths of columns.
-        widened: Physical paths of columns whose bounds stay in the text.
+        widened: Physical paths of doubles that were floats once.
+        alone: Whether the checkpoint keeps no text, so that the struct has to hold all that the text says.
     """
 
     def __init__(
-        self, columns: Sequence[StatColumn], collated: Iterable[tuple[str, Path]] = (), widened: Iterable[Path] = ()
+        self,
+        columns: Sequence[StatColumn],
+        collated: Iterable[tuple[str, Path]] = (),
+        widened: Iterable[Path] = (),
+        alone: bool = False,
     ) -> None:
-        kept = set(widened)
+        self._widened = frozenset(widened)
         leaves: dict[Path, DataType] = {("numRecords",): LONG}
         self._flags: list[Path] = [(TIGHT_BOUNDS,)]
-        bounded = [column for column in columns if column.bounded and column.physical not in kept]
+        if alone:
+            bounded = [column for column in columns if column.bounded or column.type == BOOLEAN]
+        else:
+            bounded = [column for column in columns if column.bounded and column.physical not in self._widened]
         for side in _SIDES:
             leaves.update({(side, *column.physical): column.type for column in bounded})
         leaves.update({("nullCount", *column.physical): LONG for column in columns})
@@ -94,6 +104,8 @@ class StatsStruct:
         special = extract_leaves(texts, doubles)
         for path, (values, _), leaf in zip(doubles, extract_double(texts, doubles), special, strict=True):
             found[path] = _doubles(values, leaf.text, leaf.kind, arrow_type(self._leaves[path]))
+            if path[1:] in self._widened:
+                found[path] = of_either_type(found[path])
         flags = extract_leaves(texts, [*others, *self._flags])
         for path, leaf in zip(others, flags, strict=False):
             found[path] = _other(leaf.text, leaf.kind, self._leaves[path])
@@ -101,6 +113,15 @@ class StatsStruct:
         found[(TIGHT_BOUNDS,)] = _booleans(tight.text, tight.kind)
         missing = pc.or_(pc.is_null(texts), pc.equal(tight.kind, arrow_scalar(INVALID, pa.uint8())))
         return _struct_array(_nested(found), self.type, missing)
+
+
+def bounded_columns(texts: pa.Array, columns: Sequence[StatColumn]) -> list[StatColumn]:
+    """The columns of which some text has a statistic."""
+    groups = (*_SIDES, "nullCount")
+    leaves = extract_leaves(texts, [(group, *column.physical) for column in columns for group in groups])
+    used = [not pc.all(pc.is_null(leaf.text), min_count=0).as_py() for leaf in leaves]
+    n = len(groups)
+    return [column for i, column in enumerate(columns) if any(used[n * i : n * i + n])]
 
 
 def collated_bounds(texts: pa.Array, strings: Container[Path]) -> set[tuple[str, Path]]:
@@ -161,6 +182,8 @@ def instant_bounds(schema: StructType, mode: MappingMode) -> Instants:
 
 def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
     arrow = arrow_type(type_)
+    if type_ == BOOLEAN:
+        return _booleans(text, kind)
     if isinstance(type_, DecimalType):
         return _cast(_only(text, kind, NUMBER), arrow)
     strings = _only(text, kind, STRING)
@@ -174,14 +197,18 @@ def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
 
 def _doubles(values: pa.Array, text: pa.Array, kind: pa.Array, arrow: pa.DataType) -> pa.Array:
     named = pc.equal(kind, arrow_scalar(STRING, pa.uint8()))
+    # Numbers beyond the range are no values of the type.
+    beyond = pc.fill_null(pc.and_not(pc.is_inf(values), pc.ends_with(text, "Infinity")), FALSE)
+    if pc.any(beyond).as_py():
+        values = pc.if_else(beyond, arrow_scalar(None, pa.float64()), values)
     if pc.any(named).as_py():
         specials = [_SPECIAL.get(value) for value in text.filter(named).to_pylist()]
         values = pc.replace_with_mask(values, named, arrow_array(specials, pa.float64()))
-    return values if arrow == pa.float64() else pc.cast(values, arrow, safe=False)
+    return values if arrow == pa.float64() else as_floats(values).cast(arrow)
 
 
 def _booleans(text: pa.Array, kind: pa.Array) -> pa.Array:
-    return pc.equal(_only(text, kind, BOOLEAN), arrow_scalar("true", text.type))
+    return pc.equal(_only(text, kind, BOOLEAN_KIND), arrow_scalar("true", text.type))
 
 
 def _in_width(values: pa.Array, arrow: pa.DataType) -> pa.Array:
