@@ -55,6 +55,7 @@ from deltaskip.stats.columns import StatColumn, indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer
+from deltaskip.stats.tags import written_tags
 from deltaskip.storage import join, uri_of
 
 __all__ = ["RowsToWrite", "can_collect", "collected_rows", "write_dataframe", "write_dataframes"]
@@ -377,7 +378,10 @@ def _adds(files: Sequence[_WrittenFile], layout: DataFileLayout) -> Iterator[Add
     for file in files:
         texts = zip(names, fields, file.partition_texts, strict=True)
         values = {name: _log_text(text, field.type) for name, field, text in texts}
-        yield AddFile(encode_path(file.path), values, file.size, file.modification_time, True, stats=file.stats)
+        tags = written_tags(file.stats, layout.request.columns)
+        yield AddFile(
+            encode_path(file.path), values, file.size, file.modification_time, True, stats=file.stats, tags=tags
+        )
 
 
 def _numbered_columns(plan: RowPlan, layout: DataFileLayout) -> tuple[StatColumn, ...]:
