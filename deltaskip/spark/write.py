@@ -48,7 +48,6 @@ from deltaskip.spark.failures import row_errors_named
 from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.parquet_files import new_folder, write_parquet
 from deltaskip.spark.recompute.job import file_statistics
-from deltaskip.spark.recompute.tasks import DataFile
 from deltaskip.spark.rows import rows_to_write, violation_of
 from deltaskip.spark.types import data_schema
 from deltaskip.stats.columns import StatColumn, indexed_columns
@@ -57,6 +56,7 @@ from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer
 from deltaskip.stats.tags import written_tags
 from deltaskip.storage import join, uri_of
+from deltaskip.txn.recompute.files import DataFile
 
 __all__ = ["RowsToWrite", "can_collect", "collected_rows", "write_dataframe", "write_dataframes"]
 

@@ -89,7 +89,7 @@ def integral(text: str) -> int | None:
 
 
 def believed_integral(text: str) -> int | None:
-    """The same for a statistic: beyond 15 digits, a point or an exponent shows the text of a double, which lost some."""
+    """The same for a statistic: beyond 15 digits, a point or an exponent shows the text of a double."""
     value = integral(text)
     return None if value is not None and abs(value) >= 10**15 and set(text) & set(".eE") else value
 
