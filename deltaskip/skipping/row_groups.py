@@ -18,6 +18,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.kernels.lane import Lane
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
+from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.program import PartitionTerm, Program, Term
@@ -105,10 +106,11 @@ class _Footer:
     def _decode(
         self, values: list[Any], column: tuple[int, pa.DataType] | None, field: StatField, side: Side
     ) -> pa.Array:
-        hidden = column is not None and pa.types.is_temporal(column[1]) and self._part.hybrid_calendar
-        if column is None or hidden or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
-            # Footers omit NaN, so they prove nothing about a file whose own bound is NaN. Of values in two calendars
-            # the outermost is unknown.
+        if column is None or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
+            # Footers omit NaN, so they prove nothing about a file whose own bound is NaN.
+            return pa.nulls(self.num_rows, _layout(field))
+        if (pa.types.is_temporal(column[1]) and self._part.hybrid_calendar) or _holds_more(column[1], field):
+            # The outermost bound says nothing about those of other files that are unknown.
             return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
             return arrow_array([_text(value, side) for value in values], pa.large_binary())
@@ -119,6 +121,16 @@ class _Footer:
             raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
         form = Form.EXACT if field.physical[0] == PARTITION_VALUES else Form.GROUP
         return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side, form)
+
+
+def _holds_more(stored: pa.DataType, field: StatField) -> bool:
+    """Whether a bound of the stored type may not be a value of the column's type, so that it is unknown."""
+    own = _layout(field) if field.kind is BoundKind.DECIMAL else arrow_type(field.type)
+    if pa.types.is_integer(stored) and pa.types.is_integer(own):
+        return bool(stored.bit_width > own.bit_width)
+    if pa.types.is_decimal(stored) and pa.types.is_decimal(own):
+        return bool(stored.scale > own.scale or stored.precision - stored.scale > own.precision - own.scale)
+    return False
 
 
 def _text(value: Any, side: Side) -> bytes | None:
