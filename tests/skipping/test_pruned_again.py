@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -174,3 +175,65 @@ def test_null_partitions_of_other_expressions(
     matching = {"c = 1": 1, "c = 12": 1, "c > 1": 1, "c = ''": 1, "c < 'b'": 2, "c IS NULL": 1, "c = 'x'": 1}
     assert len(table.scan(where).to_arrow()) == matching[where]
     assert kept(table, where) == files
+
+
+@pytest.mark.parametrize("as_json", ["true", "false"])
+def test_a_float_that_became_a_double_is_found_through_a_struct_of_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: str
+) -> None:
+    """As delta-spark writes its checkpoint: the text 0.1 of the float, parsed as the double that the column is now."""
+    forms = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": as_json}
+    properties = {"delta.enableTypeWidening": "true", **forms}
+    table = ds.DeltaTable.create(tmp_path / "t", "id INT, f FLOAT", properties=properties)
+    for number, value in enumerate((0.1, 0.3, 16777216.0)):
+        table.append(pa.table({"id": pa.array([number], pa.int32()), "f": pa.array([value], pa.float32())}))
+    table.alter_sql("ALTER COLUMN f TYPE DOUBLE")
+    monkeypatch.setattr("deltaskip.log.checkpoint.rows._once_floats", lambda *_: iter(()))
+    table.checkpoint()
+    monkeypatch.undo()
+    table = ds.DeltaTable(tmp_path / "t")
+    stored = pq.read_table(next((tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet")))["add"]
+    maxima = [each["stats_parsed"]["maxValues"]["f"] for each in stored.to_pylist() if each is not None]
+    assert 0.1 in maxima
+    expected = {
+        "f > 0.1D": [0, 1, 2],
+        "f = 0.1D": [],
+        "f = 0.10000000149011612D": [0],
+        "f <= 0.1D": [],
+        "f < 0.30000001192092896D": [0],
+        "f >= 16777216": [2],
+        "f BETWEEN 0.1D AND 0.2D": [0],
+    }
+    for where, ids in expected.items():
+        assert rows_of(table, where) == ids, where
+        with suppress(ds.NotProvable):
+            assert table.scan(where).count() == len(ids), where
+    assert kept(table, "f > 1") == 1
+    table.delete("f = 0.10000000149011612D")
+    assert rows_of(table, "f > 0") == [1, 2]
+    # Our own checkpoint of it, and what later commits say from that.
+    table.checkpoint()
+    table = ds.DeltaTable(tmp_path / "t")
+    assert rows_of(table, "f > 0.3D") == [1, 2]
+    table.update({"id": "7"}, "f > 0.3D AND f < 1")
+    assert rows_of(table, "f > 0") == [2, 7]
+
+
+def test_statistics_of_columns_that_are_no_longer_indexed_stay(tmp_path: Path) -> None:
+    properties = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}
+    schema = "a INT, b INT, s STRUCT<c: INT, d: STRING>, e BOOLEAN"
+    table = ds.DeltaTable.create(tmp_path / "t", schema, properties=properties)
+    for number in range(3):
+        inner = pa.array([{"c": number, "d": f"v{number}"}], pa.struct([("c", pa.int32()), ("d", pa.string())]))
+        ints = pa.array([number], pa.int32())
+        table.append(pa.table({"a": ints, "b": ints, "s": inner, "e": [True]}))
+    before = sorted(table.snapshot.adds(["stats"])["stats"].to_pylist())
+    table.alter(ds.SetProperty("delta.dataSkippingNumIndexedCols", "1"))
+    for _ in range(2):
+        table.checkpoint()
+        table = ds.DeltaTable(tmp_path / "t")
+        after = sorted(table.snapshot.adds(["stats"])["stats"].to_pylist())
+        assert [json.loads(text) for text in after] == [json.loads(text) for text in before]
+        for where in ("a = 1", "b = 1", "s.c = 1", "s.d = 'v1'"):
+            assert kept(table, where) == 1, where
+        table.alter(ds.SetProperty("delta.dataSkippingNumIndexedCols", "0"))

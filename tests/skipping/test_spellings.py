@@ -72,7 +72,8 @@ def spelled(name: str, value: Any, side: str, choose: random.Random) -> str | No
         case "f":
             return choose.choice([repr(value), str(np.float32(value)), f"{value:.9g}"])
         case "e":
-            return choose.choice([f"{value:f}", f"{float(value)!r}", f"{float(value):.15g}", f"{value:f}".rstrip("0").rstrip(".")])
+            plain = f"{value:f}"
+            return choose.choice([plain, f"{float(value)!r}", f"{float(value):.15g}", plain.rstrip("0").rstrip(".")])
         case "t" | "n":
             digits = choose.choice([3, 6])
             cut = value.replace(microsecond=value.microsecond // 1000 * 1000) if digits == 3 else value
