@@ -52,7 +52,7 @@ def test_without_pyspark_one_sentence_says_how_to_get_it(tmp_path: Path) -> None
     with pytest.raises(ds.SparkUnavailable, match="^Reading file:.*" + missing):
         table.scan("id = 1").to_spark(None)
     with pytest.raises(ds.SparkUnavailable, match="^Recomputing statistics of file:.*" + missing):
-        table.recompute_stats(None)
+        table.recompute_stats("a session")
 
 
 @pytest.mark.usefixtures("unloaded")

@@ -9,6 +9,19 @@ from deltaskip.kernels.json_cursor cimport Text, append_text
 from deltaskip.kernels.json_number cimport plain_int64, short_double
 
 
+cdef inline bint believed(int64_t value, const Text* text) noexcept nogil:
+    """Whether the text is exactly the value. With a point or an exponent it is the text of a double, which prints
+    15 digits (stats.bound_rules)."""
+    cdef int64_t i
+    cdef int64_t printed = <int64_t>1000000000 * 1000000
+    if -printed < value < printed:
+        return True
+    for i in range(text.size):
+        if text.data[i] == 0x2E or text.data[i] | 0x20 == 0x65:
+            return False
+    return True
+
+
 cdef class LeafColumn:
     def __cinit__(self, int64_t rows):
         self.rows = rows
@@ -29,6 +42,7 @@ cdef class LeafColumn:
             (<int64_t*>self.values.data)[row + 1] = self.text.size
         elif kind == IS_NUMBER and wanted == LONGS:
             there = plain_int64(text.data, text.size, <int64_t*>self.values.data + row)
+            there = there and believed((<int64_t*>self.values.data)[row], text)
         elif kind == IS_NUMBER:
             there = True
             if not short_double(text.data, text.size, <double*>self.values.data + row):

@@ -44,7 +44,8 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.stats.footer import GREGORIAN_FROM, Footer, OpenSource, read_footer
+from deltaskip.stats.bound_rules import GREGORIAN_FROM
+from deltaskip.stats.footer import Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
 __all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_julian"]

@@ -30,6 +30,7 @@ from deltaskip.schema.resolve import display_name, fold_name
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import Footer, read_footer
 from deltaskip.stats.parquet_schema import ParquetNode, parquet_root
+from deltaskip.stats.tags import written_tags
 from deltaskip.storage import storage_for
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -203,7 +204,9 @@ class _FileCheck:
         if not facts.num_records:
             return None
         self.rows[file.location] = facts.num_records
-        add = AddFile(file.path, values, file.size, file.modified_ms, True, stats=stats_json(facts, layout.request))
+        stats = stats_json(facts, layout.request)
+        tags = written_tags(stats, layout.request.columns)
+        add = AddFile(file.path, values, file.size, file.modified_ms, True, stats=stats, tags=tags)
         return NewFile(file.location, add, _may_be_misread(footer))
 
     def _check_columns(self, file: GivenFile, footer: Footer) -> None:

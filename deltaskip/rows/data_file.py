@@ -17,6 +17,7 @@ from deltaskip.actions.partition_folders import encode_path
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.rows.parquet_schema import leaf_paths
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
+from deltaskip.stats.tags import written_tags
 from deltaskip.storage import LocalStorage, Storage
 
 __all__ = ["OpenDataFile", "dictionary_columns", "leaves_with_nan"]
@@ -88,7 +89,8 @@ class OpenDataFile:
             size = self.size
             stats = stats_json(reader.facts(LocalStorage(), os.path.abspath(self._local), size=size), request)
         now = time.time_ns() // 1_000_000
-        return AddFile(encode_path(self._path), partition_values, size, now, True, stats=stats)
+        tags = written_tags(stats, request.columns)
+        return AddFile(encode_path(self._path), partition_values, size, now, True, stats=stats, tags=tags)
 
     @contextmanager
     def _naming(self) -> Iterator[None]:

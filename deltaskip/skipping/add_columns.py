@@ -18,6 +18,7 @@ from deltaskip.log import CheckpointPart, Snapshot
 from deltaskip.log.checkpoint.adds import struct_fields
 from deltaskip.schema.arrow_values import TRUE, one_chunk
 from deltaskip.skipping.partition_values import map_values
+from deltaskip.stats.bound_rules import in_our_calendar
 from deltaskip.stats.cache_keys import (
     CommitsScope,
     GroupScope,
@@ -237,7 +238,10 @@ class CheckpointAdds(AddColumns):
             add = self._adds.structs([".".join(("add", "stats_parsed", *path)) for path in read])
             parsed = pc.struct_field(add, "stats_parsed")
             self._struct_valid = parsed.is_valid()
-            found.update(zip(read, _leaves(parsed, read), strict=True))
+            leaves = _leaves(parsed, read)
+            if part.hybrid_calendar:
+                leaves = map(in_our_calendar, leaves)
+            found.update(zip(read, leaves, strict=True))
         elif present:
             self._struct_valid = pa.repeat(TRUE, self.num_rows)
         return list(found.values())

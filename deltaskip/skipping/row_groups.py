@@ -18,9 +18,11 @@ from deltaskip.collations.collation import Collation
 from deltaskip.kernels.lane import Lane
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.column_cache import ColumnCache
+from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.skipping.evaluate import evaluate
 from deltaskip.skipping.program import PartitionTerm, Program, Term
+from deltaskip.stats.bound_rules import Form
 from deltaskip.stats.cache_keys import FooterKey
 from deltaskip.stats.collated_bounds import CollatedBounds
 from deltaskip.stats.decode import from_struct
@@ -107,6 +109,9 @@ class _Footer:
         if column is None or field.kind is BoundKind.DOUBLE or all(value is None for value in values):
             # Footers omit NaN, so they prove nothing about a file whose own bound is NaN.
             return pa.nulls(self.num_rows, _layout(field))
+        if (pa.types.is_temporal(column[1]) and self._part.hybrid_calendar) or _holds_more(column[1], field):
+            # The outermost bound says nothing about those of other files that are unknown.
+            return pa.nulls(self.num_rows, _layout(field))
         if field.kind is BoundKind.TEXT:
             return arrow_array([_text(value, side) for value in values], pa.large_binary())
         arrow = column[1]
@@ -114,7 +119,18 @@ class _Footer:
         raw = arrow_array(values, pa.int64() if integral else arrow)
         if pa.types.is_date32(arrow) or pa.types.is_integer(arrow):
             raw = pc.cast(raw, pa.int32() if pa.types.is_date32(arrow) else arrow)
-        return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side)
+        form = Form.EXACT if field.physical[0] == PARTITION_VALUES else Form.GROUP
+        return from_struct(raw.view(arrow) if pa.types.is_temporal(arrow) else raw, field, side, form)
+
+
+def _holds_more(stored: pa.DataType, field: StatField) -> bool:
+    """Whether a bound of the stored type may not be a value of the column's type, so that it is unknown."""
+    own = _layout(field) if field.kind is BoundKind.DECIMAL else arrow_type(field.type)
+    if pa.types.is_integer(stored) and pa.types.is_integer(own):
+        return bool(stored.bit_width > own.bit_width)
+    if pa.types.is_decimal(stored) and pa.types.is_decimal(own):
+        return bool(stored.scale > own.scale or stored.precision - stored.scale > own.precision - own.scale)
+    return False
 
 
 def _text(value: Any, side: Side) -> bytes | None:

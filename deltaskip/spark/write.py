@@ -48,15 +48,16 @@ from deltaskip.spark.failures import row_errors_named
 from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.parquet_files import new_folder, write_parquet
 from deltaskip.spark.recompute.job import file_statistics
-from deltaskip.spark.recompute.tasks import DataFile
 from deltaskip.spark.rows import rows_to_write, violation_of
 from deltaskip.spark.types import data_schema
 from deltaskip.stats.columns import StatColumn, indexed_columns
 from deltaskip.stats.computation import statistics_request
 from deltaskip.stats.file_facts import FileReader, stats_json
 from deltaskip.stats.footer import read_footer
+from deltaskip.stats.tags import written_tags
 from deltaskip.storage import join, uri_of
 from deltaskip.storage.gate import delete_folder
+from deltaskip.txn.recompute.files import DataFile
 
 __all__ = ["RowsToWrite", "can_collect", "collected_rows", "write_dataframe", "write_dataframes"]
 
@@ -378,7 +379,10 @@ def _adds(files: Sequence[_WrittenFile], layout: DataFileLayout) -> Iterator[Add
     for file in files:
         texts = zip(names, fields, file.partition_texts, strict=True)
         values = {name: _log_text(text, field.type) for name, field, text in texts}
-        yield AddFile(encode_path(file.path), values, file.size, file.modification_time, True, stats=file.stats)
+        tags = written_tags(file.stats, layout.request.columns)
+        yield AddFile(
+            encode_path(file.path), values, file.size, file.modification_time, True, stats=file.stats, tags=tags
+        )
 
 
 def _numbered_columns(plan: RowPlan, layout: DataFileLayout) -> tuple[StatColumn, ...]:

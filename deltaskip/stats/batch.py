@@ -13,10 +13,11 @@ from deltaskip.collations.collation import Collation
 from deltaskip.errors import StatisticsWarning
 from deltaskip.kernels.stats_json import extract_double, extract_int64, extract_leaves
 from deltaskip.schema.arrow_values import FALSE, arrow_scalar
-from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
+from deltaskip.schema.types import BYTE, INTEGER, LONG, SHORT
+from deltaskip.stats.bound_rules import Form, believed
 from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, NanAbsentKey, Scope, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
-from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
+from deltaskip.stats.decode import from_struct, from_text, only_strings
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
@@ -210,16 +211,16 @@ class FileStats:
         for leaf, (values, kinds) in self._extracted(extract).items():
             if extract[leaf] is extract_int64:
                 self._warn(leaf, kinds, _NUMBER)
-                found[leaf] = values
+                found[leaf] = values if leaf.side is None else believed(values, _field(leaf), leaf.side, Form.TEXT)
             elif extract[leaf] is extract_leaves:
                 self._warn(leaf, kinds, *_expected(leaf))
                 found[leaf] = _from_text(values, kinds, leaf)
-            elif pc.any(pc.equal(kinds, arrow_scalar(_STRING, pa.uint8()))).as_py():
-                # NaN and infinities are strings: the texts are read again.
+            elif _holds(pc.equal(kinds, arrow_scalar(_STRING, pa.uint8()))) or _holds(pc.is_inf(values)):
+                # NaN and infinities are strings, and numbers beyond the range are none: the texts are read again.
                 named.append(leaf)
             else:
                 self._warn(leaf, kinds, _NUMBER)
-                found[leaf] = from_double(values, _field(leaf), _side(leaf))
+                found[leaf] = believed(values, _field(leaf), _side(leaf), Form.TEXT)
         for leaf, (values, kinds) in self._extracted(dict.fromkeys(named, extract_leaves)).items():
             self._warn(leaf, kinds, *_expected(leaf))
             found[leaf] = _from_text(values, kinds, leaf)
@@ -273,6 +274,10 @@ class FileStats:
                 StatisticsWarning,
                 stacklevel=2,
             )
+
+
+def _holds(flags: pa.BooleanArray) -> bool:
+    return bool(pc.any(flags).as_py())
 
 
 def _extraction(leaf: StatLeaf) -> _Extraction:
@@ -339,11 +344,9 @@ def _decode_struct(values: pa.Array, leaf: StatLeaf) -> pa.Array:
         is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
         return values if is_text else pa.nulls(len(values), pa.large_string())
     if leaf.side is None:
-        return pc.cast(values, pa.int64()) if pa.types.is_integer(values.type) else pa.nulls(len(values), pa.int64())
-    decoded = from_struct(values, _field(leaf), leaf.side)
-    if _field(leaf).type == FLOAT:
-        return pc.cast(pc.cast(decoded, pa.float32(), safe=False), pa.float64())
-    return decoded
+        is_count = pa.types.is_integer(values.type) and not pa.types.is_uint64(values.type)
+        return pc.cast(values, pa.int64()) if is_count else pa.nulls(len(values), pa.int64())
+    return from_struct(values, _field(leaf), leaf.side)
 
 
 def _guard(values: pa.Array, leaf: StatLeaf) -> pa.Array:

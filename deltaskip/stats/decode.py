@@ -1,6 +1,7 @@
 """Decoding of bounds from JSON text or struct columns to the kernels' layouts, widened by what a writer may have lost.
 
-A value that cannot be read as the column's type is a missing statistic (null), never an error.
+What each form may have lost is in `stats.bound_rules`. A value that cannot be read as the column's type is a missing
+statistic (null), never an error.
 """
 
 from __future__ import annotations
@@ -8,68 +9,62 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar
+from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.calendar import (
     INSTANT_MAX,
     INSTANT_MIN,
     MICROS_PER_DAY,
     TimestampText,
-    days_from_civil,
     instant_of,
     parse_date,
     read_timestamp,
     zone_of,
 )
-from deltaskip.schema.types import BOOLEAN, DATE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
-from deltaskip.stats.layout import CUT_FROM, BoundKind, Side, StatField
+from deltaskip.schema.types import BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, DecimalType
+from deltaskip.stats.bound_rules import (
+    BEFORE_1900,
+    OFFSET_SECONDS_LOST,
+    PRINTED_DIGITS,
+    Form,
+    believed,
+    decimal_bound,
+    whole_number,
+)
+from deltaskip.stats.layout import BoundKind, Side, StatField
 
-__all__ = ["from_double", "from_struct", "from_text", "only_strings", "widen_timestamps"]
+__all__ = ["date_texts", "from_struct", "from_text", "instant_texts", "local_texts", "only_strings"]
 
 STRING_KIND, NUMBER_KIND, BOOLEAN_KIND = 2, 3, 4
 
 _INT64 = pa.int64()
-_BEFORE_1900 = days_from_civil(1900, 1, 1) * MICROS_PER_DAY
-_OFFSET_SECONDS_LOST = 59_000_000
 # The full forms that writers produce. Spark also reads shorter ones, which may be bounds that were cut.
 _DATE = re.compile(r"[+-]?[0-9]{4,6}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
     rf"{_DATE.pattern}[T ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,9}})?"
     r"(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}(?::?[0-9]{2})?)?"
 )
-_DOUBLE_DIGITS = 17
-_PRINTED_DIGITS = 15
-
-
-def from_double(values: pa.Array, field: StatField, side: Side) -> pa.Array:
-    """Convert JSON numbers to bounds of a float or double column.
-
-    A float's text is the shortest that identifies the float, so it is rounded to a float before it is widened. A double
-    that was a float once (`delta.typeChanges`) may have either text, and the bound includes both
-    (docs/pages/soundness.md, trap 14).
-    """
-    if field.type != FLOAT and "float" not in field.widened_from:
-        return values
-    as_float = pc.cast(pc.cast(values, pa.float32(), safe=False), pa.float64())
-    if field.type == FLOAT:
-        return as_float
-    return pc.min_element_wise(values, as_float) if side == "min" else pc.max_element_wise(values, as_float)
+_MOST_DAYS = (1 << 63) // MICROS_PER_DAY
+_FULL_TIMESTAMP = len("2020-01-02T10:11:12")
 
 
 def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
     """Convert JSON values, as text with their kinds (kernels.stats_json), to bounds of `field`; null if unusable."""
+    return believed(_read_text(text, kind, field, side), field, side, Form.TEXT)
+
+
+def _read_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> pa.Array:
     match field.kind:
         case BoundKind.TEXT:
-            return _without_weak_tie_breaker(_only(text, kind, STRING_KIND), side)
+            return _only(text, kind, STRING_KIND)
         case BoundKind.DECIMAL:
             return _decimals(_only(text, kind, NUMBER_KIND), field, side)
         case BoundKind.DOUBLE:
-            return from_double(_special_doubles(text, kind), field, side)
+            return _special_doubles(text, kind)
         case BoundKind.INT64:
             pass
         case _:
@@ -77,12 +72,12 @@ def from_text(text: pa.Array, kind: pa.Array, field: StatField, side: Side) -> p
     if field.type == BOOLEAN:
         return pc.cast(pc.equal(_only(text, kind, BOOLEAN_KIND), arrow_scalar("true", text.type)), pa.int64())
     if field.type == DATE:
-        return _by_value(_only(text, kind, STRING_KIND), _date_days)
+        return date_texts(_only(text, kind, STRING_KIND))
     if field.type == TIMESTAMP:
-        return _instants(_only(text, kind, STRING_KIND), side)
+        return instant_texts(_only(text, kind, STRING_KIND), side)
     if field.type == TIMESTAMP_NTZ:
-        return _local_timestamps(_only(text, kind, STRING_KIND), field, side)
-    return _by_value(_only(text, kind, NUMBER_KIND), _integer)
+        return local_texts(_only(text, kind, STRING_KIND), "date" in field.widened_from)
+    return _by_value(_only(text, kind, NUMBER_KIND), whole_number)
 
 
 def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
@@ -90,16 +85,20 @@ def only_strings(text: pa.Array, kind: pa.Array) -> pa.Array:
     return _only(text, kind, STRING_KIND)
 
 
-def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
+def from_struct(values: pa.Array, field: StatField, side: Side, form: Form = Form.STRUCT) -> pa.Array:
     """Convert a leaf of `stats_parsed` to a bound of `field`: cast from a narrower type, null for another type."""
+    return believed(_read_struct(values, field, side), field, side, form)
+
+
+def _read_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     type_ = values.type
     nothing = pa.nulls(len(values), pa.int64())
     match field.kind:
         case BoundKind.TEXT:
             is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)
-            return _without_weak_tie_breaker(values, side) if is_text else pa.nulls(len(values), pa.string())
+            return values if is_text else pa.nulls(len(values), pa.string())
         case BoundKind.DECIMAL:
-            return _struct_decimals(values, field, side)
+            return _struct_decimals(values, field)
         case BoundKind.DOUBLE:
             if pa.types.is_floating(type_) or pa.types.is_integer(type_):
                 return pc.cast(values, pa.float64(), safe=False)
@@ -115,51 +114,13 @@ def from_struct(values: pa.Array, field: StatField, side: Side) -> pa.Array:
     if field.type in (TIMESTAMP, TIMESTAMP_NTZ):
         if pa.types.is_date32(type_) and field.type == TIMESTAMP_NTZ:
             days = pc.cast(pc.cast(values, pa.int32()), pa.int64())
+            far = pc.greater(pc.abs(days), arrow_scalar(_MOST_DAYS, pa.int64()))
+            days = pc.if_else(far, arrow_scalar(None, pa.int64()), days)
             return pc.multiply(days, arrow_scalar(MICROS_PER_DAY, pa.int64()))
-        return widen_timestamps(_micros(values, side), side) if pa.types.is_timestamp(type_) else nothing
+        return _micros(values, side) if pa.types.is_timestamp(type_) else nothing
+    if pa.types.is_uint64(type_):
+        return nothing
     return pc.cast(values, pa.int64()) if pa.types.is_integer(type_) else nothing
-
-
-def _without_weak_tie_breaker(values: pa.Array, side: Side) -> pa.Array:
-    """Remove the U+FFFD with which old writers ended a truncated maximum; it sorts below supplementary characters.
-
-    Without it the bound is a prefix that compares as one (CUT_FROM), which includes every string that it may be the
-    prefix of (docs/pages/soundness.md, trap 5).
-    These writers truncated UTF-16 units: half of a supplementary character at the end became "?". There the greatest
-    character replaces it.
-    Shorter strings were not truncated: there U+FFFD is the string's own last character.
-    """
-    if side == "min":
-        return values
-    long = pc.greater_equal(pc.binary_length(values), arrow_scalar(CUT_FROM + 3, pa.int32()))
-    weak = pc.and_(pc.ends_with(values, "\ufffd"), long)
-    if not pc.any(weak).as_py():
-        return values
-    whole = pc.if_else(weak, pc.utf8_slice_codeunits(values, 0, -1), values)
-    halved = pc.and_(weak, pc.ends_with(values, "?\ufffd"))
-    if not pc.any(halved).as_py():
-        return whole
-    beginnings = pc.utf8_slice_codeunits(values, 0, -2)
-    raised = pc.binary_join_element_wise(
-        beginnings, arrow_scalar("\U0010ffff", values.type), arrow_scalar("", values.type)
-    )
-    return pc.if_else(halved, raised, whole)
-
-
-def widen_timestamps(micros: pa.Array, side: Side) -> pa.Array:
-    """Add 999 microseconds, saturating, to maxima on a whole millisecond, which may have been truncated (trap 3).
-
-    Minima were truncated downwards, which is sound. A maximum with digits below the millisecond was not truncated.
-    """
-    if side == "min" or len(micros) == micros.null_count:
-        return micros
-    limit = (1 << 63) - 1 - 999
-    thousand = arrow_scalar(1000, pa.int64())
-    whole = pc.equal(pc.multiply(pc.divide(micros, thousand), thousand), micros)
-    room = pc.less_equal(micros, arrow_scalar(limit, pa.int64()))
-    lifted = pc.add(pc.min_element_wise(micros, arrow_scalar(limit, pa.int64())), arrow_scalar(999, pa.int64()))
-    saturated = pc.if_else(room, lifted, arrow_scalar((1 << 63) - 1, pa.int64()))
-    return pc.if_else(whole, saturated, micros)
 
 
 def _only(text: pa.Array, kind: pa.Array, wanted: int) -> pa.Array:
@@ -171,15 +132,6 @@ def _by_value(text: pa.Array, parse: Callable[[str], Any], type_: pa.DataType = 
     """Apply a Python parser to the distinct texts only."""
     encoded = text.dictionary_encode()
     return arrow_array([parse(value) for value in encoded.dictionary.to_pylist()], type_).take(encoded.indices)
-
-
-def _integer(text: str) -> int | None:
-    try:
-        value = Decimal(text)
-        whole = int(value) if value == value.to_integral_value() else None
-    except (InvalidOperation, OverflowError, ValueError):
-        return None
-    return whole if whole is not None and -(1 << 63) <= whole < 1 << 63 else None
 
 
 def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
@@ -196,9 +148,16 @@ def _special_doubles(text: pa.Array, kind: pa.Array) -> pa.Array:
 
 def _double(text: str) -> float | None:
     try:
-        return float(text)
+        value = float(text)
     except (ValueError, OverflowError):
         return None
+    # A number beyond the range is no double: nothing is known about the values.
+    return value if math.isfinite(value) or text.lstrip("-")[:1] in ("N", "I") else None
+
+
+def date_texts(text: pa.Array) -> pa.Array:
+    """The days of texts; null for other texts."""
+    return _by_value(text, _date_days)
 
 
 def _date_days(text: str) -> int | None:
@@ -209,7 +168,7 @@ def _timestamp_text(text: str) -> TimestampText | None:
     return read_timestamp(text) if _TIMESTAMP.fullmatch(text) else None
 
 
-def _instant(text: str, side: Side) -> int | None:
+def _instant(text: str, side: Side | None) -> int | None:
     """Instant in microseconds. Offsets before 1900 may lack their seconds (local mean time): up to 59 s either way."""
     found = _timestamp_text(text)
     if found is None or found.zone is None:
@@ -218,49 +177,55 @@ def _instant(text: str, side: Side) -> int | None:
         micros = instant_of(found.local_micros, zone_of(found.zone))
     except LookupError:
         return None
-    if found.zone not in ("Z", "UTC", "GMT") and micros < _BEFORE_1900:
-        micros += _OFFSET_SECONDS_LOST if side == "max" else -_OFFSET_SECONDS_LOST
+    if found.zone not in ("Z", "UTC", "GMT") and micros < BEFORE_1900:
+        if side is None:
+            return None
+        micros += OFFSET_SECONDS_LOST if side == "max" else -OFFSET_SECONDS_LOST
     return micros if INSTANT_MIN <= micros <= INSTANT_MAX else None
 
 
-def _instants(text: pa.Array, side: Side) -> pa.Array:
-    if _all_zulu(text):
+def instant_texts(text: pa.Array, side: Side | None) -> pa.Array:
+    """The instants of texts in microseconds; null for others. side: None leaves out those that an offset shifts."""
+    if _all_full(text, "Z"):
         try:
-            return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.int64()), side)
+            return pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.int64())
         except pa.ArrowInvalid:
             pass  # some value has another form; they are parsed one by one
-    return widen_timestamps(_by_value(text, lambda value: _instant(value, side)), side)
+    return _by_value(text, lambda value: _instant(value, side))
 
 
-def _all_zulu(text: pa.Array) -> bool:
-    return bool(pc.all(pc.ends_with(text, "Z"), min_count=0).as_py())
+def _all_full(text: pa.Array, end: str) -> bool:
+    """Whether each text ends so, and no text was cut before its seconds, which Arrow takes for 0."""
+    full = pc.greater_equal(pc.binary_length(text), arrow_scalar(_FULL_TIMESTAMP + len(end), pa.int64()))
+    return bool(pc.all(pc.and_(full, pc.ends_with(text, end)), min_count=0).as_py())
 
 
-def _local_timestamps(text: pa.Array, field: StatField, side: Side) -> pa.Array:
+def local_texts(text: pa.Array, or_date: bool) -> pa.Array:
+    """The local times of texts in microseconds; null for other texts. or_date: Whether a date is its midnight."""
+
     def parse(value: str) -> int | None:
         found = _timestamp_text(value)
         if found is not None:
             in_range = INSTANT_MIN <= found.local_micros <= INSTANT_MAX
             return found.local_micros if in_range and found.zone is None else None
-        days = _date_days(value) if "date" in field.widened_from else None
-        return None if days is None else days * MICROS_PER_DAY
+        days = _date_days(value) if or_date else None
+        return None if days is None or abs(days) > _MOST_DAYS else days * MICROS_PER_DAY
 
-    if _has_time(text):
+    if _all_full(text, ""):
         try:
-            return widen_timestamps(pc.cast(pc.cast(text, pa.timestamp("us")), _INT64), side)
+            return pc.cast(pc.cast(text, pa.timestamp("us")), _INT64)
         except pa.ArrowInvalid:
             pass  # some value has another form; they are parsed one by one
-    return widen_timestamps(_by_value(text, parse), side)
-
-
-def _has_time(text: pa.Array) -> bool:
-    return bool(pc.all(pc.match_substring(text, "T"), min_count=0).as_py())
+    return _by_value(text, parse)
 
 
 def _micros(values: pa.Array, side: Side) -> pa.Array:
     """Any timestamp unit to microseconds: minima floored, maxima ceiled."""
     if values.type.unit in ("us", "ms", "s"):
-        return pc.cast(pc.cast(values, pa.timestamp("us", values.type.tz)), pa.int64())
+        try:
+            return pc.cast(pc.cast(values, pa.timestamp("us", values.type.tz)), pa.int64())
+        except pa.ArrowInvalid:
+            return pa.nulls(len(values), pa.int64())  # beyond 64 bits
     nanos = pc.cast(values, pa.int64())
     thousand = arrow_scalar(1000, pa.int64())
     micros = pc.divide(nanos, thousand)
@@ -283,107 +248,31 @@ def _decimals(text: pa.Array, field: StatField, side: Side) -> pa.Array:
             return values
         text = pc.if_else(short, arrow_scalar(None, text.type), text)
     encoded = text.dictionary_encode()
-    bounds = [_decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
-    odd = _without_saturated(arrow_array(bounds, arrow), side).take(encoded.indices)
+    bounds = [decimal_bound(value, type_, side) for value in encoded.dictionary.to_pylist()]
+    odd = arrow_array(bounds, arrow).take(encoded.indices)
     return odd if short is None else pc.coalesce(values, odd)
 
 
 def _short_decimals(text: pa.Array, type_: DecimalType) -> pa.BooleanArray | None:
     """Which texts are bounds as written: at most 15 digits, counting all of the scale; None if none can be.
 
-    Such a text with e + 1 digits before the point denotes a multiple of 10^-scale, and what _decimal_bound adds is
+    Such a text with e + 1 digits before the point denotes a multiple of 10^-scale, and what decimal_bound adds is
     less than 10^(e - 14) <= 10^-scale, so that no other multiple comes within reach.
     """
-    whole = min(_PRINTED_DIGITS, type_.precision) - type_.scale
+    whole = min(PRINTED_DIGITS, type_.precision) - type_.scale
     if whole < 1:
         return None
     fraction = rf"(\.[0-9]{{1,{type_.scale}}})?" if type_.scale else ""
     return pc.match_substring_regex(text, rf"^-?[0-9]{{1,{whole}}}{fraction}$")
 
 
-def _decimal_bound(text: str, type_: DecimalType, side: Side) -> Decimal | None:
-    """Parse a decimal from JSON. A text that a double may have printed is widened by the possible loss.
-
-    The true bound is a multiple of 10^-scale that rounds to a double whose first 15 digits are these, so it lies within
-    one unit in the double's last place and half a unit of the 15th digit: take the outermost such multiple
-    (docs/pages/soundness.md, trap 2).
-    """
-    with localcontext(Context(prec=120)) as context:
-        try:
-            value = Decimal(text)
-            if not value.is_finite():
-                return None
-            quantum = Decimal(1).scaleb(-type_.scale)
-            slack = Decimal(0)
-            if value and not _only_a_decimal_prints(text, type_.scale):
-                slack = Decimal(math.ulp(float(value))) + Decimal(5).scaleb(value.adjusted() - _PRINTED_DIGITS)
-            if side == "min":
-                bound = _clip((value - slack).quantize(quantum, ROUND_CEILING), value, quantum, side)
-            else:
-                bound = _clip((value + slack).quantize(quantum, ROUND_FLOOR), value, quantum, side)
-        except (InvalidOperation, OverflowError, ValueError):
-            return None
-        return bound if bound.copy_abs() < context.scaleb(Decimal(1), type_.precision - type_.scale) else None
-
-
-def _without_saturated(values: pa.Array, side: Side) -> pa.Array:
-    """delta-rs stores decimals of scale 0 in 64 bits: a bound at the end of that range may mean any value beyond it."""
-    type_ = values.type
-    if type_.scale or type_.precision < 19:
-        return values
-    end = arrow_scalar(Decimal(-(1 << 63) if side == "min" else (1 << 63) - 1), type_)
-    return pc.if_else(pc.equal(values, end), arrow_scalar(None, type_), values)
-
-
-def _only_a_decimal_prints(text: str, scale: int) -> bool:
-    """Whether no double prints like this: more digits than a double has, or zeros that fill up the column's scale."""
-    if "e" in text or "E" in text:
-        return False
-    whole, _, fraction = text.lstrip("+-").partition(".")
-    digits = (whole + fraction).lstrip("0")
-    if len(fraction) > 1:
-        return len(digits) > _DOUBLE_DIGITS or (len(fraction) == scale and fraction.endswith("0"))
-    return len(digits.rstrip("0")) > _DOUBLE_DIGITS
-
-
-def _clip(bound: Decimal, value: Decimal, quantum: Decimal, side: Side) -> Decimal:
-    """Round a text finer than the scale outwards, so the result is never inside `value`; another writer wrote it."""
-    if side == "min":
-        return min(bound, value.quantize(quantum, ROUND_FLOOR))
-    return max(bound, value.quantize(quantum, ROUND_CEILING))
-
-
-def _widened_decimals(values: pa.Array, type_: DecimalType, side: Side) -> pa.Array:
-    """Widen decimals of a struct that may come from a text that a double printed, as that text is widened.
-
-    Up to 15 digits nothing is lost; beyond, only a decimal has more than 17 significant ones.
-    """
-    if type_.precision <= _PRINTED_DIGITS or len(values) == values.null_count:
-        return values
-    limit = Decimal(10) ** (_PRINTED_DIGITS - type_.scale)
-    high, low = arrow_scalar(limit, values.type), arrow_scalar(-limit, values.type)
-    long = pc.fill_null(pc.or_(pc.greater_equal(values, high), pc.less_equal(values, low)), FALSE)
-    if not pc.any(long).as_py():
-        return values
-    odd = values.filter(long)
-    bounds = [_decimal_bound(f"{value:e}", type_, side) for value in odd.to_pylist() if value is not None]
-    exact = [len(value.as_tuple().digits) - _trailing_zeros(value) > _DOUBLE_DIGITS for value in odd.to_pylist()]
-    kept = [v if is_exact else bound for v, bound, is_exact in zip(odd.to_pylist(), bounds, exact, strict=True)]
-    return pc.replace_with_mask(values, long, arrow_array(kept, values.type))
-
-
-def _trailing_zeros(value: Decimal) -> int:
-    digits = value.as_tuple().digits
-    return next((i for i, digit in enumerate(reversed(digits)) if digit), len(digits))
-
-
-def _struct_decimals(values: pa.Array, field: StatField, side: Side) -> pa.Array:
+def _struct_decimals(values: pa.Array, field: StatField) -> pa.Array:
     type_ = field.type
     assert isinstance(type_, DecimalType)
     arrow = pa.decimal128(type_.precision, type_.scale)
     if pa.types.is_decimal(values.type) or pa.types.is_integer(values.type):
         try:
-            return _widened_decimals(_without_saturated(pc.cast(values, arrow), side), type_, side)
+            return pc.cast(values, arrow)
         except pa.ArrowInvalid:
             pass  # a bound that the column's own type cannot hold proves nothing
     return pa.nulls(len(values), arrow)

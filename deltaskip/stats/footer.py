@@ -32,7 +32,7 @@ from deltaskip.errors import DataFileMissing, StorageError, UnsupportedFeature
 from deltaskip.kernels.thrift_compact import read_struct
 from deltaskip.records import dataclass
 from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from deltaskip.stats.bound_rules import GREGORIAN_FROM, hybrid_calendar
 from deltaskip.stats.columns import StatColumn
 from deltaskip.stats.facts import NO_VALUES, UNKNOWN, ColumnFacts, Extremes
 from deltaskip.stats.parquet_schema import AMBIGUOUS, ParquetNode, locate, parquet_root, source_of
@@ -41,7 +41,6 @@ from deltaskip.storage import Storage, storage_for
 
 __all__ = [
     "DAMAGE",
-    "GREGORIAN_FROM",
     "ColumnPlan",
     "Footer",
     "Planner",
@@ -61,20 +60,9 @@ _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _KEY_VALUES, _CREATED_BY, _COLUMN_ORDERS, _ENCR
 _COLUMNS, _GROUP_ROWS = 1, 3
 _META, _NUM_VALUES, _CHUNK_BYTES, _STATISTICS = 3, 5, 7, 12
 _NULL_COUNT, _MAX, _MIN, _MAX_EXACT, _MIN_EXACT, _NAN_COUNT = 3, 5, 6, 7, 8, 9
-GREGORIAN_FROM: dict[DataType, int] = {
-    DATE: -141_427,
-    TIMESTAMP: -2_208_988_800_000_000,
-    TIMESTAMP_NTZ: -2_208_988_800_000_000,
-}
-"""Days and microseconds from which the Julian calendar of old writers and ours agree, in every time zone.
-
-# Spark 4.1, RebaseDateTime
-"""
-
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
 """The errors that using a damaged footer raises."""
 
-_GREGORIAN_WRITERS = (b"parquet-cpp", b"parquet-rs", b"delta-rs", b"DuckDB", b"Polars")
 _INT96 = 3
 
 
@@ -184,7 +172,7 @@ class Planner:
 
     def plans(self, footer: Footer) -> tuple[ColumnPlan, ...]:
         """Return a plan for each column. Raises ValueError if the footer's schema is damaged."""
-        calendar = _calendar(footer)
+        calendar = hybrid_calendar(footer.created_by, footer.key_values)
         key = (footer.created_by, calendar, footer.column_orders, footer.elements)
         known = self._known
         if known is not None and known[0] == key:
@@ -315,22 +303,6 @@ def _counts_forward(created_by: bytes) -> bool:
     if name == b"parquet-cpp-arrow":
         return major >= 23
     return created_by.startswith((b"parquet-mr", b"impala", b"fastparquet"))
-
-
-def _calendar(footer: Footer) -> tuple[bool, bool]:
-    """Whether old dates and timestamps, and old INT96, may be in the hybrid calendar that Spark 2 and Hive wrote.
-
-    # Spark 4.1, DataSourceUtils: files of Spark before 3.0 (INT96: 3.1) and those with the legacy keys are rebased.
-    """
-    spark = footer.key_values.get(b"org.apache.spark.version")
-    if spark is None:
-        other = not footer.created_by.startswith(_GREGORIAN_WRITERS)
-        return other, other
-    version = tuple(int(part) for part in re.findall(rb"\d+", spark)[:2])
-    return (
-        version < (3, 0) or b"org.apache.spark.legacyDateTime" in footer.key_values,
-        version < (3, 1) or b"org.apache.spark.legacyINT96" in footer.key_values,
-    )
 
 
 def _decoder(node: ParquetNode) -> Callable[[bytes], Bound]:

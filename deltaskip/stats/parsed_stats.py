@@ -3,7 +3,7 @@
 # PROTOCOL, Checkpoint Schema: stats_parsed; COLLATIONS RFC, Per-file Statistics: statsWithCollation
 A value that the struct's type cannot hold exactly is null there, so the statistic is unknown. A bound whose JSON text
 holds more than its value (a double that was a float once) stays out of the struct, so that readers fall back to the
-text.
+text. Without the text, the struct has what the text says for certain.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ import pyarrow.compute as pc
 from deltaskip.collations.identifier import CollationId
 from deltaskip.errors import InvalidCollation
 from deltaskip.json_text import parse_json
-from deltaskip.kernels.stats_json import BOOLEAN, INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
+from deltaskip.kernels.stats_json import BOOLEAN as BOOLEAN_KIND
+from deltaskip.kernels.stats_json import INVALID, NUMBER, STRING, extract_double, extract_int64, extract_leaves
 from deltaskip.schema import (
+    BOOLEAN,
     BYTE,
     DATE,
     DOUBLE,
@@ -39,11 +41,13 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.arrow_values import FALSE, NOTHING, arrow_array, arrow_scalar
 from deltaskip.schema.types import STRING as STRING_COLUMN
+from deltaskip.stats.bound_rules import BEFORE_1900, as_floats, in_our_calendar, is_long_decimal, of_either_type
 from deltaskip.stats.columns import StatColumn
+from deltaskip.stats.decode import date_texts, instant_texts, local_texts
 from deltaskip.stats.layout import COLLATED
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 
-__all__ = ["Instants", "StatsStruct", "collated_bounds", "instant_bounds", "stats_json"]
+__all__ = ["Instants", "StatsStruct", "bounded_columns", "collated_bounds", "instant_bounds", "stats_json"]
 
 Path = tuple[str, ...]
 Instants = frozenset[Path]
@@ -52,7 +56,6 @@ _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 _SIDES = ("minValues", "maxValues")
 _MOST_NAMES = 64
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
-_1900 = "1900"
 # The characters that a JSON string must escape, except the quote and the backslash.
 _CONTROL = r"[\x00-\x1f]"
 
@@ -63,16 +66,24 @@ class StatsStruct:
     Args:
         columns: Columns with statistics.
         collated: Bounds below statsWithCollation: identifiers, as the texts spell them, and paths of columns.
-        widened: Physical paths of columns whose bounds stay in the text.
+        widened: Physical paths of doubles that were floats once.
+        alone: Whether the checkpoint keeps no text, so that the struct has to hold all that the text says.
     """
 
     def __init__(
-        self, columns: Sequence[StatColumn], collated: Iterable[tuple[str, Path]] = (), widened: Iterable[Path] = ()
+        self,
+        columns: Sequence[StatColumn],
+        collated: Iterable[tuple[str, Path]] = (),
+        widened: Iterable[Path] = (),
+        alone: bool = False,
     ) -> None:
-        kept = set(widened)
+        self._widened = frozenset(widened)
         leaves: dict[Path, DataType] = {("numRecords",): LONG}
         self._flags: list[Path] = [(TIGHT_BOUNDS,)]
-        bounded = [column for column in columns if column.bounded and column.physical not in kept]
+        if alone:
+            bounded = [column for column in columns if column.bounded or column.type == BOOLEAN]
+        else:
+            bounded = [column for column in columns if column.bounded and column.physical not in self._widened]
         for side in _SIDES:
             leaves.update({(side, *column.physical): column.type for column in bounded})
         leaves.update({("nullCount", *column.physical): LONG for column in columns})
@@ -93,6 +104,8 @@ class StatsStruct:
         special = extract_leaves(texts, doubles)
         for path, (values, _), leaf in zip(doubles, extract_double(texts, doubles), special, strict=True):
             found[path] = _doubles(values, leaf.text, leaf.kind, arrow_type(self._leaves[path]))
+            if path[1:] in self._widened:
+                found[path] = of_either_type(found[path])
         flags = extract_leaves(texts, [*others, *self._flags])
         for path, leaf in zip(others, flags, strict=False):
             found[path] = _other(leaf.text, leaf.kind, self._leaves[path])
@@ -100,6 +113,15 @@ class StatsStruct:
         found[(TIGHT_BOUNDS,)] = _booleans(tight.text, tight.kind)
         missing = pc.or_(pc.is_null(texts), pc.equal(tight.kind, arrow_scalar(INVALID, pa.uint8())))
         return _struct_array(_nested(found), self.type, missing)
+
+
+def bounded_columns(texts: pa.Array, columns: Sequence[StatColumn]) -> list[StatColumn]:
+    """The columns of which some text has a statistic."""
+    groups = (*_SIDES, "nullCount")
+    leaves = extract_leaves(texts, [(group, *column.physical) for column in columns for group in groups])
+    used = [not pc.all(pc.is_null(leaf.text), min_count=0).as_py() for leaf in leaves]
+    n = len(groups)
+    return [column for i, column in enumerate(columns) if any(used[n * i : n * i + n])]
 
 
 def collated_bounds(texts: pa.Array, strings: Container[Path]) -> set[tuple[str, Path]]:
@@ -135,7 +157,7 @@ def _is_identifier(text: str) -> bool:
         return False
 
 
-def stats_json(stats: pa.StructArray, instants: Instants = frozenset()) -> pa.Array:
+def stats_json(stats: pa.StructArray, instants: Instants = frozenset(), hybrid: bool = False) -> pa.Array:
     """JSON text of each struct, as `add.stats` would hold it; null where the struct is null.
 
     Keys whose value is null are left out, as writers do. Dates and timestamps are ISO 8601 with all their digits,
@@ -145,8 +167,12 @@ def stats_json(stats: pa.StructArray, instants: Instants = frozenset()) -> pa.Ar
     Args:
         stats: Values of `stats_parsed`.
         instants: Paths in the struct, from instant_bounds, that hold instants even if their type has no time zone.
+        hybrid: Whether old dates and timestamps may be in another calendar; they are left out then.
+
+    What the struct has lost is as doubtful in the text (`stats.bound_rules`): decimals have no zeros that fill up their
+    scale if a double may have printed them, and instants before 1900 an offset of +00:00.
     """
-    return _text(_zoned(stats, instants, ()) if instants else stats)
+    return _text(_zoned(stats, instants, ()) if instants else stats, hybrid)
 
 
 def instant_bounds(schema: StructType, mode: MappingMode) -> Instants:
@@ -156,28 +182,33 @@ def instant_bounds(schema: StructType, mode: MappingMode) -> Instants:
 
 def _other(text: pa.Array, kind: pa.Array, type_: DataType) -> pa.Array:
     arrow = arrow_type(type_)
+    if type_ == BOOLEAN:
+        return _booleans(text, kind)
     if isinstance(type_, DecimalType):
         return _cast(_only(text, kind, NUMBER), arrow)
     strings = _only(text, kind, STRING)
     if type_ == TIMESTAMP:
         # An offset in the text is cut to minutes, and those of local mean time had seconds.
-        known = pc.or_(pc.ends_with(strings, "Z"), pc.greater_equal(strings, arrow_scalar(_1900, strings.type)))
-        return _cast(pc.if_else(pc.fill_null(known, FALSE), strings, arrow_scalar(None, strings.type)), arrow)
-    if type_ in (DATE, TIMESTAMP_NTZ):
-        return _cast(strings, arrow)
-    return strings.cast(arrow)
+        return instant_texts(strings, None).view(arrow)
+    if type_ == TIMESTAMP_NTZ:
+        return local_texts(strings, or_date=False).view(arrow)
+    return date_texts(strings).cast(pa.int32()).view(arrow) if type_ == DATE else strings.cast(arrow)
 
 
 def _doubles(values: pa.Array, text: pa.Array, kind: pa.Array, arrow: pa.DataType) -> pa.Array:
     named = pc.equal(kind, arrow_scalar(STRING, pa.uint8()))
+    # Numbers beyond the range are no values of the type.
+    beyond = pc.fill_null(pc.and_not(pc.is_inf(values), pc.ends_with(text, "Infinity")), FALSE)
+    if pc.any(beyond).as_py():
+        values = pc.if_else(beyond, arrow_scalar(None, pa.float64()), values)
     if pc.any(named).as_py():
         specials = [_SPECIAL.get(value) for value in text.filter(named).to_pylist()]
         values = pc.replace_with_mask(values, named, arrow_array(specials, pa.float64()))
-    return values if arrow == pa.float64() else pc.cast(values, arrow, safe=False)
+    return values if arrow == pa.float64() else as_floats(values).cast(arrow)
 
 
 def _booleans(text: pa.Array, kind: pa.Array) -> pa.Array:
-    return pc.equal(_only(text, kind, BOOLEAN), arrow_scalar("true", text.type))
+    return pc.equal(_only(text, kind, BOOLEAN_KIND), arrow_scalar("true", text.type))
 
 
 def _in_width(values: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -261,19 +292,26 @@ def _zoned(values: pa.StructArray, instants: Instants, above: tuple[str, ...]) -
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=pc.is_null(values))
 
 
-def _text(values: pa.Array) -> pa.Array:
+def _text(values: pa.Array, hybrid: bool) -> pa.Array:
     kind = values.type
     if pa.types.is_struct(kind):
-        return _object(values)
-    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return _object(values, hybrid)
+    if hybrid:
+        values = in_our_calendar(values)
+    if pa.types.is_decimal(kind):
+        return _decimal(values)
+    if pa.types.is_integer(kind):
         return values.cast(pa.string())
     if pa.types.is_boolean(kind):
         return values.cast(pa.string())
     if pa.types.is_floating(kind):
         return pa.array([None if v is None else _double(v) for v in values.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind):
-        text = pc.strftime(values.cast(pa.timestamp("us", kind.tz)), "%Y-%m-%dT%H:%M:%S")
-        return _wrapped('"', text, 'Z"' if kind.tz else '"')
+        values = values.cast(pa.timestamp("us", kind.tz))
+        text = _wrapped('"', pc.strftime(values, "%Y-%m-%dT%H:%M:%S"), 'Z"' if kind.tz else '"')
+        old = pc.less(values.view(pa.int64()), arrow_scalar(BEFORE_1900, pa.int64()))
+        doubtful = bool(kind.tz) and pc.any(old).as_py()
+        return pc.if_else(old, pc.replace_substring(text, "Z", "+00:00"), text) if doubtful else text
     if pa.types.is_date(kind):
         return _wrapped('"', values.cast(pa.date32()).cast(pa.string()), '"')
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -282,10 +320,20 @@ def _text(values: pa.Array) -> pa.Array:
     return pa.nulls(len(values), pa.string())
 
 
-def _object(values: pa.StructArray) -> pa.Array:
+def _decimal(values: pa.Array) -> pa.Array:
+    text = values.cast(pa.string())
+    long = is_long_decimal(values)
+    if not values.type.scale or not pc.any(long).as_py():
+        return text
+    # An exponent says already that a double may have printed the text.
+    plain = pc.and_not(long, pc.match_substring(text, "E"))
+    return pc.if_else(plain, pc.replace_substring_regex(text, r"\.?0*$", ""), text)
+
+
+def _object(values: pa.StructArray, hybrid: bool) -> pa.Array:
     """JSON objects. Each member that is not null follows a comma, and the first comma is cut off."""
     members = [
-        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child), ""), NOTHING)
+        pc.fill_null(_wrapped(f",{json.dumps(field.name, ensure_ascii=False)}:", _text(child, hybrid), ""), NOTHING)
         for field, child in zip(values.type, values.flatten(), strict=True)
     ]
     empty = pa.repeat(NOTHING, len(values))

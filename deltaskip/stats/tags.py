@@ -3,9 +3,9 @@
 Other writers may leave NaN out of the maximum (docs/pages/soundness.md, trap 1), and the commit that names a file's
 writer is deleted one day. Tags stay with the file in every checkpoint.
 
-* `deltaskip.stats` is written here with statistics that were computed from a file's values: the float columns without a
-  NaN in the file. That is a fact about the file, whose values never change, and stays true if another writer replaces
-  the statistics and keeps the tag.
+* `deltaskip.stats` is written here, for new files and with recomputed statistics: the float columns without a NaN in
+  the file, as far as its values were looked at. That is a fact about the file, whose values never change, and stays
+  true if another writer replaces the statistics and keeps the tag.
 * Tags of Databricks and of delta-spark's OPTIMIZE name the job that wrote the file together with its statistics, and
   these writers record NaN. Other tags prove nothing: several engines set VORDER or ICEBERG_COMPAT_VERSION, for example.
 
@@ -28,7 +28,7 @@ from deltaskip.schema.types import DOUBLE, FLOAT
 from deltaskip.stats.columns import StatColumn
 from deltaskip.version import engine_info
 
-__all__ = ["STATS_TAG", "nan_absent", "records_nan", "stats_tags"]
+__all__ = ["STATS_TAG", "nan_absent", "records_nan", "stats_tags", "written_tags"]
 
 STATS_TAG = "deltaskip.stats"
 
@@ -65,6 +65,18 @@ def stats_tags(
         value = {_ENGINE: engine_info(), _WITHOUT_NAN: sorted(map(list, found))}
         tags[STATS_TAG] = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return tags
+
+
+def written_tags(stats: str | None, columns: Iterable[StatColumn]) -> dict[str, str | None] | None:
+    """Return the tags of a new file whose statistics of `columns` were computed from its values.
+
+    None if there is nothing to say: no float column is free of NaN.
+    """
+    floats = [column for column in columns if column.type in (FLOAT, DOUBLE)]
+    if stats is None or not floats:
+        return None
+    tags = stats_tags(stats, floats)
+    return tags if _without_nan(tags[STATS_TAG]) else None
 
 
 def nan_absent(values_of: Callable[[str], pa.Array], path: _Path) -> pa.BooleanArray:

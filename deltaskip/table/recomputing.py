@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltaskip import arguments
@@ -26,7 +27,7 @@ class RecomputingMethods:
 
     def recompute_stats(
         self,
-        spark: Any,
+        spark: Any = None,
         where: object = None,
         columns: Sequence[str] | None = None,
         collations: Mapping[str, Sequence[str]] | Sequence[str] | None = None,
@@ -41,19 +42,22 @@ class RecomputingMethods:
         again: bool | None = None,
         params: Mapping[str, object] | Sequence[object] | None = None,
     ) -> Recomputed:
-        """Compute the statistics of the files with Spark jobs and commit them; moves to the latest version.
+        """Compute the statistics of the files and commit them; moves to the latest version.
+
+        With a session, Spark jobs read the files. Without one, this process reads footers and values, several files at
+        once, as far as its memory goes for the statistics of `batch_files` files.
 
         Files that other writers remove or replace in the meantime are left out and reported in `Recomputed.left_out`.
 
         Args:
-            spark: A session, classic or Connect, whose executors have this package.
+            spark: A session, classic or Connect, whose executors have this package. None: this process.
             where: A predicate, as in `scan`; only files that may contain a matching row are read. None for all files.
             columns: Columns to compute statistics for; the statistics of the other columns stay as they are. None for
                 every column that has statistics.
             collations: Versioned identifiers of the collated bounds to write, by column name, such as
                 `{"name": ["icu.UNICODE_CI.77.1"]}`. Without `collations` and `collation_versions`: the versions that
                 the table's metadata domain `collations` lists and, if the table has the feature `collations`, the
-                version of the session, as far as this process can evaluate them.
+                version of the session (without one, as in `recompute_plan`), as far as this process can evaluate them.
             mode: "footer" takes only what Parquet footers prove, "scan" reads all values, "auto" reads the values of
                 the columns that a footer does not prove.
             only_missing: Read only files that lack some of the statistics.
@@ -71,7 +75,7 @@ class RecomputingMethods:
             Numbers of committed and unchanged files, rows and bytes read, and the versions that were committed.
 
         Raises:
-            SparkUnavailable: PySpark is not installed, or the executors lack this package.
+            SparkUnavailable: With a session: the executors lack this package.
             PredicateError: The predicate is not valid, or a column does not exist.
             InvalidArgument: An argument has a wrong value, or both `collations` and `collation_versions` are given.
             InvalidArgumentType: An argument has a wrong type.
@@ -84,6 +88,7 @@ class RecomputingMethods:
             StorageError: Storage cannot be accessed, or a data file cannot be read.
         """
         from deltaskip.txn.recompute.commit import commit_statistics
+        from deltaskip.txn.recompute.files import computed_here
         from deltaskip.txn.recompute.request import files_to_read
 
         if again is not None:
@@ -98,14 +103,15 @@ class RecomputingMethods:
             raise InvalidArgument(
                 f"batch_files must be 1 or greater, not {batch_files} (table {self.snapshot.table_root})."
             )
-        spark_engine = engine(f"Recomputing statistics of {self.snapshot.table_root}")
+        spark_engine = None if spark is None else engine(f"Recomputing statistics of {self.snapshot.table_root}")
         where = with_parameters(where, params)
         request = self._recompute_request(
             where, columns, collations, collation_versions, mode, only_missing, resume is None or resume,
-            kernel_spelling, spark_engine.collation_version(spark),
+            kernel_spelling,
+            collation_version() if spark_engine is None else spark_engine.collation_version(spark),
         )
-        results = spark_engine.recompute_statistics(
-            spark,
+        computed = computed_here if spark_engine is None else partial(spark_engine.recompute_statistics, spark)
+        results = computed(
             self.snapshot,
             files_to_read(self.snapshot, request),
             request.statistics,

@@ -88,6 +88,12 @@ def integral(text: str) -> int | None:
     return value if number == value and -(2**63) <= value < 2**63 else None
 
 
+def believed_integral(text: str) -> int | None:
+    """The same for a statistic: beyond 15 digits, a point or an exponent shows the text of a double."""
+    value = integral(text)
+    return None if value is not None and abs(value) >= 10**15 and set(text) & set(".eE") else value
+
+
 def spell(value: Any, choose: random.Random) -> str:
     """The value as JSON with white space and escapes strewn in; a dict may be a list of pairs, a Number stays."""
 

@@ -37,16 +37,18 @@ def read_back(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     require_delta_spark()
     folder = tmp_path_factory.mktemp("recomputed-corpus")
     copies: dict[str, str] = {}
-    for [table] in (param.values for param in TABLES):
+    for number, [table] in enumerate(param.values for param in TABLES):
+        # By Spark jobs and in this process, in turn: tests/spark/recompute holds their statistics against each other.
+        session = spark if number % 2 else None
         copy = shutil.copytree(table.path, folder / table.name)
         opened = ds.DeltaTable(copy)
         refused = unwritable_features(opened.protocol)
         if refused:
             # The table stays as it is.
             with pytest.raises(ds.UnsupportedFeature, match="|".join(refused)):
-                opened.recompute_stats(spark)
+                opened.recompute_stats(session)
         else:
-            assert not opened.recompute_stats(spark).left_out
+            assert not opened.recompute_stats(session).left_out
         copies[table.name] = str(copy)
     output = folder / "rows.json"
     run_module("tests.reference.corpus_rows", output, *copies.values())

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deltaskip.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType, DecimalType
-from deltaskip.stats.decode import NUMBER_KIND, STRING_KIND, _decimal_bound, from_text
+from deltaskip.stats.bound_rules import decimal_bound
+from deltaskip.stats.decode import NUMBER_KIND, STRING_KIND, from_text
 from deltaskip.stats.layout import Side, StatField
 
 _TEXTS = st.one_of(
@@ -37,7 +38,7 @@ def test_decimals_of_json_are_widened_as_one_by_one(
     type_ = DecimalType(*digits)
     kinds = pa.array([NUMBER_KIND] * len(texts), pa.uint8())
     found = from_text(pa.array(texts, pa.string()), kinds, _field(type_), side)
-    expected = [None if text is None else _decimal_bound(text, type_, side) for text in texts]
+    expected = [None if text is None else decimal_bound(text, type_, side) for text in texts]
     if type_.scale == 0 and type_.precision >= 19:
         end = Decimal(-(1 << 63) if side == "min" else (1 << 63) - 1)
         expected = [None if bound == end else bound for bound in expected]

@@ -121,7 +121,9 @@ class AddGroup:
             raise self._damaged(f"contains an invalid add: {str(error).rstrip('.')}") from error
         if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
             at = list(names).index("stats")
-            arrays[at] = pc.coalesce(arrays[at], stats_json(struct_fields(adds)["stats_parsed"], self.instants()))
+            structs = struct_fields(adds)["stats_parsed"]
+            text = stats_json(structs, self.instants(), self.part.hybrid_calendar)
+            arrays[at] = pc.coalesce(arrays[at], text)
         return arrays
 
     def _check(self, complete: bool) -> None:

@@ -29,6 +29,7 @@ from deltaskip.log.segment import CheckpointRef
 from deltaskip.log.table_state import STATE_ACTIONS, StateAction, StateChange, state_of
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values
+from deltaskip.stats.bound_rules import hybrid_calendar
 from deltaskip.storage import FileInfo, NotAFile, Storage, is_local, join, uri_of
 from deltaskip.storage.interface import not_found
 
@@ -183,6 +184,11 @@ class CheckpointPart:
         if len(found) != len(self.metadata.schema):
             raise _corrupt(self.root, self.version, self.path, "it contains a column twice, or a column without fields")
         return found
+
+    @cached_property
+    def hybrid_calendar(self) -> bool:
+        """Whether dates and timestamps before 1900 may be in another calendar; see `stats.bound_rules`."""
+        return any(hybrid_calendar((self.metadata.created_by or "").encode(), self.metadata.metadata or {}))
 
     def add_rows(self, group: int) -> int:
         """Number of adds in a row group, from the footer if it contains the count."""

@@ -27,8 +27,8 @@ from deltaskip.log.snapshot import Snapshot
 from deltaskip.schema import DOUBLE, STRING, TIMESTAMP, StructField, StructType, arrow_type, leaves, physical_name
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar
 from deltaskip.schema.type_widening import widened_types
-from deltaskip.stats.columns import StatColumn, indexed_columns
-from deltaskip.stats.parsed_stats import StatsStruct, collated_bounds
+from deltaskip.stats.columns import INDEXED_COLUMNS, StatColumn, indexed_columns
+from deltaskip.stats.parsed_stats import StatsStruct, bounded_columns, collated_bounds
 
 __all__ = ["AddRows", "state_rows"]
 
@@ -115,13 +115,32 @@ class AddRows:
             mapping_mode=snapshot.mapping_mode,
             properties=snapshot.properties,
         )
+        if not self._as_json:
+            columns = tuple(self._with_logged(columns))
         strings = {leaf.physical for leaf in leaves(snapshot.schema, snapshot.mapping_mode) if leaf.type == STRING}
         collated: set[tuple[str, tuple[str, ...]]] = set()
         if _has_collations(snapshot, columns):
             for batch in snapshot.add_batches(self._rows, ["stats"]):
                 collated |= collated_bounds(batch["stats"], strings)
         widened = _once_floats(snapshot.schema, snapshot.mapping_mode)
-        return StatsStruct(columns, collated, widened)
+        return StatsStruct(columns, collated, widened, alone=not self._as_json)
+
+    def _with_logged(self, columns: Sequence[StatColumn]) -> Sequence[StatColumn]:
+        """The columns, and those of which the log has statistics though the properties no longer ask for them."""
+        snapshot = self._snapshot
+        every = indexed_columns(
+            snapshot.schema,
+            partition_columns=snapshot.partition_columns,
+            mapping_mode=snapshot.mapping_mode,
+            properties={INDEXED_COLUMNS: "-1"},
+        )
+        kept = set(columns)
+        for batch in snapshot.add_batches(self._rows, ["stats"]):
+            missing = [column for column in every if column not in kept]
+            if not missing:
+                break
+            kept.update(bounded_columns(batch["stats"], missing))
+        return [column for column in every if column in kept]
 
 
 def _has_collations(snapshot: Snapshot, columns: Sequence[StatColumn]) -> bool:

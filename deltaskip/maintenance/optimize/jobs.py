@@ -34,8 +34,6 @@ from deltaskip.rows.layout import layout_after
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.written import WrittenRows
 from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.schema.types import DOUBLE, FLOAT
-from deltaskip.stats.tags import stats_tags
 from deltaskip.txn.known_files import known_files
 from deltaskip.txn.operation import MAX_TRIES
 from deltaskip.txn.transaction import Transaction
@@ -184,7 +182,7 @@ def _rewritten(
         order = RowOrder(strategy.columns, strategy.curve, each.new_files) if strategy.columns else None
         written = _by_first(rewritings, each, order, row_ids, layout)
         finished(each)
-        return _Done(each, written, tuple(_adds(written, strategy, layout)))
+        return _Done(each, written, tuple(_adds(written, strategy)))
 
     if len(bins) == 1:
         return [one(bins[0])]
@@ -227,14 +225,13 @@ def _by_first(
     return rewritings[-1].rewrite(each.files.listed, order, row_ids, layout)
 
 
-def _adds(written: WrittenRows, strategy: Strategy, layout: DataFileLayout) -> Sequence[AddFile]:
+def _adds(written: WrittenRows, strategy: Strategy) -> Sequence[AddFile]:
     """The add actions of a bin's new files, as files that change no data."""
-    floats = [column for column in layout.request.columns if column.type in (FLOAT, DOUBLE)]
     cube = cube_tags(strategy) if strategy.kind == "clustering" else {}
     provider = CLUSTERING_PROVIDER if cube else None
     found = []
     for add in written.files:
-        tags = stats_tags(add.stats, floats, cube) if floats and add.stats is not None else cube
+        tags = {**cube, **(add.tags or {})}
         found.append(replace(add, data_change=False, tags=tags or None, clustering_provider=provider))
     return found
 

@@ -2,6 +2,7 @@
 
 If a row makes the predicate TRUE, its source value s is in the set X of values that the predicate admits, and the
 generated column g contains E(s), or NULL if the writer's session returned NULL: "g IS NULL or g in E(X)" is necessary.
+If E is NULL of NULL alone, "g in E(X)" is, and if X is NULL alone and E(NULL) is NULL, "g IS NULL".
 
 * Points of X: E of each point, for any E.
 * Spans of X under a monotone E: E(s) is between E of the two ends. E must have a value at both ends, so that nothing in
@@ -45,6 +46,7 @@ from deltaskip.skipping.proofs.transforms import (
     derived_columns,
     direction,
     expression_of,
+    null_of_null_only,
     reads_zone,
     value_of,
     wrapping_values,
@@ -81,7 +83,7 @@ def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[Fiel
         for leaf in leaves:
             on_column = leaf if expression is None else replaced(leaf, expression, one.column)
             if on_column != leaf:
-                yield Or((IsNull(one.column), on_column))
+                yield _or_null([one], on_column)
     if found is None:
         return
     column, values = found
@@ -89,12 +91,27 @@ def derive(derived: Sequence[Derived], leaves: Sequence[Node], found: tuple[Fiel
     for one in of_column:
         image = _image(one, values)
         if image is not None:
-            yield Or((IsNull(one.column), image))
+            yield _or_null([one], image, values.null)
+        elif values.null and not values.spans and _is_null_of_null(one):
+            yield IsNull(one.column)
     calendar = _calendar(of_column)
     if len(calendar) > 1 and not values.null:
         image = _tuples(calendar, values)
         if image is not None:
-            yield Or((*(IsNull(one.column) for one in calendar), image))
+            yield _or_null(calendar, image)
+
+
+def _or_null(columns: Sequence[Derived], condition: Node, of_null: bool = False) -> Node:
+    """The condition, or NULL in a column that may be NULL. of_null: Whether the source may be NULL."""
+    nulls = [IsNull(one.column) for one in columns if of_null or not null_of_null_only(one)]
+    return Or((*nulls, condition)) if nulls else condition
+
+
+def _is_null_of_null(one: Derived) -> bool:
+    try:
+        return value_of(one, None) is None
+    except EvaluationError:
+        return False
 
 
 def _image(one: Derived, values: Values) -> Node | None:

@@ -39,7 +39,7 @@ from deltaskip.skipping.proofs.collated import Collations, collated_proof, in_bi
 from deltaskip.skipping.proofs.conditional import unfold
 from deltaskip.skipping.proofs.leaf_values import Found, leaf_values, literals_of
 from deltaskip.skipping.proofs.preimage.nulls import null_only_with
-from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, meet
+from deltaskip.skipping.proofs.preimage.value_sets import Values, domain_of, has_nan, meet
 from deltaskip.skipping.proofs.proof import LEAST_AND_GREATEST, Proof, every, joined, some
 from deltaskip.skipping.proofs.table_columns import TableColumns, label
 from deltaskip.skipping.proofs.terms import all_of, any_of, within, within_hull
@@ -53,7 +53,7 @@ from deltaskip.skipping.proofs.unproved import (
     still_skipped,
     unproved,
 )
-from deltaskip.stats.layout import PARTITION_VALUES, StatField
+from deltaskip.stats.layout import PARTITION_VALUES, BoundKind, StatField
 
 if TYPE_CHECKING:
     from deltaskip.skipping.proofs.generated import Derived
@@ -263,7 +263,9 @@ class _Rewriter:
             assert statistics is not None
             # Spans that overlap each other and a file's range each overlap it together (Helly): nothing new is proved.
             alone = all(len(each.spans) == 1 and not each.cycles and not each.null for _, each in group)
-            if not (alone and met.spans):
+            # Unless a leaf excludes NaN, which is outside of a file's range.
+            hides_nan = statistics.kind is BoundKind.DOUBLE and not has_nan(met)
+            if not (alone and met.spans) or (hides_nan and any(has_nan(each) for _, each in group)):
                 terms.append(within(statistics, met))
             terms += self._derivations([node for node, _ in group], (column, met))
         return terms

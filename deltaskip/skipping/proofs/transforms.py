@@ -23,6 +23,7 @@ from deltaskip.schema.calendar import MICROS_PER_DAY, civil_from_days
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import PARTITIONING_KEY
 from deltaskip.schema.types import (
+    BINARY,
     DATE,
     GENERATION_KEY,
     INTEGER,
@@ -45,6 +46,7 @@ __all__ = [
     "derived_columns",
     "direction",
     "expression_of",
+    "null_of_null_only",
     "reads_zone",
     "value_of",
     "wrapping_values",
@@ -64,11 +66,15 @@ class Transform:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """In every row, `column` contains `rule` applied to `source`, or NULL."""
+    """In every row, `column` contains `rule` applied to `source`, or NULL.
+
+    binding: The rule is a generation expression, so that NULL is only in rows for which it was evaluated to NULL.
+    """
 
     column: FieldRef
     source: FieldRef
     rule: Node | Transform
+    binding: bool = False
 
 
 def derived_columns(
@@ -133,6 +139,35 @@ def wrapping_values(derived: Derived) -> tuple[int, int] | None:
     return None if least == -(numbers // 2) else (least, least - rule.width + numbers)
 
 
+def null_of_null_only(derived: Derived) -> bool:
+    """Return whether a partition column that is NULL proves that its source is.
+
+    Whole numbers, dates and parts of times are never NULL of a value, whatever the session. Of texts only those of
+    times are proof, as the log has NULL for the empty string.
+    """
+    column, source, rule = derived.column, derived.source, derived.rule
+    if not (derived.binding and column.partition):
+        return False
+    if isinstance(rule, Transform):
+        return rule.name in ("truncate", "hash_bucket")
+    match rule:
+        case FieldRef():
+            return column.type not in (STRING, BINARY)
+        case Cast(FieldRef(), type_):
+            return type_ == DATE and source.type in _TIMES
+        case Call("year" | "month" | "quarter" | "dayofmonth" | "dayofyear" | "hour" | "minute" | "second", (arg,)):
+            return source.type in _TIMES and (arg == source or _is_date_of(arg, source))
+        case Call("date_format", (FieldRef(), Literal(str() as pattern))):
+            return source.type in _TIMES and pattern.strip("'") != ""
+        case Call("substring", (Cast(FieldRef(), type_), Literal(0 | 1), Literal(int() as length))):
+            return type_ == STRING and source.type in _TIMES and length > 0
+    return False
+
+
+def _is_date_of(node: Node, source: FieldRef) -> bool:
+    return isinstance(node, Cast) and node.child == source and node.type in _TIMES and not node.safe
+
+
 def direction(derived: Derived) -> bool | None:
     """Return True if the rule is non-decreasing in the source, False if non-increasing, None if neither."""
     if isinstance(derived.rule, Transform):
@@ -185,14 +220,14 @@ def _generated(column: Node | None, rule: Node | None) -> Derived | None:
         return None
     match rule:
         case Call("pmod", (Call("hash", (FieldRef() as source,)), Literal(int() as width))) if width > 0:
-            return Derived(column, source, Transform("hash_bucket", width))
+            return Derived(column, source, Transform("hash_bucket", width), True)
         case Call("-", (source, Call("pmod", (same, Literal(int() as width))))) if width > 0 and source == same:
             number = source.child if isinstance(source, Cast) else source
             if isinstance(number, FieldRef) and number.type in INTEGRAL_BITS and type_of(rule) == column.type:
-                return Derived(column, number, Transform("truncate", width))
+                return Derived(column, number, Transform("truncate", width), True)
     if type_of(rule) != column.type or not deterministic(rule):
         return None
-    return Derived(column, sources[0], rule)
+    return Derived(column, sources[0], rule, True)
 
 
 def _transformed(column: Node | None, source: Node | None, transform: Transform) -> Derived | None:

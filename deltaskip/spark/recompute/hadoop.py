@@ -21,11 +21,12 @@ from deltaskip.spark.client import union, without_pandas_warning
 from deltaskip.spark.listing import missing_files_named, tuned_listing
 from deltaskip.spark.locations import check_not_hidden, needs_own_scan, spark_path
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
-from deltaskip.spark.recompute.tasks import DataFile, contents_runner
+from deltaskip.spark.recompute.tasks import contents_runner
 from deltaskip.spark.sessions import running_interpreter
 from deltaskip.spark.settings import session_settings
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
+from deltaskip.txn.recompute.files import DataFile
 
 __all__ = ["StatisticsRow", "rows_by_way_of_spark"]
 

@@ -9,37 +9,24 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from deltaskip.actions import FILE_SCHEMA, DeletionVectorDescriptor, hadoop_path
-from deltaskip.engine import RESULT_SCHEMA
 from deltaskip.errors import StorageError
 from deltaskip.log import Snapshot
-from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, empty_table
 from deltaskip.spark.client import without_pandas_warning
 from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.recompute.balance import TASK_BYTES, balanced_tasks
 from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.hadoop import rows_by_way_of_spark
-from deltaskip.spark.recompute.tasks import DataFile, pack, task_runner
+from deltaskip.spark.recompute.tasks import pack, task_runner
 from deltaskip.spark.sessions import cores, running_interpreter
 from deltaskip.stats.facts import FileFacts, joined_files
 from deltaskip.stats.file_facts import StatisticsRequest, stats_json
-from deltaskip.stats.merge import merged_stats
 from deltaskip.storage import Storage, storage_below
 from deltaskip.storage.hadoop import HadoopStorage
+from deltaskip.txn.recompute.files import ComputedFile, DataFile, computed_tables
 
-__all__ = ["ComputedFile", "file_statistics", "recompute_statistics"]
+__all__ = ["file_statistics", "recompute_statistics"]
 
 _JOB_FILES = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedFile:
-    """The computed statistics of a file: as an add action contains them, its rows, and how many columns were read."""
-
-    stats: str
-    num_records: int
-    scanned: int
 
 
 def recompute_statistics(
@@ -73,13 +60,12 @@ def recompute_statistics(
         DeltaSkipError: What stats.compute raises for a file, when its job runs.
         SparkUnavailable: The executors lack this package.
     """
-    for chosen in _gathered(files, job_files):
-        data_files = _data_files(snapshot, chosen)
-        vectors = chosen["deletion_vector"].combine_chunks()
-        found = file_statistics(
-            spark, snapshot.storage, snapshot.table_root, data_files, request, vectors, task_bytes=task_bytes
-        )
-        yield _result(chosen, data_files, found, request, merge)
+
+    def compute(data_files: Sequence[DataFile], vectors: pa.StructArray) -> list[ComputedFile]:
+        storage, root = snapshot.storage, snapshot.table_root
+        return file_statistics(spark, storage, root, data_files, request, vectors, task_bytes=task_bytes)
+
+    yield from computed_tables(snapshot, files, request, compute, merge=merge, job_files=job_files)
 
 
 def file_statistics(
@@ -134,27 +120,6 @@ def _rows(
     return collected(results)
 
 
-def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """The batches as tables of `rows` rows, except the last; in chunks, since one contains at most 2 GiB of text."""
-    held = empty_table(FILE_SCHEMA)
-    for batch in batches:
-        held = pa.concat_tables([held, pa.Table.from_batches([batch], FILE_SCHEMA)])
-        while len(held) >= rows:
-            yield held.slice(0, rows)
-            held = held.slice(rows)
-    if len(held):
-        yield held
-
-
-def _data_files(snapshot: Snapshot, files: pa.Table) -> list[DataFile]:
-    found = []
-    rows = zip(files["path"].to_pylist(), files["size"].to_pylist(), files["deletion_vector"].to_pylist(), strict=True)
-    for number, (path, size, vector) in enumerate(rows):
-        descriptor = None if vector is None else DeletionVectorDescriptor(**vector)
-        found.append(DataFile(number, hadoop_path(snapshot.table_root, path), size, descriptor))
-    return found
-
-
 def _whole_files(files: Sequence[DataFile], rows: Sequence[Any], request: StatisticsRequest) -> list[ComputedFile]:
     """The results in the order of the files, with those of pieces merged."""
     stats: list[str | None] = [None] * len(files)
@@ -174,27 +139,3 @@ def _whole_files(files: Sequence[DataFile], rows: Sequence[Any], request: Statis
         first = files[stats.index(None)].location
         raise StorageError(f"Spark returned no statistics for {missing} files, such as {first}: run it again.")
     return [ComputedFile(text or "", n, read) for text, n, read in zip(stats, records, scanned, strict=True)]
-
-
-def _result(
-    files: pa.Table,
-    data_files: Sequence[DataFile],
-    found: Sequence[ComputedFile],
-    request: StatisticsRequest,
-    merge: bool,
-) -> pa.Table:
-    stats = [each.stats for each in found]
-    if merge:
-        both = zip(files["stats"].to_pylist(), stats, strict=True)
-        stats = [merged_stats(old, new, request) for old, new in both]
-    vectors = [file.deletion_vector for file in data_files]
-    ids = [None if vector is None else vector.unique_id for vector in vectors]
-    new = {
-        "dv_id": arrow_array(ids, pa.string()),
-        "num_records": arrow_array([each.num_records for each in found], pa.int64()),
-        "stats": arrow_array(stats, pa.string()),
-        "scanned": arrow_array([each.scanned for each in found], pa.int64()),
-        "logged_stats": files["stats"],
-    }
-    columns = [new[name] if name in new else files[name] for name in RESULT_SCHEMA.names]
-    return pa.Table.from_arrays(columns, schema=RESULT_SCHEMA)

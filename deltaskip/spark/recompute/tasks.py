@@ -10,18 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from deltaskip.actions import DeletionVectorDescriptor
 from deltaskip.errors import StorageError
-from deltaskip.features.deletion_vectors import absolute_path, read_deletion_vector
-from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import arrow_array
-from deltaskip.stats.facts import FileFacts
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
-from deltaskip.stats.footer import read_footer
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.opening import storage_for
+from deltaskip.txn.recompute.files import DataFile, facts_of
 
-__all__ = ["TASK_RESULT", "DataFile", "contents_runner", "pack", "task_runner"]
+__all__ = ["TASK_RESULT", "contents_runner", "pack", "task_runner"]
 
 TASK_RESULT = pa.schema(
     [
@@ -35,20 +31,6 @@ TASK_RESULT = pa.schema(
 """One row per file or piece of it: `stats` is the text for a whole file, `facts` the pickled FileFacts of a piece."""
 
 _RESULT_ROWS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A file to read, or a piece of it.
-
-    number: of the file in the job. size: in bytes. piece: (i, n) for piece i of n of the file's row groups.
-    """
-
-    number: int
-    location: str
-    size: int
-    deletion_vector: DeletionVectorDescriptor | None = None
-    piece: tuple[int, int] = (0, 1)
 
 
 def pack(files: Sequence[DataFile]) -> bytes:
@@ -70,7 +52,7 @@ def task_runner(
             for task in batch.column(batch.schema.get_field_index("id")).to_pylist():
                 for file in pickle.loads(tasks[task]):
                     storage = storage_for(file.location, options, storage)
-                    facts = _facts(reader, storage, file, table_root, options)
+                    facts = facts_of(reader, storage, file, table_root, options)
                     if file.piece[1] == 1:
                         rows.append((file.number, facts.num_records, stats_json(facts, request), None, facts.scanned))
                     else:
@@ -128,22 +110,6 @@ class _Content:
 
     def open_input(self, path: str) -> pa.NativeFile:
         return pa.BufferReader(self._content)
-
-
-def _facts(
-    reader: FileReader, storage: Storage, file: DataFile, table_root: str, options: Mapping[str, str] | None
-) -> FileFacts:
-    deleted = None
-    if file.deletion_vector is not None:
-        location = absolute_path(table_root, file.deletion_vector)
-        holder = storage if location is None else storage_for(location, options, storage)
-        deleted = read_deletion_vector(holder, table_root, file.deletion_vector)
-    i, n = file.piece
-    groups = None
-    if n > 1:
-        count = len(read_footer(storage, file.location, file.size).row_groups)
-        groups = [group for group in range(count) if group * n // count == i]
-    return reader.facts(storage, file.location, size=file.size, deleted=deleted, row_groups=groups)
 
 
 def _batch(rows: list[tuple[int, int, str | None, bytes | None, int]]) -> pa.RecordBatch:

@@ -20,6 +20,7 @@ from deltaskip.errors import DataFileMissing, PredicateError, SparkUnavailable
 from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.schema import from_arrow, schema_to_json
 from deltaskip.stats import compute
+from deltaskip.txn.recompute.files import computed_here
 from deltaskip.txn.recompute.request import files_to_read, recompute_request
 from tests import corpus
 from tests.stats.rowwise import parsed
@@ -104,6 +105,10 @@ def test_a_job_gives_what_compute_gives(spark: Any, name: str) -> None:
     result = recomputed(spark, table)
     expected = without_spark(table)
     assert dict(zip(result["path"].to_pylist(), result["stats"].to_pylist(), strict=True)) == expected
+    request = recompute_request(table.snapshot)
+    files = files_to_read(table.snapshot, request)
+    here = pa.concat_tables(computed_here(table.snapshot, files, request.statistics, merge=False, job_files=2))
+    assert here.sort_by("path").equals(result.sort_by("path"))
     vectors = table.snapshot.adds(["deletion_vector"])["deletion_vector"].to_pylist()
     assert [dv is None for dv in vectors] == [dv_id is None for dv_id in result["dv_id"].to_pylist()]
 
@@ -132,7 +137,7 @@ def test_only_files_that_lack_something_are_read(spark: Any, table: ds.DeltaTabl
 @pytest.mark.parametrize("cores", [1, 8, 1000])
 def test_tasks_hold_every_byte_once_and_are_alike(spark: Any, cores: int) -> None:
     from deltaskip.spark.recompute.balance import balanced_tasks
-    from deltaskip.spark.recompute.tasks import DataFile
+    from deltaskip.txn.recompute.files import DataFile
 
     sizes = [1 << 10] * 5000 + [100 << 20, 10 << 20, 0] * 20 + [1 << 30]
     files = [DataFile(i, f"f{i}", size) for i, size in enumerate(sizes)]
@@ -191,6 +196,7 @@ import sys
 from pyspark.sql import SparkSession
 import deltaskip as ds
 from deltaskip.spark.recompute.job import recompute_statistics
+from deltaskip.txn.recompute.files import computed_here
 from deltaskip.txn.recompute.request import files_to_read, recompute_request
 builder = SparkSession.builder.{kind}
 builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")

@@ -58,46 +58,46 @@ def table(tmp_path: Path) -> ds.DeltaTable:
 
 
 def test_a_run_resumes_where_another_was_interrupted(asked: Asked, table: ds.DeltaTable) -> None:
-    table.recompute_stats(None, mode="scan")
+    table.recompute_stats("a session", mode="scan")
     assert asked.paths == ["b"]
-    table.recompute_stats(None, mode="scan", resume=False)
+    table.recompute_stats("a session", mode="scan", resume=False)
     assert asked.paths == ["a", "b"]
-    table.recompute_stats(None, mode="footer")
+    table.recompute_stats("a session", mode="footer")
     assert asked.paths == ["a", "b"]
 
 
 def test_again_is_the_old_name_of_no_resume(asked: Asked, table: ds.DeltaTable) -> None:
     with pytest.warns(DeprecationWarning, match=r"recompute_stats\(again=True\) is deprecated .* use resume=False"):
-        table.recompute_stats(None, mode="scan", again=True)
+        table.recompute_stats("a session", mode="scan", again=True)
     assert asked.paths == ["a", "b"]
     with pytest.warns(DeprecationWarning, match="use resume=True"):
-        table.recompute_stats(None, mode="scan", again=False)
+        table.recompute_stats("a session", mode="scan", again=False)
     assert asked.paths == ["b"]
 
 
 def test_versions_are_of_every_collated_column(asked: Asked, table: ds.DeltaTable) -> None:
-    table.recompute_stats(None, collation_versions=["77.1"])
-    table.recompute_stats(None, collations={"name": ["icu.UNICODE_CI.77.1"]})
+    table.recompute_stats("a session", collation_versions=["77.1"])
+    table.recompute_stats("a session", collations={"name": ["icu.UNICODE_CI.77.1"]})
     with pytest.warns(DeprecationWarning, match=r"use collation_versions=\[\.\.\.\]"):
-        table.recompute_stats(None, collations=["77.1"])
+        table.recompute_stats("a session", collations=["77.1"])
     assert [request.collations for request in asked.requests] == [((), ("icu.UNICODE_CI.77.1",))] * 3
 
 
 def test_arguments_that_are_refused(asked: Asked, table: ds.DeltaTable) -> None:
     with pytest.raises(ds.InvalidArgument, match=r"either collations or collation_versions .*, not both"):
-        table.recompute_stats(None, collations={"name": ["icu.UNICODE_CI.77.1"]}, collation_versions=["77.1"])
+        table.recompute_stats("a session", collations={"name": ["icu.UNICODE_CI.77.1"]}, collation_versions=["77.1"])
     with pytest.raises(ds.InvalidArgumentType, match=r"collation_versions must be a list of str, .* \['77\.1'\]"):
-        table.recompute_stats(None, collation_versions="77.1")
+        table.recompute_stats("a session", collation_versions="77.1")
     with pytest.raises(ds.InvalidArgument, match="batch_files must be 1 or greater, not 0"):
-        table.recompute_stats(None, batch_files=0)
+        table.recompute_stats("a session", batch_files=0)
     with pytest.raises(ds.InvalidArgument, match="mode must be auto, footer or scan, not 'fast'"):
-        table.recompute_stats(None, mode="fast")  # type: ignore[arg-type]
+        table.recompute_stats("a session", mode="fast")  # type: ignore[arg-type]
     assert not asked.requests
 
 
 def test_statistics_of_other_columns_are_merged(asked: Asked, table: ds.DeltaTable) -> None:
-    table.recompute_stats(None, columns=["id"])
-    table.recompute_stats(None)
+    table.recompute_stats("a session", columns=["id"])
+    table.recompute_stats("a session")
     assert asked.merged == [True, False]
 
 
@@ -132,12 +132,12 @@ def test_columns_of_unknown_collations_are_left_out_with_a_warning(asked: Asked,
     fields = [StructField(n, STRING, True, {"__COLLATIONS": {n: c}}) for n, c in declared.items()]
     table = make_table(tmp_path / "t", {}, ["collations", "domainMetadata"], schema=StructType(tuple(fields)))
     with pytest.warns(ds.StatisticsWarning) as found:
-        table.recompute_stats(None, collation_versions=["77.1"])
+        table.recompute_stats("a session", collation_versions=["77.1"])
     (request,) = asked.requests
     assert request.collations == (("icu.UNICODE_CI.77.1",), (), (), ("icu.de_DE.77.1",))
     assert sorted(str(each.message).split(" has ")[0] for each in found) == ["Column b", "Column c"]
     with pytest.raises(ds.CollationUnavailable, match="acme"):
-        table.recompute_stats(None, collations={"b": ["acme.X.1"]})
+        table.recompute_stats("a session", collations={"b": ["acme.X.1"]})
 
 
 @pytest.mark.parametrize(
@@ -166,8 +166,8 @@ def test_a_limit_or_batch_is_reported_with_the_table(tmp_path: Path) -> None:
     for work in (
         lambda: table.scan(limit=-1),
         lambda: table.history(limit=-1),
-        lambda: table.recompute_stats(None, batch_files=0),
-        lambda: table.recompute_stats(None, batch_files=-1),
+        lambda: table.recompute_stats("a session", batch_files=0),
+        lambda: table.recompute_stats("a session", batch_files=-1),
         lambda: ds.DeltaTable(tmp_path / "odd table", version=-1),
     ):
         with pytest.raises(ds.InvalidArgument, match=r"\(table .*odd( |%20)table"):

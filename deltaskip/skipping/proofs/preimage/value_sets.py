@@ -42,6 +42,7 @@ __all__ = [
     "complement",
     "domain_of",
     "following",
+    "has_nan",
     "holds",
     "intersect",
     "meet",
@@ -254,6 +255,11 @@ def meet(one: Values, other: Values) -> Values:
             rest = tuple(c for c in met.cycles if c != cycle)
             met = replace(met, spans=intersect(met.spans, spans), cycles=rest)
     return met
+
+
+def has_nan(values: Values) -> bool:
+    """Return whether a set of floats or doubles contains NaN."""
+    return bool(values.spans) and values.spans[-1][1] > NAN
 
 
 def following(ordinal: Any) -> Any:
