@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured, configured_names, default_name
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _BACKENDS = {
 _SECRET = re.compile(r"(//[^:/@]*:)[^@]*@")
 
 
+@door
 def catalog(url: str | None = None, *, name: str | None = None, **options: Any) -> TableCatalog:
     """Return a catalog.
 

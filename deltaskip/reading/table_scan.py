@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from deltaskip.doors import door
 from deltaskip.skipping.scan import Scan
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["TableScan"]
 
 
+@door
 class TableScan(Scan):
     """A scan of a table: the files that can contain rows matching a predicate, and the rows that match.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -19,6 +18,7 @@ from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merge
 from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
 from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
+from deltaskip.warning import warn
 
 __all__ = ["ColumnStore", "FileStats", "StatisticsSource"]
 
@@ -267,11 +267,10 @@ class FileStats:
         # As bytes, because a call of Arrow for each of thousands of columns takes longer than the few bytes.
         count = len(kinds.buffers()[1].to_pybytes()[: len(kinds)].translate(None, bytes((_MISSING, _NULL, *expected))))
         if count:
-            warnings.warn(
+            warn(
                 f"{count} of {len(kinds)} files have an unusable statistic at {'.'.join(leaf.path)}; it counts as "
                 "missing.",
                 StatisticsWarning,
-                stacklevel=2,
             )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from deltaskip import arguments
 from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, checked_condition, checked_values
+from deltaskip.doors import door
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MergeBuilder"]
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class MergeBuilder:
     """The clauses of a merge, made by `DeltaTable.merge`.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.deprecations import warn_renamed
+from deltaskip.doors import door
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, load_snapshot, refresh
@@ -45,6 +46,7 @@ __all__ = ["DeltaTable"]
 _SHOWN_COLUMNS = 20
 
 
+@door
 class DeltaTable(
     AlteringMethods,
     ChangingMethods,

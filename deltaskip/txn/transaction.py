@@ -10,6 +10,7 @@ from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
+from deltaskip.doors import door
 from deltaskip.errors import (
     CommitConflict,
     CorruptLog,
@@ -32,6 +33,7 @@ from deltaskip.txn.removed_files import RemovedFiles
 
 __all__ = ["Transaction"]
 
+@door
 class Transaction:
     """Reads and actions on one snapshot, which `commit` writes as one version of the table.
 
