@@ -21,7 +21,7 @@ HIDDEN = "***"
 _NAME = re.compile(
     r"(?i)secret|passw|pwd|passphrase|token|signature|credential|connection.?string|"
     r"(?:access|account|private|master|shared|api|sas|storage|service.?account|encryption)[_.\-]?key(?![_.\-]?id)|"
-    r"\bsas\b|_sas(?:_|$)|authorization"
+    r"\bsas\b|_sas(?:_|$)|authorization|^key$"
 )
 # Settings with such a name that are no secrets: files, addresses, switches.
 _NO_SECRET = re.compile(
@@ -40,7 +40,7 @@ _FORMS = (
     (
         re.compile(
             r"(?i)((?:[?&;]|%3f|%26)[\w.\-]*(?:sig|signature|credential|token|secret|password|passwd|pwd|accessid|key)"
-            r"(?:=|%3d))(?:(?!%26)[^\s&;'\"<>)])+"
+            r"(?:=|%3d))(?:(?!%26)[^\s&;'\"<>)])+?(?=%26|:?(?:[\s&;'\"<>)]|$))"
         ),
         rf"\1{HIDDEN}",
     ),

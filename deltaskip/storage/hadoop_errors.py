@@ -6,6 +6,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.redaction import redacted
 from deltaskip.storage.interface import file_exists, not_a_directory, not_found
 from deltaskip.storage.remote_errors import first_line
 
@@ -79,7 +80,7 @@ def _gone(path: str, act: str, error: Exception) -> StorageError:
 
 
 def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
-    lines = (message or "").strip().splitlines()
+    lines = redacted(message or "").strip().splitlines()
     reason = lines[0].rstrip(".: ") if lines else kind
     match kind:
         case name if name in _NOT_FOUND:

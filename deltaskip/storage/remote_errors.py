@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.redaction import redacted
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.location import split_authority
 
@@ -209,7 +210,7 @@ def _malformed(location: str) -> str:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of the error's message without a full stop, or its class if it has no message."""
-    lines = [line for line in _DUMP.sub("", str(error)).strip().splitlines() if line.strip()]
+    lines = [line for line in _DUMP.sub("", redacted(str(error))).strip().splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
     # "Generic S3 error: " says nothing, and a request's URI may contain a signature.
