@@ -16,7 +16,7 @@ from deltaskip.schema.types import BYTE, FLOAT, INTEGER, LONG, SHORT
 from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, NanAbsentKey, Scope, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_double, from_struct, from_text, only_strings
-from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
+from deltaskip.stats.layout import MOST_ROWS, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
 from deltaskip.warning import warn
 
@@ -346,10 +346,11 @@ def _decode_struct(values: pa.Array, leaf: StatLeaf) -> pa.Array:
 
 
 def _guard(values: pa.Array, leaf: StatLeaf) -> pa.Array:
-    """Negative counts are invalid and count as missing."""
+    """Counts that no file has, negative ones and those above MOST_ROWS, count as missing."""
     if leaf.side is not None:
         return values
-    negative = pc.less(values, arrow_scalar(0, pa.int64()))
-    if not pc.any(negative).as_py():
+    # As unsigned numbers the negative ones are the greatest.
+    impossible = pc.greater(values.view(pa.uint64()), arrow_scalar(MOST_ROWS, pa.uint64()))
+    if not pc.any(impossible).as_py():
         return values
-    return pc.if_else(negative, arrow_scalar(None, pa.int64()), values)
+    return pc.if_else(impossible, arrow_scalar(None, pa.int64()), values)
