@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator
 from functools import cached_property, wraps
+from threading import local
 from types import FunctionType, GeneratorType
 from typing import Any, TypeVar
 
@@ -29,6 +30,9 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, beside `args`, of which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _LONGEST = 300
+
+
+_state = local()
 
 
 class Redacted(Exception):
@@ -184,14 +188,28 @@ def first_line(error: BaseException) -> str:
 
 def _table_of(values: list[object]) -> str:
     """The table that the arguments name, such as ` of DeltaTable('/data/t', version=3)`; empty if none does."""
-    for value in values:
+    if getattr(_state, "is_naming", False):
+        return ""
+    # The repr of an object whose __init__ has failed fails at a door, too.
+    _state.is_naming = True
+    try:
+        for value in values:
+            found = _name_of(value)
+            if found:
+                return f" of {found[:_LONGEST]}"
+    finally:
+        _state.is_naming = False
+    return ""
+
+
+def _name_of(value: object) -> str:
+    try:
         if isinstance(value, (str, os.PathLike)):
-            return f" of {redacted(os.fsdecode(value))[:_LONGEST]!r}"
+            return repr(redacted(os.fsdecode(value)))
         if type(value).__module__.startswith("deltaskip.") and type(value).__repr__ is not object.__repr__:
-            try:
-                return f" of {redacted(repr(value)).partition(chr(10))[0][:_LONGEST]}"
-            except Exception:  # an object whose __init__ has failed
-                continue
+            return redacted(repr(value)).partition("\n")[0]
+    except Exception:  # as above, or the repr of a subclass of the user's
+        pass
     return ""
 
 
