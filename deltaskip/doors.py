@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from deltaskip.errors import DeltaSkipError, OutOfMemory, StorageError, UnexpectedError
 from deltaskip.redaction import redacted
 
-__all__ = ["Redacted", "door", "is_door", "without_secrets"]
+__all__ = ["Redacted", "door", "first_line", "is_door", "without_secrets"]
 
 T = TypeVar("T")
 
@@ -30,6 +30,8 @@ _SPECIAL = frozenset(
 # The attributes of exceptions, beside `args`, of which their texts are made.
 _TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
 _LONGEST = 300
+# The object of a method, such as a catalog, and its first argument, such as the name of a table.
+_MOST_NAMED = 2
 
 
 _state = local()
@@ -158,11 +160,11 @@ def _converted(
     doing = f"{function.__qualname__}{_table_of([*args, *named.values()])} failed"
     kind = type(error).__name__
     reason = first_line(error)
-    said = f"{kind}: {reason}" if reason and reason != kind else kind
+    said = reason if reason == kind else f"{kind}: {reason}"
     match error:
         case MemoryError():
             return OutOfMemory(
-                f"{doing}: there is not enough memory ({reason or kind}); select fewer columns or rows, or use a "
+                f"{doing}: there is not enough memory ({reason}); select fewer columns or rows, or use a "
                 f"machine with more."
             )
         case OSError():
@@ -177,12 +179,12 @@ def _converted(
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text, cut where it is long, without secrets and full stop."""
+    """Return the first line of an error's text, or its class: cut where it is long, without secrets and full stop."""
     try:
         text = redacted(str(error))
     except Exception:  # the text of an error of Java comes from its process, which may have ended
-        return ""
-    line = next((each.strip() for each in text.splitlines() if each.strip()), "")
+        text = ""
+    line = next((each.strip() for each in text.splitlines() if each.strip()), type(error).__name__)
     return f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line.rstrip(".:; ")
 
 
@@ -193,13 +195,10 @@ def _table_of(values: list[object]) -> str:
     # The repr of an object whose __init__ has failed fails at a door, too.
     _state.is_naming = True
     try:
-        for value in values:
-            found = _name_of(value)
-            if found:
-                return f" of {found[:_LONGEST]}"
+        named = [found[:_LONGEST] for value in values[:_MOST_NAMED] if (found := _name_of(value))]
     finally:
         _state.is_naming = False
-    return ""
+    return f" of {', '.join(named)}" if named else ""
 
 
 def _name_of(value: object) -> str:

@@ -11,7 +11,7 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from threading import Lock
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 __all__ = ["HIDDEN", "is_secret_name", "keep_options_secret", "keep_secret", "redacted"]
 
@@ -46,6 +46,7 @@ _FORMS = (
     ),
     (re.compile(r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?)[^'\"\n]+"), rf"\1{HIDDEN}"),
     (re.compile(r"(Bearer(?:\s|%20|\\[rnt])+)(?!token\b)[^\s'\",;]{4,}"), rf"\1{HIDDEN}"),
+    (re.compile(r"(\bBasic )[A-Za-z0-9+/]{12,}={0,2}"), rf"\1{HIDDEN}"),
     (re.compile(r"\beyJ[\w\-]{8,}\.[\w\-]+(?:\.[\w\-]+)?"), HIDDEN),
     # password=…, AccountKey=…, fs.s3a.secret.key=…, "private_key": "…"; not the folder of a partition
     (re.compile(rf"(?i)((?<![\w./\-]){_ASSIGNED}=)(?:\"[^\"]*\"|'[^']*'|[^\s\"',;&)}}/]+(?:/(?!part-)[^\s\"',;&)}}]*)?)"),
@@ -111,6 +112,13 @@ def _of_the_environment() -> Iterable[re.Pattern[str]]:
 
 def _spellings(text: str) -> re.Pattern[str]:
     """What matches the value however it is written."""
+    # The value may be a part of a URL.
+    forms = _forms(text) | _forms(unquote(text))
+    longest_first = sorted(filter(None, forms), key=len, reverse=True)
+    return re.compile("|".join(map(_as_pattern, longest_first)))
+
+
+def _forms(text: str) -> set[str]:
     data = text.encode("utf-8", "surrogatepass")
     encoded = b64encode(data).decode().rstrip("=")
     forms = {
@@ -126,9 +134,7 @@ def _spellings(text: str) -> re.Pattern[str]:
         text.replace("\n", "\\n").replace('"', '\\"'),
     }
     # A long value may have been cut at the end of a line.
-    forms |= {line for line in text.splitlines() if len(line) >= 2 * _UNIQUE}
-    longest_first = sorted(forms, key=len, reverse=True)
-    return re.compile("|".join(map(_as_pattern, longest_first)))
+    return forms | {line for line in text.splitlines() if len(line) >= 2 * _UNIQUE}
 
 
 def _as_pattern(form: str) -> str:

@@ -7,6 +7,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -36,8 +37,9 @@ class LibraryError(Exception):
 
 
 ERRORS: dict[str, Callable[[], Exception]] = {
-    **{name: (lambda code=getattr(errno, name): system(code)) for name in (  # type: ignore[misc]
-        "ENOSPC", "EACCES", "EMFILE", "ENAMETOOLONG", "ELOOP", "EIO", "EROFS", "ESTALE", "EDQUOT", "ENOTCONN",
+    **{errno.errorcode[code]: partial(system, code) for code in (
+        errno.ENOSPC, errno.EACCES, errno.EMFILE, errno.ENAMETOOLONG, errno.ELOOP, errno.EIO, errno.EROFS, errno.ESTALE,
+        errno.EDQUOT, errno.ENOTCONN,
     )},
     "ConnectionResetError": lambda: ConnectionResetError("reset by peer"),
     "TimeoutError": lambda: TimeoutError("timed out"),
@@ -83,7 +85,9 @@ class Below:
         error: Makes the error.
     """
 
-    def __init__(self, places: list[Place], at: int | None = None, error: Callable[[], Exception] | None = None) -> None:
+    def __init__(
+        self, places: list[Place], at: int | None = None, error: Callable[[], Exception] | None = None
+    ) -> None:
         self.calls = 0
         self.raised = False
         self._places = places

@@ -130,6 +130,9 @@ class StagedTable:
         self._transaction.discard()
         self._undo()
 
+    def __repr__(self) -> str:
+        return f"StagedTable({str(self.identifier)!r})"
+
     def __enter__(self) -> StagedTable:
         """Begin a block that commits when it ends, or aborts if it raises."""
         self._check_open()

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from deltaskip.change_feed.changed_rows import ChangedRows
 from deltaskip.change_feed.columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
+from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
 from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.matching_rows import MatchingRows
@@ -28,6 +29,7 @@ _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."
 
 
+@door
 def arrow_rows(scan: Scan, groups: Sequence[ChangedRows]) -> pa.RecordBatchReader:
     """Return a reader of the changes in these files that match the predicate of a scan, in its columns.
 
@@ -38,7 +40,7 @@ def arrow_rows(scan: Scan, groups: Sequence[ChangedRows]) -> pa.RecordBatchReade
         StorageError: A file cannot be read.
     """
     schema, reads = change_reads(scan, groups)
-    return pa.RecordBatchReader.from_batches(schema, read_ahead(reads, _AHEAD_BYTES))
+    return pa.RecordBatchReader.from_batches(schema, door(read_ahead)(reads, _AHEAD_BYTES))
 
 
 def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, Reads]:

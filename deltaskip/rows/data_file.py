@@ -105,6 +105,8 @@ class OpenDataFile:
         error = StorageError("The file was abandoned.")
         with suppress(Exception):
             self._parquet.close()
+        # Otherwise pyarrow closes it again when it is collected, and prints the error.
+        self._parquet.is_open = False
         with suppress(StorageError):
             self._stack.__exit__(StorageError, error, None)
 

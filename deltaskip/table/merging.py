@@ -34,6 +34,10 @@ class MergeBuilder:
 
     _run: Callable[[tuple[MergeClause, ...], bool], Any]
     _clauses: tuple[MergeClause, ...] = ()
+    _table: str = ""
+
+    def __repr__(self) -> str:
+        return f"MergeBuilder({self._table!r}, {len(self._clauses)} clauses)"
 
     def when_matched_update(self, values: Mapping[str, object], where: object = None) -> MergeBuilder:
         """Set columns of rows that a row of the source matches.

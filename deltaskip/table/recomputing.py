@@ -10,7 +10,8 @@ from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr import with_parameters
-from deltaskip.log import Snapshot, refresh
+from deltaskip.log import Snapshot
+from deltaskip.txn.after_commit import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
@@ -120,7 +121,7 @@ class RecomputingMethods:
             progress,
             request.statistics.columns,
         )
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return done
 
     def recompute_plan(
@@ -217,6 +218,6 @@ class RecomputingMethods:
         transaction = Transaction(self.snapshot, "RETIRE COLLATION VERSION", parameters)
         retire(transaction, collation, version)
         committed = transaction.commit()
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return committed
 

@@ -4,6 +4,7 @@ table has them kept up to date, and by `delta.checkpointInterval` a checkpoint a
 
 from __future__ import annotations
 
+from deltaskip.doors import first_line
 from deltaskip.errors import MaintenanceWarning
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.catalog_commits import catalog_commits
@@ -16,7 +17,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.warning import warn
 
-__all__ = ["after_commit"]
+__all__ = ["after_commit", "latest_after"]
 
 _SYMLINKS = TableProperties.symlink_manifests.name.encode()
 
@@ -51,6 +52,23 @@ def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> N
         _warn(latest, version, "symlink manifests", error)
 
 
+def latest_after(snapshot: Snapshot) -> Snapshot:
+    """Return the latest version of a table that an operation has changed.
+
+    Where it cannot be read, issues a MaintenanceWarning and returns the version that is given: an error would say that
+    the operation failed, which would then be repeated.
+    """
+    try:
+        return refresh(snapshot)
+    except Exception as error:
+        warn(
+            f"The operation on {snapshot.root} has succeeded, but the version after it could not be read, so that this "
+            f"object stays at version {snapshot.version}; open the table again: {first_line(error)}.",
+            MaintenanceWarning,
+        )
+        return snapshot
+
+
 def _write_checkpoint(latest: Snapshot, version: int) -> None:
     snapshot = refresh(latest)
     if snapshot.version != version:
@@ -76,6 +94,6 @@ def _write_manifests(latest: Snapshot, version: int, text: bytes | None) -> None
 def _warn(latest: Snapshot, version: int, what: str, error: Exception) -> None:
     failed = "failed" if not what.endswith("s") else "could not be written"
     warn(
-        f"Version {version} of {latest.root} was committed, but its {what} {failed}: {error}",
+        f"Version {version} of {latest.root} was committed, but its {what} {failed}: {first_line(error)}.",
         MaintenanceWarning,
     )

@@ -14,7 +14,7 @@ from deltaskip.log.catalog_commits import put_commit
 from deltaskip.log.file_names import commit_name
 from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.records import dataclass
-from deltaskip.storage import join
+from deltaskip.storage import LocalStorage, join
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.txn.conflicts import check_conflicts
 from deltaskip.txn.intent import Intent
@@ -144,13 +144,13 @@ class CommitLoop:
         except FileExistsError:
             # A request that was retried after its response was lost finds its own file.
             return self._is_ours(path, text)
-        except (StorageError, CatalogError):
+        except Exception as error:
+            if isinstance(error, DeltaSkipError) and not isinstance(error, (StorageError, CatalogError)):
+                # The catalog of the table refused the commit.
+                self.outcome_unknown = False
+                raise
             if self._is_ours(path, text):
                 return True
-            raise
-        except DeltaSkipError:
-            # The catalog of the table refused the commit.
-            self.outcome_unknown = False
             raise
         return True
 
@@ -158,7 +158,11 @@ class CommitLoop:
         """Whether a commit file is this transaction's, as far as it can be read."""
         try:
             ours = self._base.storage.read(path) == text
-        except (FileNotFoundError, StorageError):
+        except FileNotFoundError:
+            # A request may still arrive at a store, and a catalog decides by itself.
+            self.outcome_unknown = not isinstance(self._base.storage, LocalStorage)
+            return False
+        except Exception:
             return False
         self.outcome_unknown = ours
         return ours

@@ -81,6 +81,9 @@ class Transaction:
         # What deletes the files that were written for this transaction.
         self._undo: list[Callable[[], None]] = []
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.snapshot.root!r}, version={self.snapshot.version})"
+
     def __enter__(self) -> Transaction:
         """Begin a block that commits when it ends, or discards the transaction if it raises."""
         self._check_open()
