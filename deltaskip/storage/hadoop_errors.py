@@ -41,8 +41,8 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
         raise _gone(path, act, error) from error
     except OSError as error:
         raise StorageError(
-            f"Cannot {act} {path} through temporary files in {gettempdir()}: {error.strerror or error}; set TMPDIR to "
-            f"another directory."
+            f"Cannot {act} {path} through temporary files in {gettempdir()}: {error.strerror or first_line(error)}; "
+            f"set TMPDIR to another directory."
         ) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
