@@ -29,7 +29,6 @@ _AHEAD_BYTES = 64 << 20
 _CURE = "Read the changes with to_spark instead."
 
 
-@door
 def arrow_rows(scan: Scan, groups: Sequence[ChangedRows]) -> pa.RecordBatchReader:
     """Return a reader of the changes in these files that match the predicate of a scan, in its columns.
 
@@ -40,7 +39,13 @@ def arrow_rows(scan: Scan, groups: Sequence[ChangedRows]) -> pa.RecordBatchReade
         StorageError: A file cannot be read.
     """
     schema, reads = change_reads(scan, groups)
-    return pa.RecordBatchReader.from_batches(schema, door(read_ahead)(reads, _AHEAD_BYTES))
+    return pa.RecordBatchReader.from_batches(schema, _read_ahead(scan, reads))
+
+
+@door
+def _read_ahead(_scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
+    """The batches; the scan names the table in errors."""
+    return read_ahead(reads, _AHEAD_BYTES)
 
 
 def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, Reads]:
