@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from deltaskip import arguments
 from deltaskip.log import Snapshot, refresh
 from deltaskip.schema.properties import TableProperties
-from deltaskip.txn.after_commit import latest_after
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.alter.changes import TableChange

@@ -13,7 +13,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, 
 from deltaskip.log import Snapshot, chosen_version, load_snapshot, refresh
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
-from deltaskip.txn.after_commit import latest_after
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.log.symlink_manifests import Manifests

@@ -9,7 +9,7 @@ from deltaskip import arguments
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot, refresh
 from deltaskip.table.writing import time_zone_argument
-from deltaskip.txn.after_commit import latest_after
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.optimize.result import OptimizeResult

@@ -11,7 +11,7 @@ from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr import with_parameters
 from deltaskip.log import Snapshot
-from deltaskip.txn.after_commit import latest_after
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan

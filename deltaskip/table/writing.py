@@ -10,7 +10,7 @@ from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.log import Snapshot
 from deltaskip.schema.calendar import zone_of
-from deltaskip.txn.after_commit import latest_after
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.dml.overwrite import Overwrite

@@ -17,7 +17,7 @@ from deltaskip.schema.properties import TableProperties
 from deltaskip.storage.kill_points import kill_point
 from deltaskip.warning import warn
 
-__all__ = ["after_commit", "latest_after"]
+__all__ = ["after_commit"]
 
 _SYMLINKS = TableProperties.symlink_manifests.name.encode()
 
@@ -50,23 +50,6 @@ def after_commit(latest: Snapshot, version: int, text: bytes | None = None) -> N
             _write_manifests(latest, version, text)
     except Exception as error:
         _warn(latest, version, "symlink manifests", error)
-
-
-def latest_after(snapshot: Snapshot) -> Snapshot:
-    """Return the latest version of a table that an operation has changed.
-
-    Where it cannot be read, issues a MaintenanceWarning and returns the version that is given: an error would say that
-    the operation failed, which would then be repeated.
-    """
-    try:
-        return refresh(snapshot)
-    except Exception as error:
-        warn(
-            f"The operation on {snapshot.root} has succeeded, but the version after it could not be read, so that this "
-            f"object stays at version {snapshot.version}; open the table again: {first_line(error)}.",
-            MaintenanceWarning,
-        )
-        return snapshot
 
 
 def _write_checkpoint(latest: Snapshot, version: int) -> None:
