@@ -28,6 +28,7 @@ __all__ = [
     "NamespaceNotEmpty",
     "NamespaceNotFound",
     "NotProvable",
+    "OutOfMemory",
     "PredicateError",
     "PredicateWarning",
     "RowViolation",
@@ -37,6 +38,7 @@ __all__ = [
     "StorageError",
     "TableAlreadyExists",
     "TableNotFound",
+    "UnexpectedError",
     "UnsupportedFeature",
     "VersionNotFound",
 ]
@@ -214,6 +216,14 @@ class SparkUnavailable(DeltaSkipError, ImportError):
 
 class StorageError(DeltaSkipError, OSError):
     """A storage operation failed: missing permissions, network errors, an unknown URI scheme."""
+
+
+class OutOfMemory(DeltaSkipError, MemoryError):
+    """There is not enough memory for what a library below deltaskip was to do."""
+
+
+class UnexpectedError(DeltaSkipError, RuntimeError):
+    """A library below deltaskip raised an error that is not expected there; `__cause__` is that error."""
 
 
 class PredicateWarning(UserWarning):

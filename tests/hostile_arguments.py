@@ -17,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 import deltaskip as ds
@@ -32,6 +33,12 @@ class Colour(enum.Enum):
     """An enum that no function knows."""
 
     RED = "auto"
+
+
+class Number(enum.IntEnum):
+    """An enum whose values are numbers."""
+
+    ONE = 1
 
 
 class Text(str):
@@ -96,6 +103,14 @@ HOSTILE: dict[str, Any] = {
     "np.bool": np.bool_(True),
     "np.str": np.str_("id"),
     "np.datetime64": np.datetime64("NaT"),
+    "np.timedelta64": np.timedelta64("NaT"),
+    "np.bytes": np.bytes_(b"\xff"),
+    "pd.NA": pd.NA,
+    "pd.NaT": pd.NaT,
+    "[pd.NA]": [1, pd.NA],
+    "{'id': pd.NA}": {"id": pd.NA},
+    "pd.Series": pd.Series([1, pd.NA], dtype="Int64"),
+    "IntEnum": Number.ONE,
     "np.array": np.array([1, 2]),
     "pa.scalar": pa.scalar(5),
     "pa.array": pa.array([None, "x"]),

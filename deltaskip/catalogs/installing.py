@@ -8,12 +8,14 @@ from typing import Any
 
 from deltaskip import arguments
 from deltaskip.catalogs.table_catalog import TableCatalog
+from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 
 __all__ = ["InstalledCatalog", "install_catalog"]
 
 
+@door
 class InstalledCatalog:
     """A catalog that a Spark session knows by a name, until it is closed.
 
@@ -57,6 +59,7 @@ class InstalledCatalog:
         return f"InstalledCatalog({self.name!r}, {self.catalog!r})"
 
 
+@door
 def install_catalog(spark: Any, name: str, catalog: TableCatalog) -> InstalledCatalog:
     """Install a catalog in a classic Spark session: Spark's own SQL and `df.writeTo` reach its tables by `name.db.t`.
 

@@ -94,6 +94,9 @@ class LocatedCatalog(TransactionalTableCatalog):
         self.name = name
         self.storage_options = arguments.storage_settings(storage_options)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     # What a backend provides. Identifiers and namespaces are checked before.
 
     @abstractmethod

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from deltaskip import arguments
 from deltaskip.catalogs.configuration import configured, configured_names, default_name
-from deltaskip.errors import InvalidArgument
+from deltaskip.doors import door
+from deltaskip.errors import InvalidArgument, shown
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.table_catalog import TableCatalog
@@ -23,9 +23,9 @@ _BACKENDS = {
     "unity": "deltaskip.catalogs.unity.catalog:UnityCatalog",
     "warehouse": "deltaskip.catalogs.warehouse:WarehouseCatalog",
 }
-_SECRET = re.compile(r"(//[^:/@]*:)[^@]*@")
 
 
+@door
 def catalog(url: str | None = None, *, name: str | None = None, **options: Any) -> TableCatalog:
     """Return a catalog.
 
@@ -59,7 +59,7 @@ def catalog(url: str | None = None, *, name: str | None = None, **options: Any) 
     scheme = _scheme_of(wanted)
     if scheme not in _BACKENDS:
         known = ", ".join(f"{each}:" for each in sorted(_BACKENDS))
-        raise InvalidArgument(f"The URL of a catalog begins with one of {known}, not as {_shown(wanted)!r} does.")
+        raise InvalidArgument(f"The URL of a catalog begins with one of {known}, not with {shown(scheme or '')}:.")
     module, _, member = _BACKENDS[scheme].partition(":")
     make = getattr(import_module(module), member)
     if name is not None:
@@ -96,8 +96,3 @@ def _check_options(make: Any, scheme: str, options: dict[str, Any]) -> None:
     unknown = next((each for each in options if each not in known), None)
     if unknown is not None:
         raise InvalidArgument(f"A catalog {scheme}: has no option {unknown}; it has {', '.join(known)}.")
-
-
-def _shown(url: str) -> str:
-    """A URL without its password."""
-    return _SECRET.sub(r"\1***@", url)

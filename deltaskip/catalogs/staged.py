@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from deltaskip.catalogs.identifier import CatalogIdentifier
 from deltaskip.catalogs.sort_order import SortOrder
+from deltaskip.doors import door
 from deltaskip.errors import InvalidCommit
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["StagedTable"]
 
 
+@door
 class StagedTable:
     """A table that was staged by a catalog: it is created or replaced, with its rows, by `commit_staged_changes`.
 
@@ -123,6 +125,9 @@ class StagedTable:
             return
         self._ended = True
         self._transaction.discard()
+
+    def __repr__(self) -> str:
+        return f"StagedTable({str(self.identifier)!r})"
 
     def __enter__(self) -> StagedTable:
         """Begin a block that commits when it ends, or aborts if it raises."""

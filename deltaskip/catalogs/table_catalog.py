@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetProperty, TableChange
 from deltaskip.catalogs.identifier import CatalogIdentifier
+from deltaskip.doors import door
 
 if TYPE_CHECKING:
     from deltaskip.catalogs.sort_order import SortOrder
@@ -38,6 +39,10 @@ class TableCatalog(ABC):
     """
 
     name: str
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        door(cls)
 
     @abstractmethod
     def table_exists(self, ident: Ident) -> bool:

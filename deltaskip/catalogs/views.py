@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 from deltaskip import arguments
+from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.errors import SchemaError
 from deltaskip.schema.column_names import parse_names
@@ -20,6 +21,7 @@ __all__ = ["RegisteredView", "register_view", "sql"]
 _VIEWS: dict[str, dict[str, RegisteredView]] = {}
 
 
+@door
 class RegisteredView:
     """A temporary view of a Spark session over the rows of a Delta table; made by `register_view`.
 
@@ -75,6 +77,7 @@ class RegisteredView:
         self.table.scan(self.where).to_spark(self._spark).createOrReplaceTempView(quoted_name(self.name))
 
 
+@door
 def register_view(
     spark: Any,
     name: str,
@@ -119,6 +122,7 @@ def register_view(
     return view
 
 
+@door
 def sql(spark: Any, text: str, params: Mapping[str, object] | Sequence[object] | None = None) -> Any:
     """Run a query over registered views, and return its DataFrame.
 

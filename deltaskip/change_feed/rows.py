@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from deltaskip.change_feed.changed_rows import ChangedRows
 from deltaskip.change_feed.columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, FEED_NAMES
+from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
 from deltaskip.log import same_table
 from deltaskip.reading.char_padding import char_columns, padded
@@ -39,12 +40,14 @@ def arrow_rows(scan: Scan, groups: Sequence[ChangedRows]) -> pa.RecordBatchReade
         StorageError: A file cannot be read.
     """
     schema, reads = change_reads(scan, groups)
+    return pa.RecordBatchReader.from_batches(schema, _read_ahead(scan, reads))
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        with same_table(scan.snapshot):
-            yield from read_ahead(reads, _AHEAD_BYTES)
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+@door
+def _read_ahead(scan: Scan, reads: Reads) -> Iterator[pa.RecordBatch]:
+    """The batches; the scan names the table in errors."""
+    with same_table(scan.snapshot):
+        yield from read_ahead(reads, _AHEAD_BYTES)
 
 
 def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, Reads]:

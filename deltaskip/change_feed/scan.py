@@ -19,6 +19,7 @@ from deltaskip.change_feed.older_statistics import reads_statistics, with_older_
 from deltaskip.change_feed.states import check_states
 from deltaskip.change_feed.versions import VersionRange
 from deltaskip.dml.positions import RowPositions
+from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.expr import Node
 from deltaskip.features.deletion_vectors import read_deletion_vectors
@@ -48,6 +49,7 @@ _LISTED = ("path", "uri", "size", "partition_values", "num_records")
 _VECTORS_AT_ONCE = 64
 
 
+@door
 @of_one_table
 class ChangeScan(Reopened):
     """The rows that a range of versions inserted, deleted and updated, and the files that contain them.

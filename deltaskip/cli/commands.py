@@ -21,6 +21,7 @@ from deltaskip.cli import (  # noqa: F401
 )
 from deltaskip.cli.program import one_line, program, show_warning
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
+from deltaskip.redaction import redacted
 
 OK = 0
 FAILED = 1
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except Exception as error:  # every error becomes a sentence here
         if "--debug" in given:
-            traceback.print_exc()
+            click.echo(redacted(traceback.format_exc()), err=True, nl=False)
         _print_error(_sentence(error))
         return REFUSED if isinstance(error, (click.UsageError, InvalidArgument, InvalidArgumentType)) else FAILED
     return status if isinstance(status, int) else OK
@@ -70,9 +71,10 @@ def _sentence(error: Exception) -> str:
         case DeltaSkipError():
             return one_line(str(error))
         case OSError():
-            return one_line(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+            return one_line(redacted(f"{error.strerror or error}: {error.filename}" if error.filename else str(error)))
         case _:
-            return one_line(f"internal error: {type(error).__name__}: {error} (--debug prints the traceback)")
+            said = redacted(str(error))
+            return one_line(f"internal error: {type(error).__name__}: {said} (--debug prints the traceback)")
 
 
 def _print_error(sentence: str) -> None:

@@ -22,6 +22,7 @@ import pyarrow.csv as pc_csv
 import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
+from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, InvalidArgument, SchemaError, StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.records import dataclass
@@ -131,7 +132,7 @@ class InputFiles:
         try:
             return pa.unify_schemas(schemas, promote_options="permissive")
         except (pa.ArrowException, ValueError) as error:
-            raise SchemaError(f"The columns of the files do not fit together: {error}") from error
+            raise SchemaError(f"The columns of the files do not fit together: {first_line(error)}.") from error
 
     def _schema_of(self, path: str) -> pa.Schema:
         if self.file_format == "parquet":

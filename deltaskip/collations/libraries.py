@@ -19,6 +19,7 @@ from pathlib import Path
 from deltaskip import arguments
 from deltaskip.collations.library_check import data_fault, fault, unicode_version
 from deltaskip.collations.spark_data import SparkJar, library_with_data, spark_jar
+from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable
 from deltaskip.kernels.icu_library import IcuLibrary
 from deltaskip.records import dataclass
@@ -56,6 +57,7 @@ class _Process:
 _process = _Process()
 
 
+@door
 def register_icu(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Add an ICU library to those that evaluate collations. It takes precedence over others of its version.
 

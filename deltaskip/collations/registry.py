@@ -12,6 +12,7 @@ from deltaskip.collations.collation import Collation
 from deltaskip.collations.identifier import CollationId
 from deltaskip.collations.names import parse_name
 from deltaskip.collations.versions import SPARK_VERSION, source_of
+from deltaskip.doors import door
 from deltaskip.errors import CollationUnavailable, DeltaSkipError, InvalidArgumentType, InvalidCollation
 from deltaskip.records import dataclass
 
@@ -38,6 +39,7 @@ class AvailableCollations:
     source: str
 
 
+@door
 def available_collations() -> tuple[AvailableCollations, ...]:
     """List the providers and exact versions that this process can evaluate, newest version first.
 
@@ -54,6 +56,7 @@ def available_collations() -> tuple[AvailableCollations, ...]:
     return (*icu, *own)
 
 
+@door
 def collation(identifier: str | CollationId) -> Collation:
     """Return the collation with this identifier, evaluated by a library of exactly its version.
 

@@ -10,6 +10,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from deltaskip.delta.checks import found, names, typed_string
 from deltaskip.delta.creating import NewTable, create_table, identity_column, new_column
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.records import dataclass
 from deltaskip.schema import types
@@ -35,6 +36,7 @@ class IdentityGenerator:
     step: int = 1
 
 
+@door
 class DeltaTableBuilder:
     """Describes a table step by step; `execute` creates or replaces it.
 

@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from deltaskip.delta.checks import assignments, condition
 from deltaskip.delta.errors import spark_errors
 from deltaskip.delta.frames import merge_frame
+from deltaskip.doors import door
 from deltaskip.table.merging import MergeBuilder
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def merges_schema(spark: SparkSession) -> bool:
     return str(spark.conf.get(_AUTO_MERGE, "false")).lower() == "true"
 
 
+@door
 class DeltaMergeBuilder:
     """The clauses of a MERGE. Each method checks its arguments and returns a builder; `execute` runs the MERGE.
 

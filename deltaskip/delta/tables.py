@@ -28,6 +28,7 @@ from deltaskip.delta.maintaining import (
 from deltaskip.delta.merge import DeltaMergeBuilder, merges_schema
 from deltaskip.delta.optimize import DeltaOptimizeBuilder
 from deltaskip.delta.protocols import add_feature, drop_feature, upgrade
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
 from deltaskip.spark.declared import with_declarations
 from deltaskip.spark.sessions import checked
@@ -42,6 +43,7 @@ __all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTabl
 convert_conflicts()
 
 
+@door
 class DeltaTable:
     """A Delta table, with the methods of delta-spark's class of this name.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn
 
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgumentType, PredicateError
 from deltaskip.expr.nodes import (
     MAX_NODES,
@@ -31,6 +32,7 @@ __all__ = ["ColumnExpr", "col", "lit", "to_node"]
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 
 
+@door
 class ColumnExpr:
     """An expression over columns, built with Python operators and the methods below.
 
@@ -234,6 +236,7 @@ class ColumnExpr:
         return _call(name, self, other)
 
 
+@door
 def col(name: str) -> ColumnExpr:
     """Return an expression for a column of the table.
 
@@ -260,6 +263,7 @@ def col(name: str) -> ColumnExpr:
     return ColumnExpr(Column(tuple(parts)))
 
 
+@door
 def lit(value: object) -> ColumnExpr:
     """Return a constant with the type that PySpark gives it.
 

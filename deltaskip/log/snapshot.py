@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -30,6 +29,7 @@ from deltaskip.schema import MappingMode, StructField, StructType, mapping_mode,
 from deltaskip.schema.properties import FloatBounds, TableProperties
 from deltaskip.stats.parsed_stats import instant_bounds
 from deltaskip.storage import Storage, uri_of
+from deltaskip.warning import warn
 
 __all__ = ["Snapshot"]
 
@@ -298,7 +298,7 @@ class Snapshot:
 
     def _warn(self, message: str) -> None:
         name = self.segment.checksum.file.name if self.segment.checksum is not None else ".crc"
-        warnings.warn(f"{self.root}: version checksum {name}: {message}.", ChecksumWarning, stacklevel=4)
+        warn(f"{self.root}: version checksum {name}: {message}.", ChecksumWarning)
 
 
 def _required(action: _T | None, name: str, segment: LogSegment) -> _T:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
 from deltaskip.expr.nodes import And, Node
 from deltaskip.log import same_table
@@ -294,6 +295,7 @@ def _matches_among(
         start = end
 
 
+@door
 def arrow_batches(scan: Scan, finished: Callable[[ScanMetrics], None]) -> Iterator[pa.RecordBatch]:
     """Yield the rows that match a scan, at most its limit; every batch has `arrow_schema_of`.
 

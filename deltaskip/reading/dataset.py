@@ -13,6 +13,7 @@ import pyarrow.fs as pfs
 import pyarrow.parquet as pq
 
 from deltaskip.actions import hadoop_path
+from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError, UnsupportedFeature
 from deltaskip.reading.arrow_rows import arrow_schema_of
 from deltaskip.reading.stored_rows import may_be_julian
@@ -122,7 +123,7 @@ def _misfit(storage: Storage, location: str, fields: Sequence[pa.Field]) -> str 
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, DeltaSkipError):
             raise
-        raise StorageError(f"The data file {location} cannot be read: {error}; restore the file.") from error
+        raise StorageError(f"The data file {location} cannot be read: {first_line(error)}; restore it.") from error
     folded: dict[str, list[str]] = {}
     for name in schema.names:
         folded.setdefault(fold_name(name), []).append(name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from deltaskip import arguments
+from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, UnsupportedFeature
 from deltaskip.log.doors import of_one_table
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DistributedScan"]
 
 
+@door
 @of_one_table
 class DistributedScan(TableScan):
     """A scan whose files the executors of a Spark session find: made by `DeltaTable.scan(..., engine="spark")`.

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.actions import hadoop_path, hadoop_paths
+from deltaskip.doors import first_line
 from deltaskip.errors import DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.expr.type_names import sql_name
 from deltaskip.features.deletion_vectors import read_deletion_vectors
@@ -397,7 +398,7 @@ class StoredRows:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, DeltaSkipError):
                 raise
-            raise StorageError(f"The data file {location} cannot be read: {error}; restore the file.") from error
+            raise StorageError(f"The data file {location} cannot be read: {first_line(error)}; restore it.") from error
 
     def _read(self, opened: OpenFile, constants: Mapping[str, pa.Array], groups: RowGroups) -> Iterator[StoredBatch]:
         parquet, location = opened.parquet, opened.location

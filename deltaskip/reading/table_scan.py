@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from deltaskip.doors import door
 from deltaskip.log.doors import of_one_table
 from deltaskip.skipping.scan import Scan
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TableScan"]
 
 
+@door
 @of_one_table
 class TableScan(Scan):
     """A scan of a table: the files that can contain rows matching a predicate, and the rows that match.

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaskip.doors import first_line
 from deltaskip.errors import InvalidArgument, PredicateError, RowViolation
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
 from deltaskip.expr.by_column_functions import UnsupportedByColumn, from_layout
@@ -119,7 +120,9 @@ class ArrowRows:
             try:
                 given.validate(full=True)
             except pa.ArrowException as error:
-                raise InvalidArgument(f"The column {column.source.name} of the rows is damaged: {error}") from error
+                raise InvalidArgument(
+                    f"The column {column.source.name} of the rows is damaged: {first_line(error)}."
+                ) from error
             values = store_array(given, field.type, (field.name,), self._target)
             check_maps(values, field.type, (field.name,), self.plan.table)
             return _without_empty(values) if column.empty_is_null else values

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from deltaskip.engine import collation_version, engine, is_column
 from deltaskip.errors import DeltaSkipError, InvalidArgument, InvalidArgumentType
+from deltaskip.redaction import redacted
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_store import incoming_schema
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
@@ -150,5 +151,5 @@ def _with_index_as_columns(data: Any) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
-    text = str(error).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
+    text = redacted(str(error)).partition("\n")[0].partition(" Detail: Python exception")[0].strip()
     return text if text.endswith(".") else f"{text or type(error).__name__}."

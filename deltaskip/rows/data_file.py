@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from deltaskip.actions import AddFile
 from deltaskip.actions.partition_folders import encode_path
+from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.rows.parquet_schema import leaf_paths
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
@@ -85,7 +86,11 @@ class OpenDataFile:
     ) -> AddFile:
         """Publish the file and return its add action, with statistics. Raises StorageError."""
         with self._naming(), self._stack:
-            self._parquet.close()
+            try:
+                self._parquet.close()
+            finally:
+                # Otherwise pyarrow closes it again when it is collected, and prints the error.
+                self._parquet.is_open = False
             size = self.size
             stats = stats_json(reader.facts(LocalStorage(), os.path.abspath(self._local), size=size), request)
         now = time.time_ns() // 1_000_000
@@ -99,7 +104,7 @@ class OpenDataFile:
         except DeltaSkipError:
             raise
         except (OSError, pa.ArrowException) as error:
-            reason = (isinstance(error, OSError) and error.strerror) or error
+            reason = (isinstance(error, OSError) and error.strerror) or first_line(error)
             raise StorageError(f"Cannot write the data file {self._location}: {reason}.") from error
 
     def abandon(self) -> None:
@@ -107,6 +112,7 @@ class OpenDataFile:
         error = StorageError("The file was abandoned.")
         with suppress(Exception):
             self._parquet.close()
+        self._parquet.is_open = False
         with suppress(StorageError):
             self._stack.__exit__(StorageError, error, None)
 

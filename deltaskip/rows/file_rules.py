@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from deltaskip.actions import FILE_SCHEMA, AddFile, PartitionValueError, parse_partition_value, partition_column
+from deltaskip.doors import first_line
 from deltaskip.engine import active_engine
 from deltaskip.errors import DeltaSkipError, PredicateError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.expr import Node, columns_in, is_valid_sql, parse_sql
@@ -306,7 +307,7 @@ def _batches(
     except DeltaSkipError:
         raise
     except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
+        reason = first_line(error)
         raise StorageError(f"The data file {file.location} cannot be read: {reason}; restore it.") from error
 
 

@@ -17,6 +17,7 @@ from deltaskip.records import dataclass
 from deltaskip.rows.data_file import OpenDataFile, dictionary_columns
 from deltaskip.rows.encoding import Encoders, FileSequence, processors
 from deltaskip.rows.parquet_schema import parquet_schema, viewed
+from deltaskip.rows.rules import partition_values_named
 from deltaskip.rows.sort_order import SortColumn
 from deltaskip.rows.sorting import sorted_rows
 from deltaskip.rows.written import WrittenRows, delete_data_files
@@ -130,7 +131,7 @@ def write_data_files(
         An add action for each file, with statistics, in the order of their paths. No file is without rows.
 
     Raises:
-        PartitionValueError: A partition value has no text.
+        RowViolation: A partition value has no text.
         StorageError: A file cannot be written.
     """
     writer = _Writer(layout, divided)
@@ -225,7 +226,10 @@ class _Writer:
             yield _Partition((), ()), data
             return
         columns = [batch.column(field.name) for field in self._partition_fields]
-        texts = [_Texts(column, field) for column, field in zip(columns, self._partition_fields, strict=True)]
+        texts = []
+        for column, field in zip(columns, self._partition_fields, strict=True):
+            with partition_values_named(field, self._layout.root):
+                texts.append(_Texts(column, field))
         codes = _codes(texts)
         order = np.argsort(codes, kind="stable")
         ordered = codes[order]

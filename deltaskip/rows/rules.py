@@ -7,14 +7,16 @@ A condition must be TRUE: NULL violates it. It is evaluated over the rows as the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
 
+from deltaskip.actions import PartitionValueError
 from deltaskip.errors import RowViolation, SchemaError
 from deltaskip.records import dataclass
 from deltaskip.schema.ddl import parse_type_text
 from deltaskip.schema.invariants import invariant_expression
-from deltaskip.schema.json import CHAR_VARCHAR_KEY
+from deltaskip.schema.json import CHAR_VARCHAR_KEY, simple_string
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.resolve import display_name
 from deltaskip.schema.sql_text import quoted_name
@@ -36,6 +38,7 @@ __all__ = [
     "Step",
     "condition",
     "generation_rule",
+    "partition_values_named",
     "rules_of",
     "value_violation",
     "violation",
@@ -132,6 +135,23 @@ def value_violation(column: str, type_name: str, value: str | None, table: str) 
         shown = value if len(value) <= 200 else value[:199] + "…"
         message = f"The value {shown} does not fit the column {column} of {table}, which is {type_name}"
     return RowViolation(f"{message}. Nothing was written.", f"type of {column}", type_name, None, column, value)
+
+
+@contextmanager
+def partition_values_named(field: StructField, table: str) -> Iterator[None]:
+    """Within the block, convert PartitionValueError to RowViolation: a value of the column has no text in the log."""
+    try:
+        yield
+    except PartitionValueError as error:
+        kind = simple_string(field.type)
+        raise RowViolation(
+            f"A row for {table} cannot be put into a partition of {display_name([field.name])}, which is "
+            f"{kind.upper()}: {error}. Nothing was written.",
+            f"type of {field.name}",
+            kind,
+            None,
+            field.name,
+        ) from error
 
 
 def _of_field(field: StructField, above: tuple[Step, ...], limited: set[tuple[Step, ...]]) -> Iterator[Rule]:

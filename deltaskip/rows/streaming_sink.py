@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+from deltaskip.doors import first_line
 from deltaskip.errors import StorageError
 from deltaskip.json_text import parse_json
 from deltaskip.storage import Storage, is_local, join, parse_location
@@ -47,7 +48,7 @@ def sink_files(storage: Storage, folder: str) -> frozenset[str] | None:
                 else:
                     found.pop(location, None)
         except (ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"The log {path} of a streaming query cannot be read: {error}.") from error
+            raise StorageError(f"The log {path} of a streaming query cannot be read: {first_line(error)}.") from error
     return frozenset(found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, partial
@@ -14,6 +13,7 @@ import pyarrow as pa
 from deltaskip import arguments
 from deltaskip.actions.paths import escape_globs, hadoop_path, hadoop_paths, may_hold_globs
 from deltaskip.collations.versions import SPARK_VERSION
+from deltaskip.doors import door
 from deltaskip.engine import collation_version as running_collation_version
 from deltaskip.engine import engine, is_column, session_ansi, session_function
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, NotProvable, PredicateError, PredicateWarning
@@ -42,6 +42,7 @@ from deltaskip.skipping.proofs.collated import Collations
 from deltaskip.skipping.proofs.not_true import not_true
 from deltaskip.stats.cache_keys import PartitionAnswersKey
 from deltaskip.stats.layout import Side
+from deltaskip.warning import warn
 
 if TYPE_CHECKING:
     from deltaskip.skipping.explain.report import Explain
@@ -55,6 +56,7 @@ _SHOWN_PARTS = 20
 _DRAWN_FILES = 100_000
 
 
+@door
 class Scan(Reopened):
     """The files of a snapshot that can contain rows matching a predicate, and what the log proves about those rows.
 
@@ -520,7 +522,7 @@ class Scan(Reopened):
             self._diagnosed = True
             unknown = [said for name, said in unknown_functions(self._parsed) if not session_function(name)]
             for slip in (*never_true(bound), *cast_strings(self._parsed, bound), *unknown):
-                warnings.warn(f"{slip} {self._at_version()}", PredicateWarning, stacklevel=5)
+                warn(f"{slip} {self._at_version()}", PredicateWarning)
             self._refuse_failing_constants(bound)
         return normalize(bound)
 

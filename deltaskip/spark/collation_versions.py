@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,12 +17,12 @@ from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidCollation, StatisticsWarning
 from deltaskip.log import Snapshot
 from deltaskip.skipping.explain.logged import logged_collations
+from deltaskip.warning import warn
 
 __all__ = ["UNKNOWN", "active_collation_version", "session_collation_version", "warn_if_unused"]
 
 UNKNOWN = "unknown"
 _CONNECT = "pyspark.sql.connect.session"
-_FRAMES_TO_THE_CALLER = 7
 
 _lock = threading.Lock()
 _of_sessions: dict[str, str] = {}
@@ -89,12 +88,11 @@ def _warn(
     recompute = "" if session in others else f"run recompute_stats(spark, collation_versions=[{session!r}])"
     if session == UNKNOWN:
         install, recompute = "", "filter with a Spark that lists its version in collations()"
-    warnings.warn(
+    warn(
         f"This Spark session compares strings by ICU {session}, and the statistics of {collation.canonical} in "
         f"{snapshot.table_root} (version {snapshot.version}) are of ICU {', '.join(others)}, so they cannot be used to "
         f"skip files here: {' and '.join(filter(None, (install, recompute)))}.",
         StatisticsWarning,
-        stacklevel=_FRAMES_TO_THE_CALLER,
     )
 
 

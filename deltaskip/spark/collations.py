@@ -7,7 +7,6 @@ strings, and must not evaluate a predicate under another order.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Iterator
 
 from pyspark.sql import types as spark_types
@@ -22,12 +21,12 @@ from deltaskip.log import Snapshot
 from deltaskip.schema import display_name
 from deltaskip.schema.resolve import collation_of, resolve
 from deltaskip.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, declared_collation
+from deltaskip.warning import warn
 
 __all__ = ["check_compared", "is_binary", "spark_collation", "unknown_collations", "warn_of_unknown"]
 
 _KNOWS_COLLATIONS = "collation" in inspect.signature(spark_types.StringType.__init__).parameters
 _PROVIDERS = ("icu", "spark")
-_FRAMES_TO_THE_CALLER = 6
 
 
 def spark_collation(identifier: str) -> str | None:
@@ -63,11 +62,10 @@ def warn_of_unknown(snapshot: Snapshot, spark_version: str) -> None:
     unknown = unknown_collations(snapshot.schema)
     if unknown:
         named = ", ".join(f"{path} ({identifier})" for path, identifier in unknown.items())
-        warnings.warn(
+        warn(
             f"Spark {spark_version} does not have the collation of {named} in {snapshot.table_root} (version "
             f"{snapshot.version}); the DataFrame contains the strings and compares them by their bytes.",
             CollationWarning,
-            stacklevel=_FRAMES_TO_THE_CALLER,
         )
 
 

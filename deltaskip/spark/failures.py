@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import (
@@ -18,6 +19,7 @@ from deltaskip.errors import (
     StorageError,
     UnsupportedFeature,
 )
+from deltaskip.redaction import keep_options_secret, redacted
 from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import AmbiguousName
 
@@ -229,7 +231,16 @@ def first_reason(error: Exception) -> str:
     reason = next((line for line in lines if not line.startswith(" ")), lines[0]) if lines else type(error).__name__
     cause = _root_cause(java)
     also = f" ({cause})" if cause and cause not in reason else ""
-    return reason.strip().rstrip(".:; ") + also + "."
+    _keep_settings_secret()
+    return redacted(reason.strip().rstrip(".:; ") + also + ".")
+
+
+def _keep_settings_secret() -> None:
+    """Let messages not show the secrets in the settings of the running session, such as `fs.s3a.secret.key`."""
+    context = SparkContext._active_spark_context
+    if context is not None:
+        with suppress(Exception):  # the session may be gone
+            keep_options_secret(dict(context.getConf().getAll()))
 
 
 def _root_cause(java: Any) -> str:

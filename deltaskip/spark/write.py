@@ -19,6 +19,7 @@ from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.parquet_files import CHANGE_FOLDER, DataFileLayout
 from deltaskip.rows.plan import RowPlan
+from deltaskip.rows.rules import partition_values_named
 from deltaskip.rows.store import written_type
 from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.arrow_values import one_chunk
@@ -377,8 +378,10 @@ def _adds(files: Sequence[_WrittenFile], layout: DataFileLayout) -> Iterator[Add
     fields = layout.partition_fields()
     names = [physical_name(field, layout.mapping_mode) for field in fields]
     for file in files:
-        texts = zip(names, fields, file.partition_texts, strict=True)
-        values = {name: _log_text(text, field.type) for name, field, text in texts}
+        values = {}
+        for name, field, text in zip(names, fields, file.partition_texts, strict=True):
+            with partition_values_named(field, layout.root):
+                values[name] = _log_text(text, field.type)
         tags = written_tags(file.stats, layout.request.columns)
         yield AddFile(
             encode_path(file.path), values, file.size, file.modification_time, True, stats=file.stats, tags=tags

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -18,8 +17,9 @@ from deltaskip.stats.bound_rules import Form, believed
 from deltaskip.stats.cache_keys import CacheKey, CollatedKey, CommitsScope, NanAbsentKey, Scope, StatisticKey
 from deltaskip.stats.collated_bounds import CollatedBounds, collated_leaf, merged_spellings
 from deltaskip.stats.decode import from_struct, from_text, only_strings
-from deltaskip.stats.layout import NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
+from deltaskip.stats.layout import MOST_ROWS, NUM_RECORDS, BoundKind, Side, StatField, StatLeaf
 from deltaskip.stats.tight_bounds import TIGHT_BOUNDS
+from deltaskip.warning import warn
 
 __all__ = ["ColumnStore", "FileStats", "StatisticsSource"]
 
@@ -268,11 +268,10 @@ class FileStats:
         # As bytes, because a call of Arrow for each of thousands of columns takes longer than the few bytes.
         count = len(kinds.buffers()[1].to_pybytes()[: len(kinds)].translate(None, bytes((_MISSING, _NULL, *expected))))
         if count:
-            warnings.warn(
+            warn(
                 f"{count} of {len(kinds)} files have an unusable statistic at {'.'.join(leaf.path)}; it counts as "
                 "missing.",
                 StatisticsWarning,
-                stacklevel=2,
             )
 
 
@@ -350,10 +349,11 @@ def _decode_struct(values: pa.Array, leaf: StatLeaf) -> pa.Array:
 
 
 def _guard(values: pa.Array, leaf: StatLeaf) -> pa.Array:
-    """Negative counts are invalid and count as missing."""
+    """Counts that no file has, negative ones and those above MOST_ROWS, count as missing."""
     if leaf.side is not None:
         return values
-    negative = pc.less(values, arrow_scalar(0, pa.int64()))
-    if not pc.any(negative).as_py():
+    # As unsigned numbers the negative ones are the greatest.
+    impossible = pc.greater(values.view(pa.uint64()), arrow_scalar(MOST_ROWS, pa.uint64()))
+    if not pc.any(impossible).as_py():
         return values
-    return pc.if_else(negative, arrow_scalar(None, pa.int64()), values)
+    return pc.if_else(impossible, arrow_scalar(None, pa.int64()), values)

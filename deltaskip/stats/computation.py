@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from deltaskip import arguments
 from deltaskip.collations import registry
 from deltaskip.collations.identifier import CollationId
 from deltaskip.deprecations import warn_renamed
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, PredicateError, StatisticsWarning
 from deltaskip.schema.arrow import from_arrow
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
@@ -27,6 +27,7 @@ from deltaskip.stats.tight_bounds import writes_tight_bounds
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import parse_location
 from deltaskip.storage.opening import storage_for
+from deltaskip.warning import warn
 
 if TYPE_CHECKING:
     from deltaskip.stats.file_facts import Mode, StatisticsRequest
@@ -36,7 +37,6 @@ __all__ = ["COMPUTED_SCHEMA", "Collations", "compute", "statistics_request"]
 Collations = Mapping[str, Sequence[str]]
 """Column name → versioned identifiers, such as {"name": ["icu.UNICODE_CI.77.1"]}."""
 
-_FRAMES_TO_THE_CALLER = 6
 
 COMPUTED_SCHEMA = pa.schema(
     [
@@ -48,6 +48,7 @@ COMPUTED_SCHEMA = pa.schema(
 )
 
 
+@door
 def compute(
     files: Sequence[str | os.PathLike[str]],
     schema: StructType | pa.Schema | str,
@@ -240,11 +241,10 @@ def _versions_of_declared(columns: Sequence[StatColumn], versions: Sequence[str]
             collation = CollationId.parse(column.collation).without_version.canonical
             found[name] = [str(collation.with_version(version)) for version in versions]
         else:
-            warnings.warn(
+            warn(
                 f"Column {name} has the collation {column.collation!r}, which deltaskip does not know: statistics "
                 "under it are not computed, the other statistics of the column are.",
                 StatisticsWarning,
-                stacklevel=_FRAMES_TO_THE_CALLER,
             )
     return found
 

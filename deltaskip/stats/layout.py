@@ -26,6 +26,7 @@ from deltaskip.schema.types import (
 __all__ = [
     "COLLATED",
     "CUT_FROM",
+    "MOST_ROWS",
     "NUM_RECORDS",
     "PARTITION_VALUES",
     "BoundKind",
@@ -130,3 +131,6 @@ class StatLeaf:
 
 
 NUM_RECORDS = StatLeaf("numRecords")
+
+MOST_ROWS = 1 << 40
+"""More rows than any Parquet file has. Sums over millions of files of so many rows fit in 64 bits."""

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from deltaskip.collations.collation import Collation
+from deltaskip.doors import first_line
 from deltaskip.errors import StorageError
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.records import dataclass
@@ -84,7 +85,7 @@ def scan_file(
     except FileNotFoundError as error:
         raise data_file_missing(path) from error
     except (pa.ArrowException, OSError, *DAMAGE) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
+        reason = first_line(error)
         cure = 'restore it, or use mode="footer" for the statistics that its footer proves'
         raise StorageError(f"The data file {path} cannot be read: {reason}; {cure}.") from error
     return [_whole(part, column) for part, column in zip(parts, columns, strict=True)]

@@ -6,6 +6,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.redaction import redacted
 from deltaskip.storage.interface import file_exists, not_a_directory, not_found
 from deltaskip.storage.remote_errors import first_line
 
@@ -40,8 +41,8 @@ def naming(path: str, act: str = "read") -> Iterator[None]:
         raise _gone(path, act, error) from error
     except OSError as error:
         raise StorageError(
-            f"Cannot {act} {path} through temporary files in {gettempdir()}: {error.strerror or error}; set TMPDIR to "
-            f"another directory."
+            f"Cannot {act} {path} through temporary files in {gettempdir()}: {error.strerror or first_line(error)}; "
+            f"set TMPDIR to another directory."
         ) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
@@ -79,7 +80,7 @@ def _gone(path: str, act: str, error: Exception) -> StorageError:
 
 
 def _named(kind: str, message: str | None, path: str, act: str) -> OSError:
-    lines = (message or "").strip().splitlines()
+    lines = redacted(message or "").strip().splitlines()
     reason = lines[0].rstrip(".: ") if lines else kind
     match kind:
         case name if name in _NOT_FOUND:

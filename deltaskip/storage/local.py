@@ -11,6 +11,7 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
+from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.deleting import delete_side_by_side
 from deltaskip.storage.interface import (
@@ -235,6 +236,6 @@ def _named(error: OSError | ValueError, path: str) -> OSError:
         return not_a_file(path, "loop of links")
     if code in (errno.ENXIO, errno.ENODEV):
         return not_a_file(path, "socket or device")
-    reason = error.strerror or error if isinstance(error, OSError) else error
+    reason = (isinstance(error, OSError) and error.strerror) or first_line(error)
     # A path from the log may have characters that the file system does not, such as NUL.
     return StorageError(f"Cannot read {path if path.isprintable() else ascii(path)}: {reason}.")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from deltaskip.doors import first_line
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.kill_points import kill_point
@@ -291,4 +292,4 @@ def _naming(path: str) -> Iterator[None]:
             f"No permission to write {path}: ask its owner for access, or run as a user with access."
         ) from error
     except OSError as error:
-        raise StorageError(f"Cannot write {path}: {error.strerror or error}.") from error
+        raise StorageError(f"Cannot write {path}: {error.strerror or first_line(error)}.") from error

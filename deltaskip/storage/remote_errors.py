@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from deltaskip.errors import DeltaSkipError, StorageError
+from deltaskip.redaction import redacted
 from deltaskip.storage.interface import file_exists, not_found
 from deltaskip.storage.location import split_authority
 
@@ -61,7 +62,8 @@ def _converted(error: BaseException, path: str, act: str) -> Exception | None:
             return file_exists(path)
         case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
             return _refused(error, path, act)
-        case "obstore", name if name.startswith(("NotSupported", "NotImplemented")):
+        # obstore raises Python's own NotImplementedError as well.
+        case "obstore" | "builtin", name if name.startswith(("NotSupported", "NotImplemented")):
             return StorageError(
                 f"Cannot {act} {path}: the store does not support it ({first_line(error)}); use a store with "
                 f"conditional requests."
@@ -80,7 +82,7 @@ def _origin(error: BaseException) -> tuple[str, str]:
             return "obstore", name
         case "pyo3_runtime":
             return "panic", name
-    for kind in (FileNotFoundError, PermissionError):
+    for kind in (FileNotFoundError, PermissionError, NotImplementedError):
         if isinstance(error, kind):
             return "builtin", kind.__name__
     # obstore and pyarrow raise ValueError or TypeError for a name that they cannot pass on, such as one with NUL.
@@ -209,7 +211,7 @@ def _malformed(location: str) -> str:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of the error's message without a full stop, or its class if it has no message."""
-    lines = [line for line in _DUMP.sub("", str(error)).strip().splitlines() if line.strip()]
+    lines = [line for line in _DUMP.sub("", redacted(str(error))).strip().splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
     # "Generic S3 error: " says nothing, and a request's URI may contain a signature.

@@ -12,9 +12,16 @@ import pyarrow.fs as pafs
 from deltaskip.errors import DeltaSkipError, StorageError
 from deltaskip.storage.interface import Storage
 from deltaskip.storage.location import HADOOP_SCHEMES, scheme_of, split_authority
-from deltaskip.storage.object_options import RETRIES, check_options, divided, require_credentials, unknown_option
+from deltaskip.storage.object_options import (
+    RETRIES,
+    check_options,
+    divided,
+    require_credentials,
+    unknown_option,
+)
 from deltaskip.storage.remote import ArrowStorage, ObjectStorage
 from deltaskip.storage.remote_errors import opening_error
+from deltaskip.storage.secret_options import refuse_secrets, trimmed
 
 __all__ = ["located", "remote_storage"]
 
@@ -25,8 +32,10 @@ _OBJECT_SCHEMES = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "ht
 
 def remote_storage(location: str, storage_options: Mapping[str, str] | None, near: Storage | None) -> Storage:
     """Return the storage of a location; the arguments are those of `storage_for`. Raises StorageError."""
+    refuse_secrets(location)
     base, _ = split_authority(location)
     scheme = scheme_of(location) or ""
+    storage_options = None if storage_options is None else trimmed(location, storage_options)
     if storage_options is None and isinstance(near, ObjectStorage) and scheme_of(near.base + "/") == scheme:
         storage_options = near.options
     if scheme in _OBJECT_SCHEMES and find_spec("obstore") is not None:
@@ -88,7 +97,7 @@ def _object_storage(location: str, base: str, options: Mapping[str, str] | None)
         store = from_url(base, config=config or None, client_options=client or None, retry_config=retries)
     except UnknownConfigurationKeyError as error:
         raise unknown_option(location, _key_in(error, config)) from error
-    except (BaseError, ValueError, TypeError, OSError) as error:
+    except (BaseError, ValueError, TypeError, OSError, OverflowError) as error:
         raise opening_error(error, location, dict(options or {})) from error
     require_credentials(location, options or {})
     return ObjectStorage(store, base, options)

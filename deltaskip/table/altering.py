@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from deltaskip import arguments
 from deltaskip.log import Snapshot, refresh
 from deltaskip.schema.properties import TableProperties
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.alter.changes import TableChange
@@ -53,7 +54,7 @@ class AlteringMethods:
         if any(isinstance(each, DropFeature) and each.feature.lower() == "deletionvectors" for each in changes):
             self._purge_deletion_vectors(metadata)
         result = alter(self.snapshot, changes, metadata)
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def alter_sql(self, statement: str, user_metadata: str | None = None) -> WriteResult:

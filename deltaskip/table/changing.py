@@ -9,6 +9,7 @@ from deltaskip import arguments
 from deltaskip.errors import InvalidArgumentType
 from deltaskip.log import Snapshot, refresh
 from deltaskip.table.writing import time_zone_argument
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.dml.merge.clauses import MergeClause
@@ -104,7 +105,7 @@ class ChangingMethods:
         if arguments.flag("dry_run", dry_run):
             return planned_change(self.snapshot, "DELETE", text, spark, given[1], "Deleting")
         result = delete(self.snapshot, text, spark, *given, metadata)
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     @overload
@@ -196,7 +197,7 @@ class ChangingMethods:
             check_values(refresh(self.snapshot), given)
             return planned_change(self.snapshot, "UPDATE", text, spark, zone, "Updating")
         result = update(self.snapshot, given, text, spark, once, zone, metadata)
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def merge(
@@ -265,7 +266,7 @@ class ChangingMethods:
             if dry_run:
                 return plan_merge(self.snapshot, statement, rows)
             result = merge(self.snapshot, statement, rows, application, metadata)
-            self.snapshot = refresh(self.snapshot)
+            self.snapshot = latest_after(self.snapshot)
             return result
 
-        return MergeBuilder(run)
+        return MergeBuilder(run, _table=self.uri)

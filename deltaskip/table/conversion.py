@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from deltaskip import arguments
+from deltaskip.doors import door
 from deltaskip.errors import InvalidArgument, TableNotFound
 from deltaskip.log import load_snapshot
 from deltaskip.schema.properties import TableProperties
@@ -16,6 +17,7 @@ from deltaskip.table.writing import time_zone_argument
 __all__ = ["convert_to_delta"]
 
 
+@door
 def convert_to_delta(
     path: str | os.PathLike[str],
     partition_schema: object = None,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaskip.doors import door
 from deltaskip.engine import engine
 
 __all__ = ["register_format"]
 
 
+@door
 def register_format(spark: Any) -> None:
     """Let a session find the format `deltaskip` of `spark.read`, `spark.readStream`, and `df.write`.
 

@@ -13,6 +13,7 @@ from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError, 
 from deltaskip.log import Snapshot, check_same_table, chosen_version, load_snapshot, refresh
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage import open_storage
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.log.symlink_manifests import Manifests
@@ -78,7 +79,7 @@ class MaintainingMethods:
             lite=arguments.flag("lite", lite),
             enforce_retention=arguments.flag("enforce_retention", enforce_retention),
         )
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def restore(
@@ -124,7 +125,7 @@ class MaintainingMethods:
             raise InvalidArgument(f"Specify the version or the timestamp to which {self.snapshot.root} is restored.")
         time = None if timestamp is None else str(timestamp)
         result = restore(self.snapshot, chosen, time, check_files=checked, dry_run=dry, user_metadata=note)
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def clone(

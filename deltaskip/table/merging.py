@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from deltaskip import arguments
 from deltaskip.dml.merge.clauses import Action, Kind, MergeClause, checked_condition, checked_values
+from deltaskip.doors import door
 from deltaskip.records import dataclass
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MergeBuilder"]
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class MergeBuilder:
     """The clauses of a merge, made by `DeltaTable.merge`.
@@ -32,6 +34,10 @@ class MergeBuilder:
 
     _run: Callable[[tuple[MergeClause, ...], bool], Any]
     _clauses: tuple[MergeClause, ...] = ()
+    _table: str = ""
+
+    def __repr__(self) -> str:
+        return f"MergeBuilder({self._table!r}, {len(self._clauses)} clauses)"
 
     def when_matched_update(self, values: Mapping[str, object], where: object = None) -> MergeBuilder:
         """Set columns of rows that a row of the source matches.

@@ -9,6 +9,7 @@ from deltaskip import arguments
 from deltaskip.errors import InvalidArgument
 from deltaskip.log import Snapshot, refresh
 from deltaskip.table.writing import time_zone_argument
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.maintenance.optimize.result import OptimizeResult
@@ -106,7 +107,7 @@ class OptimizingMethods:
             progress=progress,
             txn=arguments.app_version("txn", txn),
         )
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def replace_partitioning(
@@ -160,7 +161,7 @@ class OptimizingMethods:
             result = self._clustered_by(given, chosen[1])
         else:
             result = replace_partitioning(self.snapshot, given, spark, *chosen)
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def _clustered_by(self, transforms: Sequence[Transform], user_metadata: str | None) -> PartitioningResult:

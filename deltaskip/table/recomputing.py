@@ -11,7 +11,8 @@ from deltaskip.deprecations import warn_renamed
 from deltaskip.engine import collation_version, engine
 from deltaskip.errors import InvalidArgument
 from deltaskip.expr import with_parameters
-from deltaskip.log import Snapshot, refresh
+from deltaskip.log import Snapshot
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.txn.recompute.recomputed import Recomputed, RecomputePlan
@@ -126,7 +127,7 @@ class RecomputingMethods:
             progress,
             request.statistics.columns,
         )
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return done
 
     def recompute_plan(
@@ -223,6 +224,6 @@ class RecomputingMethods:
         transaction = Transaction(self.snapshot, "RETIRE COLLATION VERSION", parameters)
         retire(transaction, collation, version)
         committed = transaction.commit()
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return committed
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from deltaskip import arguments
 from deltaskip.actions import Metadata, Protocol
 from deltaskip.deprecations import warn_renamed
+from deltaskip.doors import door
 from deltaskip.errors import DeltaSkipError, StorageError, TableAlreadyExists, TableNotFound
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot, check_same_table, load_snapshot, refresh
@@ -48,6 +49,7 @@ __all__ = ["DeltaTable"]
 _SHOWN_COLUMNS = 20
 
 
+@door
 @of_one_table
 class DeltaTable(
     AlteringMethods,

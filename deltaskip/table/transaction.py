@@ -13,6 +13,7 @@ from deltaskip.dml.assignments import given_values
 from deltaskip.dml.delete import delete_in
 from deltaskip.dml.overwrite import overwrite_in, predicate_text
 from deltaskip.dml.update import update_in
+from deltaskip.doors import door
 from deltaskip.rows.add_files import add_files_to
 from deltaskip.rows.append import append_to, write_metrics
 from deltaskip.rows.data import GivenRows
@@ -23,6 +24,7 @@ from deltaskip.txn.transaction import Transaction
 __all__ = ["TableTransaction"]
 
 
+@door
 class TableTransaction(Transaction):
     """A transaction that takes rows beside actions, so that several writes become one version of the table.
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 from deltaskip import arguments
 from deltaskip.errors import InvalidArgument, InvalidArgumentType
-from deltaskip.log import Snapshot, refresh
+from deltaskip.log import Snapshot
 from deltaskip.schema.calendar import zone_of
+from deltaskip.txn.latest import latest_after
 
 if TYPE_CHECKING:
     from deltaskip.dml.overwrite import Overwrite
@@ -76,7 +77,7 @@ class WritingMethods:
             time_zone_argument(time_zone, self.uri),
             arguments.text_or_none("user_metadata", user_metadata),
         )
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def append_batch(
@@ -127,7 +128,7 @@ class WritingMethods:
             user_metadata=arguments.text_or_none("user_metadata", user_metadata),
             operation=("STREAMING UPDATE", {"outputMode": "Append", "queryId": name, "epochId": str(number)}),
         )
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def overwrite(
@@ -192,7 +193,7 @@ class WritingMethods:
             time_zone_argument(time_zone, self.uri),
             arguments.text_or_none("user_metadata", user_metadata),
         )
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
     def add_files(
@@ -244,7 +245,7 @@ class WritingMethods:
             arguments.text_or_none("user_metadata", user_metadata),
             time_zone_argument(time_zone, self.uri),
         )
-        self.snapshot = refresh(self.snapshot)
+        self.snapshot = latest_after(self.snapshot)
         return result
 
 

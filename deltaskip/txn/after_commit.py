@@ -4,8 +4,7 @@ table has them kept up to date, and by `delta.checkpointInterval` a checkpoint a
 
 from __future__ import annotations
 
-import warnings
-
+from deltaskip.doors import first_line
 from deltaskip.errors import MaintenanceWarning
 from deltaskip.log import Snapshot, load_snapshot, refresh
 from deltaskip.log.catalog_commits import catalog_commits
@@ -16,6 +15,7 @@ from deltaskip.log.new_table import BEFORE_CREATION
 from deltaskip.log.symlink_manifests import changed_partitions, write_manifests
 from deltaskip.schema.properties import TableProperties
 from deltaskip.storage.kill_points import kill_point
+from deltaskip.warning import warn
 
 __all__ = ["after_commit"]
 
@@ -76,8 +76,7 @@ def _write_manifests(latest: Snapshot, version: int, text: bytes | None) -> None
 
 def _warn(latest: Snapshot, version: int, what: str, error: Exception) -> None:
     failed = "failed" if not what.endswith("s") else "could not be written"
-    warnings.warn(
-        f"Version {version} of {latest.root} was committed, but its {what} {failed}: {error}",
+    warn(
+        f"Version {version} of {latest.root} was committed, but its {what} {failed}: {first_line(error)}.",
         MaintenanceWarning,
-        stacklevel=5,
     )

@@ -225,13 +225,13 @@ class CommitLoop:
                 raise TableNotFound(f"The folder {latest.root} was dropped while its table was created.") from error
             # The log is gone. The next attempt says why.
             return False
-        except (StorageError, CatalogError):
+        except Exception as error:
+            if isinstance(error, DeltaSkipError) and not isinstance(error, (StorageError, CatalogError)):
+                # The catalog of the table refused the commit.
+                self.outcome_unknown = False
+                raise
             if self._is_ours(path, text):
                 return True
-            raise
-        except DeltaSkipError:
-            # The catalog of the table refused the commit.
-            self.outcome_unknown = False
             raise
         return True
 
@@ -240,11 +240,10 @@ class CommitLoop:
         try:
             ours = self._base.storage.read(path) == text
         except FileNotFoundError:
-            if isinstance(self._base.storage, LocalStorage):
-                # Of local files none appears later, as it may after a request.
-                self.outcome_unknown = False
+            # A request may still arrive at a store, and a catalog decides by itself.
+            self.outcome_unknown = not isinstance(self._base.storage, LocalStorage)
             return False
-        except StorageError:
+        except Exception:
             return False
         self.outcome_unknown = ours
         return ours

@@ -11,6 +11,7 @@ from typing import Any
 
 from deltaskip.actions import AddCdcFile, AddFile, DomainMetadata, Metadata, Protocol, RemoveFile, Txn
 from deltaskip.arguments import flag, instance, mapping, non_negative, text, texts
+from deltaskip.doors import door
 from deltaskip.errors import (
     CommitConflict,
     CorruptLog,
@@ -35,6 +36,7 @@ from deltaskip.txn.removed_files import RemovedFiles
 
 __all__ = ["Transaction"]
 
+@door
 class Transaction:
     """Reads and actions on one snapshot, which `commit` writes as one version of the table.
 
@@ -84,6 +86,9 @@ class Transaction:
         self._undo: list[Callable[[], None]] = []
         is_new = snapshot.version == BEFORE_CREATION
         self.new_folders = NewFolders(snapshot.storage, snapshot.root) if is_new else None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.snapshot.root!r}, version={self.snapshot.version})"
 
     def __enter__(self) -> Transaction:
         """Begin a block that commits when it ends, or discards the transaction if it raises."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from sqlalchemy.sql import Executable
 
 from deltaskip.catalogs.database.schema import STEPS, schema_version, upgrade
 from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
+from deltaskip.redaction import HIDDEN, is_secret_name, keep_secret, redacted
 from deltaskip.storage.kill_points import kill_point
 
 __all__ = ["ConstraintViolated", "Database"]
@@ -25,7 +25,6 @@ _WRITES = "deltaskip_writes"
 # How long a writer of a SQLite file waits for others, which hold the file for milliseconds.
 _SQLITE_SECONDS = 30
 _ATTEMPTS = 3
-_SECRETS = re.compile(r"(?i)pass|secret|token|key$")
 
 
 class ConstraintViolated(DeltaSkipError):
@@ -64,6 +63,7 @@ class Database:
             ) from error
         self.shown = _shown(self.url)
         self._secrets = [each for each in (self.url.password, *_secret_values(self.url)) if each]
+        keep_secret(*self._secrets)
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise InvalidArgument(
                 f"A catalog needs a database that stays, not {self.shown}: name a file, such as sqlite:///catalog.db."
@@ -176,9 +176,7 @@ class Database:
     def _said(self, error: Exception) -> str:
         """What the driver said, on one line and without passwords."""
         cause = getattr(error, "orig", None) or error
-        said = " ".join(str(cause).split()) or type(cause).__name__
-        for secret in self._secrets:
-            said = said.replace(secret, "***")
+        said = redacted(" ".join(str(cause).split()), self._secrets) or type(cause).__name__
         return said if said.endswith(".") else f"{said}."
 
 
@@ -204,12 +202,12 @@ def _with_driver(url: URL) -> URL:
 
 
 def _secret_values(url: URL) -> list[str]:
-    found = [value for name, value in url.query.items() if _SECRETS.search(name)]
+    found = [value for name, value in url.query.items() if is_secret_name(name)]
     return [text for value in found for text in ([value] if isinstance(value, str) else value)]
 
 
 def _shown(url: URL) -> str:
-    hidden = {name: "***" for name in url.query if _SECRETS.search(name)}
+    hidden = {name: HIDDEN for name in url.query if is_secret_name(name)}
     return url.update_query_dict(hidden).render_as_string(hide_password=True)
 
 

@@ -175,7 +175,10 @@ class UnityCatalog(LocatedCatalog):
 
     def new_location(self, ident: CatalogIdentifier) -> str:
         """See LocatedCatalog.new_location."""
-        raise AssertionError("The server chooses the place of a managed table when it is staged.")
+        raise InvalidArgument(
+            f"The server of the catalog {self.name} chooses the places of the tables that it manages, which cannot be "
+            f"clones: write LOCATION '…' to place {ident} elsewhere."
+        )
 
     def table_names(self, namespace: Namespace) -> Iterable[str]:
         """See LocatedCatalog.table_names."""

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlsplit
 
-from deltaskip.catalogs.unity.models import Credential, LoadedTable, StagingTable, TableName
-from deltaskip.errors import CatalogError, InvalidArgument
+from deltaskip.catalogs.unity.models import Credential, LoadedTable, StagingTable, TableName, entry
+from deltaskip.errors import CatalogError, DeltaSkipError, InvalidArgument
 from deltaskip.json_text import parse_json
+from deltaskip.redaction import keep_secret, redacted
 from deltaskip.version import engine_info
 
 __all__ = ["OutcomeUnknown", "Refused", "UnityClient"]
@@ -25,6 +26,7 @@ _TRIES = 5
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 5.0
 
+T = TypeVar("T")
 Method = Literal["GET", "HEAD", "POST", "PATCH", "DELETE"]
 
 
@@ -61,10 +63,10 @@ class UnityClient:
 
     Args:
         url: URL of the server, such as "https://host:8080"; its path may be that of the API.
-        token: Bearer token of the requests; None if the server needs none.
+        token: Bearer token of the requests, without regard to white space around it; None if the server needs none.
 
     Raises:
-        InvalidArgument: The URL is not one.
+        InvalidArgument: The URL is not one, or the token cannot be a part of a request.
         CatalogError: The package requests is not installed.
     """
 
@@ -78,7 +80,7 @@ class UnityClient:
         self._session = requests.Session()
         self._session.headers.update({"Accept": "application/json", "User-Agent": engine_info().replace(" ", "/")})
         if token is not None:
-            self._session.headers["Authorization"] = f"Bearer {token}"
+            self._session.headers["Authorization"] = f"Bearer {_header_text(token)}"
         self._endpoints: dict[str, frozenset[str] | None] = {}
 
     # The Delta API
@@ -104,7 +106,7 @@ class UnityClient:
                         f"{self.url} speaks version {version} of the Delta API, but deltaskip version {_PROTOCOL}: use "
                         f"a newer deltaskip."
                     )
-                self._endpoints[catalog] = frozenset(answer.get("endpoints") or ())
+                self._endpoints[catalog] = self._read(_endpoints, answer)
         return self._endpoints[catalog]
 
     def has_delta_api(self, catalog: str) -> bool:
@@ -113,7 +115,7 @@ class UnityClient:
 
     def load_table(self, name: TableName) -> LoadedTable:
         """Return a table. Raises Refused."""
-        return LoadedTable.of(self._get(_table(name)))
+        return self._read(LoadedTable.of, self._get(_table(name)))
 
     def table_exists(self, name: TableName) -> bool:
         """Return whether there is a table of this name."""
@@ -131,11 +133,11 @@ class UnityClient:
         A place whose answer was lost stays empty and has no name, so that the request is repeated.
         """
         path, body = f"{_schema(name)}/staging-tables", {"name": name.table}
-        return StagingTable.of(self._send("POST", path, body=body, again=True))
+        return self._read(StagingTable.of, self._send("POST", path, body=body, again=True))
 
     def create_table(self, name: TableName, request: Mapping[str, Any]) -> LoadedTable:
         """Register a table that has been written. Raises Refused, and OutcomeUnknown."""
-        return LoadedTable.of(self._post(f"{_schema(name)}/tables", {"name": name.table, **request}))
+        return self._read(LoadedTable.of, self._post(f"{_schema(name)}/tables", {"name": name.table, **request}))
 
     def update_table(
         self, name: TableName, uuid: str, updates: Sequence[Mapping[str, Any]], etag: str | None = None
@@ -151,7 +153,8 @@ class UnityClient:
         requirements = [{"type": "assert-table-uuid", "uuid": uuid}]
         if etag is not None:
             requirements.append({"type": "assert-etag", "etag": etag})
-        return LoadedTable.of(self._post(_table(name), {"requirements": requirements, "updates": list(updates)}))
+        body = {"requirements": requirements, "updates": list(updates)}
+        return self._read(LoadedTable.of, self._post(_table(name), body))
 
     def delete_table(self, name: TableName) -> bool:
         """Delete a table, and return whether there was one."""
@@ -168,9 +171,9 @@ class UnityClient:
             try:
                 if self.has_delta_api(name.catalog):
                     answer = self._get(f"{_table(name)}/credentials", {"operation": operation})
-                    return tuple(Credential.of(each) for each in answer.get("storage-credentials") or ())
+                    return self._read(_credentials, answer)
                 body = {"table_id": uuid, "operation": operation}
-                return (Credential.of_older(self._post("/temporary-table-credentials", body)),)
+                return (self._read(Credential.of_older, self._post("/temporary-table-credentials", body)),)
             except Refused as refused:
                 if refused.is_not_found:
                     return ()
@@ -181,7 +184,7 @@ class UnityClient:
     def staging_credentials(self, uuid: str) -> tuple[Credential, ...]:
         """Return credentials of the place of a table that is being created. Raises Refused."""
         answer = self._get(f"/delta/v1/staging-tables/{quote(uuid, safe='')}/credentials")
-        return tuple(Credential.of(each) for each in answer.get("storage-credentials") or ())
+        return self._read(_credentials, answer)
 
     def path_credentials(self, location: str) -> tuple[Credential, ...]:
         """Return credentials of a path at which a table will be created; () if the server has none."""
@@ -192,7 +195,7 @@ class UnityClient:
             if refused.is_not_found:
                 return ()
             raise
-        return tuple(Credential.of(each) for each in answer.get("storage-credentials") or ())
+        return self._read(_credentials, answer)
 
     # The older API: catalogs, schemas, and the names of tables
 
@@ -201,16 +204,16 @@ class UnityClient:
         query: dict[str, str] = dict(of)
         while True:
             answer = self._get(f"/{what}", query)
-            yield from answer.get(what) or ()
+            yield from self._read(lambda page: [entry(each) for each in page.get(what) or ()], answer)
             token = answer.get("next_page_token")
             if not token:
                 return
-            query["page_token"] = token
+            query["page_token"] = str(token)
 
     def find(self, what: Literal["catalogs", "schemas", "tables"], name: str) -> Mapping[str, Any] | None:
         """Return a catalog, schema or table by its full name; None if there is none."""
         try:
-            return self._get(f"/{what}/{quote(name, safe='')}")
+            return self._read(entry, self._get(f"/{what}/{quote(name, safe='')}"))
         except Refused as refused:
             if refused.is_not_found:
                 return None
@@ -235,6 +238,18 @@ class UnityClient:
         return self._deleted(f"/{what}/{quote(name, safe='')}", {"force": str(with_content).lower()})
 
     # Requests
+
+    def _read(self, of: Callable[[Mapping[str, Any]], T], answer: Mapping[str, Any]) -> T:
+        """What an answer says. Raises CatalogError for one of another form than the API's."""
+        try:
+            return of(answer)
+        except DeltaSkipError:
+            raise
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            raise CatalogError(
+                f"An answer of the server at {self.url} has another form than Unity Catalog's API: "
+                f"{redacted(str(error))}. Check that the URL is that of Unity Catalog."
+            ) from error
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         return self._send("GET", path, query=query, again=True)
@@ -277,7 +292,8 @@ class UnityClient:
                 answer = self._session.request(
                     method, f"{self.url}{_API}{path}", params=query, json=body, timeout=_SECONDS, allow_redirects=False
                 )
-            except self._requests.exceptions.RequestException as error:
+            # requests lets errors of urllib3 and of Python through, such as those of a redirected or odd answer.
+            except (self._requests.exceptions.RequestException, OSError, ValueError, LookupError) as error:
                 if _was_never_sent(error) or again:
                     if last:
                         raise self._unreachable(error) from error
@@ -305,10 +321,35 @@ class UnityClient:
 
 
 def _root(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise InvalidArgument(
+            f"The URL of Unity Catalog must be such as https://host:8080, not {redacted(url)!r}."
+        ) from error
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise InvalidArgument(f"The URL of Unity Catalog must be such as https://host:8080, not {url!r}.")
+        raise InvalidArgument(f"The URL of Unity Catalog must be such as https://host:8080, not {redacted(url)!r}.")
+    keep_secret(parts.password)
     return url.rstrip("/").removesuffix(_API).rstrip("/")
+
+
+def _header_text(token: str) -> str:
+    """The token as a part of a header. Raises InvalidArgument, without showing it, where it cannot be one."""
+    text = token.strip()
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        wrong = "must have ASCII characters only, without spaces or line ends in it" if text else "must not be empty"
+        raise InvalidArgument(f"The token of Unity Catalog {wrong}; it is not shown here.")
+    keep_secret(text)
+    return text
+
+
+def _endpoints(answer: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(answer.get("endpoints") or ())
+
+
+def _credentials(answer: Mapping[str, Any]) -> tuple[Credential, ...]:
+    return tuple(Credential.of(each) for each in answer.get("storage-credentials") or ())
 
 
 def _schema(name: TableName) -> str:
@@ -364,7 +405,7 @@ def _reason(error: BaseException) -> str:
     """The last cause of an error of the library, in one line."""
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__ or error
-    return (str(error).splitlines() or [type(error).__name__])[0] or type(error).__name__
+    return redacted((str(error).splitlines() or [type(error).__name__])[0]) or type(error).__name__
 
 
 def _pause(attempt: int, wanted: str | None = None) -> None:

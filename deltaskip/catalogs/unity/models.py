@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
 from deltaskip.errors import CatalogError
 from deltaskip.records import dataclass
+from deltaskip.redaction import keep_options_secret
 
 __all__ = [
     "Credential",
@@ -19,6 +21,7 @@ __all__ = [
     "RatifiedCommit",
     "StagingTable",
     "TableName",
+    "entry",
 ]
 
 _STAGED_NAME = re.compile(r"(\d{20})\.[0-9A-Za-z-]+\.json")
@@ -145,7 +148,7 @@ class Credential:
     """
 
     prefix: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
     expires_ms: int | None
 
     @classmethod
@@ -153,7 +156,9 @@ class Credential:
         """Return the credentials of a JSON object."""
         config = answer.get("config") or {}
         options = {option: str(config[key]) for key, option in _OPTIONS.items() if config.get(key)}
-        return cls(str(answer.get("prefix") or ""), options, answer.get("expiration-time-ms"))
+        keep_options_secret(options)
+        expires = answer.get("expiration-time-ms")
+        return cls(str(answer.get("prefix") or ""), options, None if expires is None else int(expires))
 
     @classmethod
     def of_older(cls, answer: Mapping[str, Any]) -> Credential:
@@ -219,6 +224,17 @@ class StagingTable:
             ProtocolOffer(_features(answer.get("suggested-protocol") or {}), answer.get("suggested-properties") or {}),
             tuple(Credential.of(each) for each in answer.get("storage-credentials") or ()),
         )
+
+
+def entry(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a catalog, schema or table of the older API. Raises CatalogError without a name, or for odd properties."""
+    _text(answer, "name")
+    if answer.get("properties") is not None:
+        _object(answer, "properties")
+    for name in ("storage_location", "data_source_format", "table_type", "table_id", "comment"):
+        if answer.get(name) is not None and not isinstance(answer[name], str):
+            raise _malformed(name)
+    return answer
 
 
 def _features(protocol: Mapping[str, Any]) -> tuple[str, ...]:

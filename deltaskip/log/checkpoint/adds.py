@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import ADD_FIELDS, DELETION_VECTOR, DELETION_VECTOR_FIELDS, FILE_SCHEMA
+from deltaskip.doors import first_line
 from deltaskip.errors import CorruptLog
 from deltaskip.log.checkpoint.read import CheckpointPart
 from deltaskip.log.replay import Superseded
@@ -118,7 +119,7 @@ class AddGroup:
         try:
             arrays = [add_column(adds, name) for name in names]
         except (pa.ArrowException, ValueError) as error:
-            raise self._damaged(f"contains an invalid add: {str(error).rstrip('.')}") from error
+            raise self._damaged(f"contains an invalid add: {first_line(error)}") from error
         if "stats" in names and adds.type.get_field_index("stats_parsed") >= 0:
             at = list(names).index("stats")
             structs = struct_fields(adds)["stats_parsed"]

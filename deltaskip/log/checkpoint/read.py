@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import Sidecar, hadoop_path
+from deltaskip.doors import first_line
 from deltaskip.errors import CorruptLog, DeltaSkipError
 from deltaskip.log.checkpoint.columns import wrong_column
 from deltaskip.log.checkpoint.parquet_reader import open_reader, read_metadata
@@ -457,8 +458,7 @@ def _reading(root: str, version: int, path: str) -> Iterator[None]:
     except DeltaSkipError:
         raise
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        lines = str(error).splitlines() or [type(error).__name__]
-        raise _corrupt(root, version, path, lines[0].rstrip(".")) from error
+        raise _corrupt(root, version, path, first_line(error)) from error
 
 
 def _corrupt(root: str, version: int, path: str, reason: str) -> CorruptLog:

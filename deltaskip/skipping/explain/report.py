@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from deltaskip import arguments
 from deltaskip.deprecations import warn_renamed
+from deltaskip.doors import door
 from deltaskip.errors import StorageError
 from deltaskip.records import dataclass
 from deltaskip.skipping.explain.matrix import Matrix
@@ -89,6 +90,7 @@ Tree = Branch | int | bool
 """How the leaves of a predicate are combined; a bool is a part that is the same for every file."""
 
 
+@door
 @dataclass(frozen=True, slots=True)
 class Explain:
     """Report on the files that a scan's predicate skips, leaf by leaf; `print` it to read it.

@@ -39,6 +39,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.calendar import parse_date, read_timestamp
 from deltaskip.stats.columns import indexed_columns
+from deltaskip.stats.layout import MOST_ROWS
 from deltaskip.txn.intent import dv_id
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.domains import listed_collations
@@ -100,7 +101,7 @@ def parsed_stats(text: str | None) -> dict[str, Any] | None:
 def num_records(stats: Mapping[str, Any] | None) -> int | None:
     """Row count of the data file, including rows that a deletion vector deletes; None if it is missing."""
     rows = None if stats is None else stats.get("numRecords")
-    return rows if isinstance(rows, int) and not isinstance(rows, bool) and rows >= 0 else None
+    return rows if isinstance(rows, int) and not isinstance(rows, bool) and 0 <= rows <= MOST_ROWS else None
 
 
 def check_statistics(rules: StatisticsRules, key: str, add: AddFile, stats: Mapping[str, Any]) -> None:

@@ -1,0 +1,239 @@
+"""The border of the package: what leaves a public function or method is an error of deltaskip without secrets.
+
+Where a library below is called, its errors become those of `errors` with a cure. What is not expected there becomes one
+here, at the public function, method or class that is marked with `door`: a StorageError, OutOfMemory or UnexpectedError
+that names the function, the table and the reason. Interrupts, warnings that a filter turns into errors, and exceptions
+that do not derive from Exception pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from functools import cached_property, wraps
+from threading import local
+from types import FunctionType, GeneratorType
+from typing import Any, TypeVar
+
+from deltaskip.errors import DeltaSkipError, OutOfMemory, StorageError, UnexpectedError
+from deltaskip.redaction import redacted
+
+__all__ = ["Redacted", "door", "first_line", "is_door", "without_secrets"]
+
+T = TypeVar("T")
+
+_MARK = "__deltaskip_door__"
+_SPECIAL = frozenset(
+    ("__arrow_c_stream__", "__call__", "__contains__", "__enter__", "__exit__", "__init__", "__iter__", "__len__",
+     "__next__", "__repr__", "__str__", "_repr_html_")
+)  # fmt: skip
+# The attributes of exceptions, beside `args`, of which their texts are made.
+_TEXTS = ("msg", "strerror", "filename", "filename2", "desc", "_desc", "_message", "errmsg")
+_LONGEST = 300
+# The object of a method, such as a catalog, and its first argument, such as the name of a table.
+_MOST_NAMED = 2
+
+
+_state = local()
+
+
+class Redacted(Exception):
+    """Stands for the exception of another library whose text held a secret."""
+
+
+def door(of: T) -> T:
+    """Mark a public function or class, as a decorator: no error of another library leaves it, and no secret.
+
+    Of a class, all public methods and properties are marked, inherited ones too.
+    """
+    if isinstance(of, type):
+        for name in dir(of):
+            if name in _SPECIAL or not name.startswith("_"):
+                _mark_member(of, name)
+        return of
+    guarded: T = _guarded(of)  # type: ignore[arg-type]
+    return guarded
+
+
+def is_door(function: object) -> bool:
+    """Whether the function, method or property is marked."""
+    if isinstance(function, property):
+        inner: object = function.fget
+    else:
+        inner = getattr(function, "__func__", getattr(function, "func", function))
+    return getattr(inner, _MARK, False) is True
+
+
+def without_secrets(error: BaseException) -> None:
+    """Remove secrets from the texts of an error, and of the errors that are its causes and contexts."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, DeltaSkipError):
+            _redact(each)
+        for name in ("__cause__", "__context__"):
+            inner = getattr(each, name)
+            if inner is None:
+                continue
+            clean = _clean(inner)
+            if clean is not inner:
+                suppressed = each.__suppress_context__
+                setattr(each, name, clean)
+                each.__suppress_context__ = suppressed
+            waiting.append(clean)
+
+
+def _mark_member(cls: type, name: str) -> None:
+    owner = next(each for each in cls.__mro__ if name in vars(each))
+    if not owner.__module__.startswith("deltaskip"):
+        return
+    member = vars(owner)[name]
+    if is_door(member):
+        return
+    match member:
+        case FunctionType():
+            setattr(cls, name, _guarded(member))
+        case classmethod():
+            setattr(cls, name, classmethod(_guarded(member.__func__)))
+        case staticmethod():
+            setattr(cls, name, staticmethod(_guarded(member.__func__)))
+        case cached_property():
+            guarded: cached_property[Any] = cached_property(_guarded(member.func))
+            guarded.__set_name__(cls, name)
+            setattr(cls, name, guarded)
+        case property() if member.fget is not None:
+            setattr(cls, name, property(_guarded(member.fget), member.fset, member.fdel, member.__doc__))
+
+
+def _guarded(function: Callable[..., Any]) -> Any:
+    @wraps(function)
+    def guarded(*args: Any, **named: Any) -> Any:
+        try:
+            result = function(*args, **named)
+        except Exception as error:
+            found = _leaving(error, function, args, named)
+            if found is error:
+                raise
+        else:
+            return _guarded_rows(result, function, args, named) if type(result) is GeneratorType else result
+        # Not in the block, where Python would make the exception with its secrets the context of this one.
+        raise found
+
+    setattr(guarded, _MARK, True)
+    return guarded
+
+
+def _guarded_rows(
+    rows: Generator[Any, Any, Any], function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Iterator[Any]:
+    try:
+        yield from rows
+    except Exception as error:
+        found = _leaving(error, function, args, named)
+        if found is error:
+            raise
+    else:
+        return
+    raise found
+
+
+def _leaving(
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Exception:
+    """The error to raise for one that leaves the function."""
+    if isinstance(error, Warning):
+        return error
+    found = error if isinstance(error, DeltaSkipError) else _converted(error, function, args, named)
+    if found is not error:
+        found.__cause__ = error
+    without_secrets(found)
+    return found
+
+
+def _converted(
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> DeltaSkipError:
+    doing = f"{function.__qualname__}{_table_of([*args, *named.values()])} failed"
+    kind = type(error).__name__
+    reason = first_line(error)
+    said = reason if reason == kind else f"{kind}: {reason}"
+    match error:
+        case MemoryError():
+            return OutOfMemory(
+                f"{doing}: there is not enough memory ({reason}); select fewer columns or rows, or use a "
+                f"machine with more."
+            )
+        case OSError():
+            return StorageError(f"{doing}: {said}; check the storage, the disk and the limits of the process.")
+        case _:
+            library = type(error).__module__.partition(".")[0]
+            whose = "Python" if library == "builtins" else library
+            return UnexpectedError(
+                f"{doing}: {said}. {whose} raised this where deltaskip does not expect it; check the arguments and the "
+                f"table's files, otherwise report it with the traceback."
+            )
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, or its class: cut where it is long, without secrets and full stop."""
+    try:
+        text = redacted(str(error))
+    except Exception:  # the text of an error of Java comes from its process, which may have ended
+        text = ""
+    line = next((each.strip() for each in text.splitlines() if each.strip()), type(error).__name__)
+    return f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line.rstrip(".:; ")
+
+
+def _table_of(values: list[object]) -> str:
+    """The table that the arguments name, such as ` of DeltaTable('/data/t', version=3)`; empty if none does."""
+    if getattr(_state, "is_naming", False):
+        return ""
+    # The repr of an object whose __init__ has failed fails at a door, too.
+    _state.is_naming = True
+    try:
+        named = [found[:_LONGEST] for value in values[:_MOST_NAMED] if (found := _name_of(value))]
+    finally:
+        _state.is_naming = False
+    return f" of {', '.join(named)}" if named else ""
+
+
+def _name_of(value: object) -> str:
+    try:
+        if isinstance(value, (str, os.PathLike)):
+            return repr(redacted(os.fsdecode(value)))
+        if type(value).__module__.startswith("deltaskip.") and type(value).__repr__ is not object.__repr__:
+            return redacted(repr(value)).partition("\n")[0]
+    except Exception:  # as above, or the repr of a subclass of the user's
+        pass
+    return ""
+
+
+def _redact(error: DeltaSkipError) -> None:
+    args = tuple(redacted(each) if isinstance(each, str) else each for each in error.args)
+    if args != error.args:
+        error.args = args
+    for name in _TEXTS:
+        text = getattr(error, name, None)
+        if isinstance(text, str) and redacted(text) != text:
+            setattr(error, name, redacted(text))
+
+
+def _clean(error: BaseException) -> BaseException:
+    """The exception, or what stands for it if its text holds a secret."""
+    if isinstance(error, DeltaSkipError):
+        return error
+    try:
+        texts = [str(error), repr(error), *getattr(error, "__notes__", ())]
+    except Exception:  # as above
+        return error
+    if all(redacted(text) == text for text in texts):
+        return error
+    clean = Redacted(f"{type(error).__module__}.{type(error).__qualname__}: {redacted(texts[0])}")
+    clean.__traceback__ = error.__traceback__
+    clean.__cause__, clean.__context__ = error.__cause__, error.__context__
+    clean.__suppress_context__ = error.__suppress_context__
+    return clean

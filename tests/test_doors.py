@@ -1,0 +1,288 @@
+"""Whatever a library, the system or a file below a public function does, an error of this package leaves it.
+
+It names the table, and nothing of the failed job remains. `faults.py` has what is raised, and where.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import sqlite3
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaskip as ds
+from deltaskip import stats
+from deltaskip.cli import main
+from deltaskip.doors import door, is_door
+from deltaskip.storage.local import LocalStorage
+from tests.faults import ERRORS, PLACES, Below
+
+# Values, whose methods call nothing: `tests/test_hostile_arguments.py` holds what they raise.
+VALUES = {
+    "AddCdcFile", "AddFile", "CollationId", "CommitInfo", "DeletionVectorDescriptor", "FileSizes", "Format", "History",
+    "LeafReport", "Metadata", "OptimizeResult", "Protocol", "RecomputePlan", "RemoveFile", "ScanMetrics", "Sidecar",
+    "SortOrder", "StructType", "TableCoverage", "TableDetail", "UnknownType", "VacuumResult",
+    # Protocols, whose implementations are marked.
+    "Collation", "TableCatalog", "TransactionalTableCatalog",
+}  # fmt: skip
+
+
+def rows(first: int, last: int) -> pa.Table:
+    ids = range(first, last)
+    return pa.table({"id": pa.array(ids, pa.int64()), "p": ["ab"[i % 2] for i in ids]})
+
+
+def table(folder: Path) -> ds.DeltaTable:
+    return ds.DeltaTable(folder / "t")
+
+
+def warehouse(folder: Path) -> ds.TableCatalog:
+    return ds.catalog(f"warehouse:{folder / 'wh'}")
+
+
+def database(folder: Path) -> ds.TableCatalog:
+    return ds.catalog(f"sql:sqlite:///{folder / 'c.db'}", warehouse=str(folder / "sw"))
+
+
+def merged(folder: Path) -> object:
+    builder = table(folder).merge(rows(8, 14), "t.id = s.id", source_alias="s", target_alias="t")
+    return builder.when_matched_delete().when_not_matched_insert_all().execute()
+
+
+READS: dict[str, Callable[[Path], object]] = {
+    "open": table,
+    "to_arrow": lambda folder: table(folder).scan("id > 5").to_arrow(),
+    "to_batches": lambda folder: list(table(folder).scan("id > 5").to_batches()),
+    "files": lambda folder: table(folder).scan("id > 5").files(stats=True),
+    "explain": lambda folder: str(table(folder).scan("id > 5").explain()),
+    "history": lambda folder: table(folder).history(),
+    "detail": lambda folder: table(folder).detail(),
+    "changes": lambda folder: list(table(folder).changes(0).to_batches()),
+    "warehouse": lambda folder: warehouse(folder).load_table("db.t"),
+    "database": lambda folder: database(folder).load_table("db.t").scan().to_arrow(),
+    "tables": lambda folder: list(warehouse(folder).list_tables("db")),
+}
+WRITES: dict[str, Callable[[Path], object]] = {
+    "append": lambda folder: table(folder).append(rows(30, 34)),
+    "overwrite": lambda folder: table(folder).overwrite(rows(0, 4)),
+    "delete": lambda folder: table(folder).delete("id = 5"),
+    "update": lambda folder: table(folder).update({"id": "id + 100"}, "id = 7"),
+    "merge": merged,
+    "alter": lambda folder: table(folder).alter_sql("ADD COLUMN c INT"),
+    "optimize": lambda folder: table(folder).optimize(),
+    "restore": lambda folder: table(folder).restore(version=1),
+}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with a checkpoint, deletion vectors and a change feed; a warehouse; a catalog in a database."""
+    folder = tmp_path_factory.mktemp("doors") / "base"
+    properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
+    ds.DeltaTable.create(folder / "t", "id BIGINT, p STRING", ["p"], properties=properties).append(rows(0, 10))
+    table(folder).append(rows(10, 20))
+    table(folder).delete("id = 3")
+    table(folder).checkpoint()
+    table(folder).append(rows(20, 30))
+    for cat in (warehouse(folder), database(folder)):
+        cat.create_namespace("db")
+        cat.create_table("db.t", "id BIGINT, p STRING").append(rows(0, 4))
+    return folder
+
+
+def fresh(base: Path, folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    return Path(shutil.copytree(base, folder))
+
+
+def files_of(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def calls_of(act: Callable[[Path], object], places: list[Any], folder: Path) -> int:
+    below = Below(places)
+    with below.running():
+        act(folder)
+    return below.calls
+
+
+def errors_from(number: int, count: int) -> list[str]:
+    """Some of the errors, others for each number."""
+    names = list(ERRORS)
+    return [names[(number * count + i) % len(names)] for i in range(count)]
+
+
+def is_named(error: ds.DeltaSkipError) -> None:
+    text = str(error)
+    assert text and any(name in text for name in ("/w/", "/base/", "db.t")), repr(error)
+    assert "\n" not in text and len(text) < 1_000, text
+
+
+def test_every_public_function_and_class_is_a_door() -> None:
+    import deltaskip.delta as delta
+
+    public = {name: getattr(ds, name) for name in ds.__all__ if name not in VALUES}
+    for name in ("DeltaTable", "DeltaTableBuilder", "DeltaMergeBuilder", "DeltaOptimizeBuilder"):
+        public[f"delta.{name}"] = getattr(delta, name)
+    for url in ("warehouse:/none", "sql:sqlite:////none", "unity:http://none"):
+        public[url] = type(ds.catalog(url))
+    public["stats.compute"] = stats.compute
+    found = 0
+    for name, each in public.items():
+        if inspect.isfunction(each):
+            assert is_door(each), name
+            found += 1
+        elif inspect.isclass(each) and not issubclass(each, BaseException):
+            for member in (member for member in dir(each) if not member.startswith("_")):
+                made = inspect.getattr_static(each, member)
+                if inspect.isroutine(made) or isinstance(made, property | classmethod | staticmethod):
+                    assert is_door(made), f"{name}.{member}"
+                    found += 1
+    assert found > 200
+
+
+def test_reads_let_no_other_error_out(base: Path, tmp_path: Path) -> None:
+    folder, number, raised = fresh(base, tmp_path / "w"), 0, 0
+    for act in READS.values():
+        for kind in ("reads", "system", "parquet reader"):
+            calls = calls_of(act, PLACES[kind], folder)
+            for at in sorted({0, calls // 2, calls - 1} & set(range(calls))):
+                number += 1
+                for name in errors_from(number, 2):
+                    below = Below(PLACES[kind], at, ERRORS[name])
+                    try:
+                        with below.running():
+                            act(folder)
+                    except ds.DeltaSkipError as error:
+                        is_named(error)
+                        raised += 1
+    assert raised > 60
+
+
+@pytest.mark.parametrize("door_", WRITES)
+def test_writes_let_no_other_error_out_and_leave_nothing(base: Path, tmp_path: Path, door_: str) -> None:
+    act, number, raised = WRITES[door_], list(WRITES).index(door_), 0
+    for kind, places in PLACES.items():
+        calls = calls_of(act, places, fresh(base, tmp_path / "w"))
+        for at in sorted({0, calls // 2, calls - 1} & set(range(calls))):
+            number += 1
+            for name in errors_from(number, 1):
+                folder = fresh(base, tmp_path / "w")
+                before = files_of(folder)
+                below = Below(places, at, ERRORS[name])
+                try:
+                    with warnings.catch_warnings(), below.running():
+                        warnings.simplefilter("ignore", ds.MaintenanceWarning)
+                        act(folder)
+                except ds.DeltaSkipError as error:
+                    is_named(error)
+                    raised += 1
+                    # What could not be deleted stays.
+                    if kind != "deletes":
+                        assert files_of(folder) == before, (door_, kind, at, name, error)
+                    assert table(folder).version == 4
+    assert raised > 3
+
+
+def test_a_version_that_cannot_be_read_after_the_commit_is_a_warning(base: Path, tmp_path: Path) -> None:
+    folder = fresh(base, tmp_path / "w")
+    opened = table(folder)
+    below = Below(PLACES["reads"])
+    with below.running():
+        opened.append(rows(30, 34))
+    folder = fresh(base, tmp_path / "w")
+    opened = table(folder)
+    last = Below(PLACES["reads"], below.calls - 1, ERRORS["EIO"])
+    with pytest.warns(ds.MaintenanceWarning, match=r"has succeeded.*open the table again") as caught, last.running():
+        assert opened.append(rows(30, 34)).version == 5
+    assert caught[0].filename == __file__
+    assert table(folder).version == 5
+    assert opened.append(rows(34, 36)).version == 6
+
+
+@pytest.mark.parametrize("what", ["nothing", "half", "noise", "one byte less"])
+def test_short_and_garbled_reads_are_errors_of_the_package(
+    base: Path, tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = fresh(base, tmp_path / "w")
+    spoilt = {
+        "nothing": lambda data: b"",
+        "half": lambda data: bytes(data[: len(data) // 2]),
+        "noise": lambda data: bytes(byte ^ 0xA5 for byte in bytes(data)),
+        "one byte less": lambda data: bytes(data[:-1]),
+    }[what]
+    raised = 0
+    for method in ("read", "read_range"):
+        real = getattr(LocalStorage, method)
+        for name, act in (READS | WRITES).items():
+            if name in WRITES:
+                fresh(base, folder)
+            with monkeypatch.context() as patched, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                patched.setattr(LocalStorage, method, lambda *args, real=real: spoilt(real(*args)))
+                try:
+                    act(folder)
+                except ds.DeltaSkipError as error:
+                    raised += 1
+                    assert not isinstance(error, ds.UnexpectedError), (name, method, error)
+    assert raised
+
+
+def test_faults_of_a_database_name_the_catalog(base: Path, tmp_path: Path) -> None:
+    folder = fresh(base, tmp_path / "w")
+    with sqlite3.connect(folder / "c.db") as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        held = ds.catalog(f"sql:sqlite:///{folder / 'c.db'}?timeout=0", warehouse=str(folder / "sw"))
+        with pytest.raises(ds.CatalogError, match="locked"):
+            held.load_table("db.t")
+        connection.rollback()
+    (folder / "c.db").write_bytes(b"no database" * 500)
+    for act in ("load_table", "drop_table", "table_exists"):
+        with pytest.raises(ds.CatalogError, match=r"c\.db"):
+            getattr(database(folder), act)("db.t")
+
+
+def test_the_command_line_prints_a_sentence_for_every_fault(base: Path, tmp_path: Path, capsys: Any) -> None:
+    folder = fresh(base, tmp_path / "w")
+    for number, command in enumerate((["files"], ["history"], ["detail"], ["explain", "id > 5"], ["stats"])):
+        for name in errors_from(number, 5):
+            with Below(PLACES["reads"], 0, ERRORS[name]).running():
+                assert main([command[0], str(folder / "t"), *command[1:]]) in (1, 2)
+            text = capsys.readouterr().err
+            assert text.startswith("deltaskip: error: ") and text.count("\n") == 1, text
+            assert "Traceback" not in text and "internal error" not in text, text
+
+
+def test_what_a_door_lets_through() -> None:
+    class Ended(BaseException):
+        """Like an interrupt."""
+
+    @door
+    def fails(error: BaseException) -> Iterator[int]:
+        yield 1
+        raise error
+
+    for passed in (KeyboardInterrupt(), SystemExit(), Ended(), UserWarning("turned into an error"),
+                   ds.StorageError("own")):  # fmt: skip
+        with pytest.raises(type(passed)) as caught:
+            list(fails(passed))
+        assert caught.value is passed
+    expected: list[tuple[Exception, type[ds.DeltaSkipError]]] = [
+        (MemoryError(), ds.OutOfMemory), (OSError(28, "full"), ds.StorageError),
+        (RecursionError(), ds.UnexpectedError), (pa.ArrowInvalid("x"), ds.UnexpectedError),
+    ]  # fmt: skip
+    for foreign, wanted in expected:
+        with pytest.raises(wanted) as caught:
+            list(fails(foreign))
+        assert caught.value.__cause__ is foreign and caught.value.__context__ is None
+
+
+def test_an_object_whose_constructor_failed_is_not_asked_for_its_name(tmp_path: Path) -> None:
+    with Below(PLACES["reads"], 0, ERRORS["KeyError"]).running(), pytest.raises(ds.UnexpectedError, match="/w/t"):
+        ds.DeltaTable(tmp_path / "w" / "t")
