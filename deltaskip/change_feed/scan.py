@@ -21,7 +21,6 @@ from deltaskip.change_feed.versions import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.engine import engine
 from deltaskip.expr import Node
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
@@ -32,6 +31,8 @@ from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.scan import Scan
+from deltaskip.stats.deleted_rows import read_deleted_rows
+from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 if TYPE_CHECKING:
     import pandas
@@ -328,8 +329,11 @@ def _differences(snapshot: Snapshot, changes: ChangedFiles, rows: np.ndarray[Any
     """
     for start in range(0, len(rows), _VECTORS_AT_ONCE):
         some = arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
+        adds = changes.adds.take(some)
+        counts = [num_records(parsed_stats(text)) for text in adds["stats"].to_pylist()]
+        files = pa.table({"uri": adds["path"], "num_records": arrow_array(counts, pa.int64())})
         before, after = (
-            read_deletion_vectors(snapshot.storage, snapshot.table_root, one_chunk(each.take(some)))
+            read_deleted_rows(snapshot.storage, snapshot.table_root, files, one_chunk(each.take(some)))
             for each in (changes.before, changes.after)
         )
         for kind, old, new in zip(changes.types.take(some).to_pylist(), before, after, strict=True):

@@ -18,11 +18,13 @@ from deltaskip.kernels.byte_cursor cimport ACCESS, COUNT, FINE, HEADER, OTHER, S
 from deltaskip.kernels.parquet_pages cimport RowTaker, checked
 from deltaskip.kernels.thrift_cursor cimport (
     BINARY,
+    FALSE_VALUE,
     I32,
     I64,
     LIST,
     STOP,
     STRUCT,
+    TRUE_VALUE,
     Field,
     pass_field,
     read_field,
@@ -316,6 +318,9 @@ cdef class ParquetFiles:
                 fault = read_int(cursor, &field, I64, &file.plain_size)
             elif field.number == 3:
                 fault = read_int(cursor, &field, I64, &file.rows)
+            elif field.number == 4:
+                # The order of the rows: columns, whether they descend, and whether nulls come first.
+                fault = _pass_structs(cursor, &field, 1 << 1, 0b1100, 0)
             else:
                 fault = pass_field(cursor, &field, 2)
             if fault:
@@ -390,6 +395,12 @@ cdef int _metadata(Cursor* cursor, Chunk* chunk) noexcept nogil:
             fault = read_int(cursor, &field, I64, &plain_size)
         elif field.number == 7:
             fault = read_int(cursor, &field, I64, &chunk.size)
+        elif field.number == 8:
+            # Pairs of key and value, of which the former is there.
+            fault = _pass_structs(cursor, &field, 0, 0, 1 << 1)
+        elif field.number == 13:
+            # Numbers of pages: their kind, encoding and count.
+            fault = _pass_structs(cursor, &field, 0b1110, 0, 0)
         elif field.number == 9:
             fault = read_int(cursor, &field, I64, &data_page)
         elif field.number == 11:
@@ -409,6 +420,39 @@ cdef int _pass_list(Cursor* cursor, const Field* field, int kind) noexcept nogil
     if fault == FINE and items and item != kind:
         fault = HEADER
     return fault if fault else pass_field(cursor, field, 4)
+
+
+cdef int _pass_structs(Cursor* cursor, const Field* field, int numbers, int booleans, int texts) noexcept nogil:
+    """Pass a list of structs, each of which has these fields, as bits by their numbers: I32, booleans and binaries."""
+    cdef Field part
+    cdef int64_t items = 0, i
+    cdef int item = STOP, found, bit
+    cdef int fault = read_list(cursor, &item, &items) if field.kind == LIST else HEADER
+    if fault == FINE and items and item != STRUCT:
+        return HEADER
+    if fault:
+        return fault
+    for i in range(items):
+        part.number = found = 0
+        while True:
+            fault = read_field(cursor, &part)
+            if fault:
+                return fault
+            if part.kind == STOP:
+                break
+            bit = 1 << part.number if part.number < 30 else 0
+            if part.kind == I32:
+                found |= bit & numbers
+            elif part.kind == TRUE_VALUE or part.kind == FALSE_VALUE:
+                found |= bit & booleans
+            elif part.kind == BINARY:
+                found |= bit & texts
+            fault = pass_field(cursor, &part, 5)
+            if fault:
+                return fault
+        if found != numbers | booleans | texts:
+            return HEADER
+    return FINE
 
 
 cdef bint _has_width(int64_t kind, bint int96, int64_t width) noexcept nogil:

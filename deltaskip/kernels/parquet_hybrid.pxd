@@ -116,9 +116,9 @@ cdef inline int pass_items(Hybrid* hybrid, int64_t n, uint64_t limit) noexcept n
 
 
 cdef inline bint ends_at(const Hybrid* hybrid, int64_t n) noexcept nogil:
-    """Whether there are n items, apart from those that fill the last packed group."""
+    """Whether there are n items, apart from those that fill the last packed groups, of which DuckDB writes 32."""
     cdef int64_t more = hybrid.first + hybrid.count - n
-    return hybrid.left.at == hybrid.left.end and 0 <= more < (8 if hybrid.packed else 1)
+    return hybrid.left.at == hybrid.left.end and 0 <= more < (256 if hybrid.packed else 1)
 
 
 cdef inline int pass_levels(Hybrid* levels, int64_t i) noexcept nogil:

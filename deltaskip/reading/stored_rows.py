@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.errors import DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.expr.type_names import sql_name
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
@@ -44,6 +43,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from deltaskip.stats.deleted_rows import read_deleted_rows
 from deltaskip.stats.footer import GREGORIAN_FROM, Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 
@@ -187,7 +187,7 @@ class StoredRows:
         """Yield the number of a file and a batch of its rows that are not deleted.
 
         Args:
-            files: Columns of `Scan.files()`: uri, partition_values and deletion_vector.
+            files: Columns of `Scan.files()`: uri, partition_values and deletion_vector, and num_records if it is known.
             groups: The row groups to read, if there is one file; None for all.
             opened: The file, if there is one and it is open.
         """
@@ -195,7 +195,12 @@ class StoredRows:
         for number in range(len(files)):
             deleted = None
             if vectors[number].is_valid:
-                [deleted] = read_deletion_vectors(self.storage, self._table_root, vectors.slice(number, 1))
+                known = files.slice(number, 1)
+                if opened is not None:
+                    counts = arrow_array([opened.parquet.metadata.num_rows], pa.int64())
+                    known = pa.table({"uri": known["uri"], "num_records": counts})
+                vector = vectors.slice(number, 1)
+                [deleted] = read_deleted_rows(self.storage, self._table_root, known, vector)
             for batch in self._batches(files.slice(number, 1), groups, opened):
                 if deleted is not None and len(batch.positions):
                     keep = live_rows(deleted, int(batch.positions[0]), len(batch.positions))
@@ -247,7 +252,9 @@ class StoredRows:
         if vectors.null_count == len(vectors):
             return None
         live = np.ones(opened.starts[-1], np.bool_)
-        for number, deleted in enumerate(read_deletion_vectors(self.storage, self._table_root, vectors)):
+        counts = arrow_array(np.diff(opened.starts), pa.int64())
+        known = pa.table({"uri": files["uri"], "num_records": counts})
+        for number, deleted in enumerate(read_deleted_rows(self.storage, self._table_root, known, vectors)):
             if deleted is not None:
                 start, end = opened.starts[number : number + 2].tolist()
                 live[start:end] = numpy_values(live_rows(deleted, 0, end - start).to_arrow())

@@ -21,7 +21,6 @@ from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr.collation import compared_collations
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import RowPlan
@@ -43,6 +42,7 @@ from deltaskip.spark.read import source_of
 from deltaskip.spark.scans import PositionalRows, Source, live_rows, rows_at, rows_by_path
 from deltaskip.spark.types import spark_schema
 from deltaskip.spark.write import write_dataframe
+from deltaskip.stats.deleted_rows import read_deleted_rows
 
 __all__ = ["SparkExecution"]
 
@@ -159,11 +159,11 @@ class SparkExecution(RowExecution):
         """The rows of files that are not deleted, in the table's columns."""
         snapshot = self._snapshot
 
-        def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
-            return read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
 
-        source = self._source(files, snapshot.schema, snapshot.mapping_mode)
-        return live_rows(source, one_chunk(files["deletion_vector"]), deleted)
+        def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
+            return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
+
+        return live_rows(self._source(files, snapshot.schema, snapshot.mapping_mode), files, deleted)
 
     def located_rows(
         self,
@@ -271,7 +271,7 @@ class SparkExecution(RowExecution):
             return None
         snapshot = self._snapshot
         nothing = arrow_array([], pa.int64())
-        found = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+        found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
         return [nothing if rows is None else rows for rows in found]
 
 
