@@ -2,7 +2,7 @@
 
 pyarrow ends the process instead of raising an error if a row group has other columns than the schema, a column chunk
 is encrypted or has another type than its column, a bound is too short, or size statistics do not fit the column. More
-nulls than values are refused, too. The bytes of a footer are untrusted.
+nulls than values are refused, too, and where pages begin is told by numbers of the kind that pyarrow reads. The bytes of a footer are untrusted.
 # parquet.thrift, FileMetaData, SchemaElement, ColumnMetaData, Statistics, SizeStatistics
 """
 
@@ -215,7 +215,7 @@ cdef int _chunk(Cursor* cursor, const Leaf* leaf) noexcept nogil:
 cdef int _metadata(Cursor* cursor, const Leaf* leaf) noexcept nogil:
     """Read the metadata of a column chunk."""
     cdef Field field
-    cdef int64_t kind = -1, values = -1, nulls = 0
+    cdef int64_t kind = -1, values = -1, nulls = 0, offset = 0
     cdef int fault
     field.number = 0
     while True:
@@ -230,6 +230,9 @@ cdef int _metadata(Cursor* cursor, const Leaf* leaf) noexcept nogil:
                 fault = OTHER
         elif field.number == 5:
             fault = read_int(cursor, &field, I64, &values)
+        elif field.number == 9 or field.number == 11:
+            # Where pages begin.
+            fault = read_int(cursor, &field, I64, &offset)
         elif field.number == 12:
             fault = _statistics(cursor, leaf, &nulls) if field.kind == STRUCT else HEADER
         elif field.number == 16:

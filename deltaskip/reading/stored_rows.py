@@ -20,6 +20,7 @@ from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
 from deltaskip.reading.metrics import ReadCounts
+from deltaskip.reading.named_columns import FIELD_ID, NamedColumns
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
@@ -32,7 +33,6 @@ from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
-from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
     DATE,
     TIMESTAMP,
@@ -52,7 +52,6 @@ __all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_jul
 CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
 
-_ID = b"PARQUET:field_id"
 # Files that may have dates or times of the Julian calendar.
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _VERSION_KEY = b"org.apache.spark.version"
@@ -455,8 +454,9 @@ class StoredRows:
         if len(there) < len(schema.names):
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
             raise StorageError(f"The data file {location} has several columns {twice!r}: restore the file.")
+        named = NamedColumns(schema, self._mode)
         found = {
-            field.name: self._in_file(schema, field)
+            field.name: named.of(field)
             for field in self._fields
             if field.name not in self._partitions and field.type != VOID
         }
@@ -464,7 +464,8 @@ class StoredRows:
         names = [name for name in found.values() if name is not None]
         names += [field.name for field in self._extra if field.name in there]
         # Names with a dot are not told from paths.
-        leaves = {name: leaf for name, leaf in leaf_numbers(schema).items() if name in names and "." not in name}
+        wanted = frozenset(names)
+        leaves = {name: leaf for name, leaf in leaf_numbers(schema).items() if name in wanted and "." not in name}
         layout = self._layout = _Layout(schema, found, names, leaves)
         return layout
 
@@ -526,18 +527,6 @@ class StoredRows:
                 f"{sql_name(field.type)}, in the table {self._root}: restore the file."
             ) from error
 
-    def _in_file(self, schema: pa.Schema, field: StructField) -> str | None:
-        """The name of a top-level column in a file; None if the file lacks it."""
-        if self._mode == "id":
-            wanted = str(field_id(field)).encode()
-            return next((each.name for each in schema if (each.metadata or {}).get(_ID) == wanted), None)
-        name = physical_name(field, self._mode)
-        if name in schema.names:
-            return name
-        # Spark finds columns of files in any case.
-        found = [each for each in schema.names if fold_name(each) == fold_name(name)]
-        return found[0] if len(found) == 1 else None
-
     def _named(self, stored: pa.DataType, data_type: DataType) -> pa.DataType:
         """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
         match data_type:
@@ -552,7 +541,7 @@ class StoredRows:
                 return stored
 
     def _named_field(self, stored: pa.Field, fields: Mapping[object, StructField]) -> pa.Field:
-        key = (stored.metadata or {}).get(_ID, b"").decode() if self._mode == "id" else stored.name
+        key = (stored.metadata or {}).get(FIELD_ID, b"").decode() if self._mode == "id" else stored.name
         field = fields.get(key)
         if field is None:
             # A name that no column has, since a dropped field may have had the name of another one.
