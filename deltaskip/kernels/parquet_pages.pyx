@@ -63,6 +63,9 @@ cdef enum Encoding:
 cdef enum Codec:
     UNCOMPRESSED = 0
     SNAPPY = 1
+    GZIP = 2
+    BROTLI = 4
+    ZSTD = 6
 
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
@@ -195,6 +198,9 @@ cdef class RowTaker:
         cdef int64_t seen = 0
         cdef int fault
         self.has_dictionary = False
+        # pyarrow refuses others also where no page is compressed.
+        if codec != UNCOMPRESSED and codec != SNAPPY and codec != GZIP and codec != BROTLI and codec != ZSTD:
+            return CODEC
         if not 0 <= values <= self.chunk_rows - self.first_row:
             return COUNT
         while chunk.at < chunk.end:

@@ -195,12 +195,18 @@ class UnityClient:
     def list_all(self, what: Literal["catalogs", "schemas", "tables"], **of: str) -> Iterator[Mapping[str, Any]]:
         """Yield all catalogs, the schemas of a catalog, or the tables of a schema. Raises Refused."""
         query: dict[str, str] = dict(of)
+        known: set[str] = set()
         while True:
             answer = self._get(f"/{what}", query)
-            yield from answer.get(what) or ()
             token = answer.get("next_page_token")
+            if token in known:
+                raise CatalogError(
+                    f"The server of the catalog at {self.url} lists {what} without an end: it sends the same page again."
+                )
+            yield from answer.get(what) or ()
             if not token:
                 return
+            known.add(token)
             query["page_token"] = token
 
     def find(self, what: Literal["catalogs", "schemas", "tables"], name: str) -> Mapping[str, Any] | None:
