@@ -605,7 +605,8 @@ cdef class RowTaker:
             # Nanoseconds of a day, and the number of the Julian day.
             memcpy(&micros, value, 8)
             memcpy(&day, value + 8, 4)
-            micros = micros // 1000 + (<uint64_t>day - EPOCH_DAY) * MICROS_OF_DAY
+            # pyarrow takes day 0, which no writer means, for 1970-01-01 00:00.
+            micros = 0 if day == 0 else micros // 1000 + (<uint64_t>day - EPOCH_DAY) * MICROS_OF_DAY
             memcpy(out, &micros, 8)
         elif self.big_endian:
             for i in range(size):

@@ -312,3 +312,11 @@ def test_headers_that_other_readers_refuse_or_read_otherwise_raise(header: dict[
         RowTaker(None, 1, 8, 8, False, False).take_chunk(page, 1, UNCOMPRESSED)
     with pytest.raises(ValueError, match="decompressed"):
         RowTaker(None, 1, 8, 8, False, False).take_chunk(good, 1, 50)
+
+
+def test_day_0_of_int96_is_the_one_of_pyarrow() -> None:
+    page = data_page(None, struct.pack("<QI", 5_000, 0) + struct.pack("<QI", 5_000, 2440589), 2, PLAIN)
+    for wanted in (None, np.array([0, 1], np.int64)):
+        taker = RowTaker(wanted, 2, -2, 0, False, False)
+        taker.take_chunk(page, 2, UNCOMPRESSED)
+        assert struct.unpack("<2q", taker.finish()[2].to_pybytes()[:16]) == (0, 86_400_000_005)
