@@ -242,7 +242,7 @@ def test_levels_of_more_than_one_bit_raise(level: int) -> None:
 def test_levels_of_repetition_raise(repetition: int) -> None:
     about = {1: 1, 2: 0, 3: 1, 4: PLAIN, 5: 2, 6: repetition, 7: False}
     page = struct_bytes({1: 3, 2: 10, 3: 10, 8: about}) + b"\2\1" + struct.pack("<q", 1)
-    with pytest.raises(ValueError, match="header|other numbers"):
+    with pytest.raises(ValueError, match=r"header|other numbers"):
         RowTaker(None, 1, 8, 8, False, True).take_chunk(page, 1, UNCOMPRESSED)
 
 
@@ -261,7 +261,9 @@ WHOLE = {
     "bytes after the levels": (8, True, b"", data_page(hybrid([1] * 8, 1, [True]) + b"\0", bytes(64), 8, PLAIN)),
     "a run of nothing": (8, True, b"", data_page(b"\0\1" + hybrid([1] * 8, 1, [True]), bytes(64), 8, PLAIN)),
     "another number of nulls": (8, True, b"", data_page_v2(LEVELS_OF_8, bytes(32), 8, PLAIN, 3)),
-    "a last index too large": (0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 7 + [3], 2, []), 8, RLE_DICTIONARY)),
+    "a last index too large": (
+        0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 7 + [3], 2, []), 8, RLE_DICTIONARY)
+    ),
     "a last run too large": (
         0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 6 + [3] * 2, 2, [True, True]), 8, RLE_DICTIONARY)
     ),
@@ -271,7 +273,9 @@ WHOLE = {
     ),
     "a dictionary of more bytes": (0, False, dictionary_page(plain_bytes([b"a", b"b"]) + b"\0", 2), data_page(
         None, b"\1" + hybrid([0] * 8, 1, [True]), 8, RLE_DICTIONARY)),
-    "two dictionaries": (0, False, WORDS + WORDS, data_page(None, b"\2" + hybrid([0] * 8, 2, [True]), 8, RLE_DICTIONARY)),
+    "two dictionaries": (
+        0, False, WORDS + WORDS, data_page(None, b"\2" + hybrid([0] * 8, 2, [True]), 8, RLE_DICTIONARY)
+    ),
     "booleans of fewer bytes than stated": (
         -1, False, b"", data_page(None, struct.pack("<I", 9) + hybrid([1] * 8, 1, [True]), 8, RLE)
     ),

@@ -30,7 +30,8 @@ def every_row() -> bytes:
     start = len(head) + containers * 8
     keys = b"".join(struct.pack("<HH", key, 0xFFFF) for key in range(containers))
     offsets = struct.pack(f"<{containers}I", *range(start, start + containers * 6, 6))
-    return struct.pack("<IQI", 1681511377, 1, 0) + head + keys + offsets + struct.pack("<HHH", 1, 0, 0xFFFF) * containers
+    runs = struct.pack("<HHH", 1, 0, 0xFFFF) * containers
+    return struct.pack("<IQI", 1681511377, 1, 0) + head + keys + offsets + runs
 
 
 VECTORS = {"2^32 rows": (every_row(), 2**32), "a row too many": (encode(pa.array([0, 3], pa.int64())), 2)}

@@ -201,7 +201,7 @@ class UnityClient:
             token = answer.get("next_page_token")
             if token in known:
                 raise CatalogError(
-                    f"The server of the catalog at {self.url} lists {what} without an end: it sends the same page again."
+                    f"The server of the catalog at {self.url} lists {what} without an end: it repeats a page."
                 )
             yield from answer.get(what) or ()
             if not token:
