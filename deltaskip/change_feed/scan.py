@@ -21,6 +21,7 @@ from deltaskip.change_feed.versions import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.engine import engine
 from deltaskip.expr import Node
+from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
@@ -31,7 +32,6 @@ from deltaskip.skipping.batches import Batch, each_candidate
 from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.scan import Scan
-from deltaskip.stats.deleted_rows import read_deleted_rows
 from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 if TYPE_CHECKING:

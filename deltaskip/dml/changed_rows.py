@@ -23,6 +23,7 @@ from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, Row
 from deltaskip.dml.files import DataFiles, new_files, size_of_table
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
+from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.features.deletion_vectors import write_deletion_vectors
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
@@ -33,7 +34,6 @@ from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.properties import TableProperties
-from deltaskip.stats.deleted_rows import read_deleted_rows
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merge import widened_stats
 from deltaskip.txn.transaction import Transaction

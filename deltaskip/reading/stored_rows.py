@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.errors import DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.expr.type_names import sql_name
+from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
@@ -43,7 +44,6 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
-from deltaskip.stats.deleted_rows import read_deleted_rows
 from deltaskip.stats.footer import GREGORIAN_FROM, Footer, OpenSource, read_footer
 from deltaskip.storage import Storage, open_storage, storage_for
 

@@ -21,6 +21,7 @@ from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr.collation import compared_collations
+from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.log import Snapshot
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import RowPlan
@@ -42,7 +43,6 @@ from deltaskip.spark.read import source_of
 from deltaskip.spark.scans import PositionalRows, Source, live_rows, rows_at, rows_by_path
 from deltaskip.spark.types import spark_schema
 from deltaskip.spark.write import write_dataframe
-from deltaskip.stats.deleted_rows import read_deleted_rows
 
 __all__ = ["SparkExecution"]
 

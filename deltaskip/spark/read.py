@@ -14,6 +14,7 @@ from deltaskip.engine import PlannedScan, is_column
 from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
+from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
@@ -32,7 +33,6 @@ from deltaskip.spark.scans import DeletionVectorReader, Source, live_rows
 from deltaskip.spark.schemes import hadoop_uris
 from deltaskip.spark.to_column import to_column
 from deltaskip.spark.types import data_schema, logical_type
-from deltaskip.stats.deleted_rows import read_deleted_rows
 
 __all__ = ["matching", "planned_for", "scan_to_dataframe", "source_of", "to_dataframe"]
 

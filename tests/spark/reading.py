@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import absolute_uris, partition_column
+from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.log import Snapshot, load_snapshot
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.spark.read import to_dataframe
-from deltaskip.stats.deleted_rows import read_deleted_rows
 from deltaskip.storage import open_storage
 from tests import corpus
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.actions.paths import escape_globs
+from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
 from deltaskip.spark.client import union, without_pandas_warning
 from deltaskip.spark.listing import missing_files_named, tuned_listing
@@ -23,7 +24,6 @@ from deltaskip.spark.recompute.collect import RESULT_DDL, collected
 from deltaskip.spark.recompute.tasks import DataFile, contents_runner
 from deltaskip.spark.sessions import running_interpreter
 from deltaskip.spark.settings import session_settings
-from deltaskip.stats.deleted_rows import read_deleted_rows
 from deltaskip.stats.file_facts import FileReader, StatisticsRequest, stats_json
 from deltaskip.storage import Storage, storage_for, uri_of
 
