@@ -21,10 +21,10 @@ from deltaskip.change_feed.versions import VersionRange
 from deltaskip.dml.positions import RowPositions
 from deltaskip.engine import engine
 from deltaskip.expr import Node
-from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.records import dataclass
 from deltaskip.schema.arrow_values import FALSE, arrow_array, arrow_scalar, numpy_values, one_chunk

@@ -23,10 +23,10 @@ from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, Row
 from deltaskip.dml.files import DataFiles, new_files, size_of_table
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
-from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.features.deletion_vectors import write_deletion_vectors
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
 from deltaskip.rows.append import with_marks
 from deltaskip.rows.layout import layout_after

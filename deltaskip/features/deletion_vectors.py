@@ -134,7 +134,7 @@ def read_deletion_vectors(
     """Return the rows of each descriptor as read_deletion_vector does; None for a null struct.
 
     descriptors: the `deletion_vector` column of FILE_SCHEMA. file_rows: the number of rows of each data file, see
-    `features.deleted_rows`. Vectors of one file are read together, adjacent ones in one request. Besides the rows, at most
+    `log.deleted_rows`. Vectors of one file are read together, adjacent ones in one request. Besides the rows, at most
     one request is held in memory.
     """
     counts = [None] * len(descriptors) if file_rows is None else file_rows

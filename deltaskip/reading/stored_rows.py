@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.errors import DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.expr.type_names import sql_name
-from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
 from deltaskip.reading.metrics import ReadCounts
 from deltaskip.reading.named_columns import FIELD_ID, NamedColumns

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from deltaskip.change_feed.changed_rows import ChangedRows
 from deltaskip.change_feed.columns import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
 from deltaskip.change_feed.scan import ChangeScan
-from deltaskip.features.deleted_rows import read_deleted_rows
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.schema.types import StructType

@@ -21,8 +21,8 @@ from deltaskip.dml.matching import matching_here
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr.collation import compared_collations
-from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.log import Snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.written import WrittenRows

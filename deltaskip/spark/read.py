@@ -14,7 +14,7 @@ from deltaskip.engine import PlannedScan, is_column
 from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
-from deltaskip.features.deleted_rows import read_deleted_rows
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name

@@ -10,7 +10,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidArgument
-from deltaskip.features.deleted_rows import read_deleted_rows
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.projection import with_declared_lengths

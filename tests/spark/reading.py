@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import absolute_uris, partition_column
-from deltaskip.features.deleted_rows import read_deleted_rows
 from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.spark.read import to_dataframe

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.actions.paths import escape_globs
-from deltaskip.features.deleted_rows import read_deleted_rows
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
 from deltaskip.spark.client import union, without_pandas_warning
 from deltaskip.spark.listing import missing_files_named, tuned_listing
