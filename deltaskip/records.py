@@ -50,6 +50,8 @@ def _compare(cls: Any, has_eq: bool, has_hash: bool, frozen: bool) -> None:
     hashed = _values(field.name for field in fields if (field.compare if field.hash is None else field.hash))
 
     def __eq__(self: Any, other: object) -> Any:
+        if self is other:
+            return True
         return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented
 
     def __hash__(self: Any) -> int:

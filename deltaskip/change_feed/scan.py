@@ -22,10 +22,10 @@ from deltaskip.dml.positions import RowPositions
 from deltaskip.doors import door
 from deltaskip.engine import engine
 from deltaskip.expr import Node
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.html import html_table
 from deltaskip.log import Snapshot
 from deltaskip.log.commit import CHANGE_FILE, Commits, commit_infos, read_commits
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.doors import of_one_table
 from deltaskip.log.in_commit_timestamps import CommitTimes
 from deltaskip.log.loading import list_log
@@ -37,6 +37,7 @@ from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.pickling import chosen_by
 from deltaskip.skipping.scan import Scan
+from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 if TYPE_CHECKING:
     import pandas
@@ -340,8 +341,11 @@ def _differences(snapshot: Snapshot, changes: ChangedFiles, rows: np.ndarray[Any
     """
     for start in range(0, len(rows), _VECTORS_AT_ONCE):
         some = arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
+        adds = changes.adds.take(some)
+        counts = [num_records(parsed_stats(text)) for text in adds["stats"].to_pylist()]
+        files = pa.table({"uri": adds["path"], "num_records": arrow_array(counts, pa.int64())})
         before, after = (
-            read_deletion_vectors(snapshot.storage, snapshot.table_root, one_chunk(each.take(some)))
+            read_deleted_rows(snapshot.storage, snapshot.table_root, files, one_chunk(each.take(some)))
             for each in (changes.before, changes.after)
         )
         for kind, old, new in zip(changes.types.take(some).to_pylist(), before, after, strict=True):

@@ -23,15 +23,16 @@ from deltaskip.dml.execution import CHANGE_TYPE, RowExecution, RowIdColumns, Row
 from deltaskip.dml.files import DataFiles, new_files, size_of_table
 from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import InvalidCommit, StorageError
-from deltaskip.features.deletion_vectors import read_deletion_vectors, write_deletion_vectors
+from deltaskip.features.deletion_vectors import write_deletion_vectors
 from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
 from deltaskip.rows.append import with_marks
 from deltaskip.rows.layout import layout_after
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.written import WrittenRows, delete_data_files
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, numpy_values
 from deltaskip.schema.properties import TableProperties
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merge import widened_stats
@@ -364,7 +365,6 @@ def _touched(snapshot: Snapshot, changed: ChangedRows) -> _Touched:
     updated = nothing if changed.updated is None else changed.updated
     found = [i for i, each in enumerate(zip(deleted.counts, updated.counts, strict=True)) if any(each)]
     files, deleted, updated = files.take(found), deleted.take(found), updated.take(found)
-    vectors = one_chunk(files.listed["deletion_vector"])
     counts = files.listed["num_records"].to_pylist()
     for i, count in enumerate(counts):
         if count is None:
@@ -375,7 +375,8 @@ def _touched(snapshot: Snapshot, changed: ChangedRows) -> _Touched:
     def after() -> Iterator[pa.Int64Array]:
         for start in range(0, len(files), _VECTORS_AT_ONCE):
             numbers = slice(start, start + _VECTORS_AT_ONCE)
-            olds = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors.slice(start, _VECTORS_AT_ONCE))
+            some = files.listed.slice(start, _VECTORS_AT_ONCE)
+            olds = read_deleted_rows(snapshot.storage, snapshot.table_root, some)
             for old, gone, new in zip(olds, deleted[numbers], updated[numbers], strict=True):
                 before.append(0 if old is None else len(old))
                 yield _union([gone, new] if old is None else [old, gone, new])

@@ -101,7 +101,7 @@ def vector_keys(table_root: str, vectors: pa.Array) -> pa.Array:
 
 
 def read_deletion_vector(
-    storage: RangeStorage, table_root: str, descriptor: DeletionVectorDescriptor
+    storage: RangeStorage, table_root: str, descriptor: DeletionVectorDescriptor, file_rows: int | None = None
 ) -> pa.Int64Array:
     """Return the ordinals, from 0, of the rows that the vector deletes, in ascending order.
 
@@ -109,42 +109,70 @@ def read_deletion_vector(
         storage: Storage that contains the vector's file.
         table_root: The table's URI or absolute local path.
         descriptor: Descriptor of the vector in the log.
+        file_rows: Number of rows of the data file; None if that is not known, and nothing bounds the memory.
 
     Raises:
-        CorruptDeletionVector: Size, checksum, contents or cardinality differ from the descriptor. The message names
-            the file and the failed check.
+        CorruptDeletionVector: Size, checksum, contents or cardinality differ from the descriptor, or the vector deletes
+            rows that the data file does not have. The message names the file and the failed check.
         DataFileMissing: The vector's file does not exist.
     """
+    _check_cardinality(table_root, descriptor, file_rows)
     location = absolute_path(table_root, descriptor)
     if location is None:
-        return _inline_rows(table_root, descriptor)
-    ((_, rows),) = _rows_of_file(storage, table_root, location, [(0, descriptor)])
+        rows = _inline_rows(table_root, descriptor)
+    else:
+        ((_, rows),) = _rows_of_file(storage, table_root, location, [(0, descriptor)])
+    _check_last(table_root, descriptor, rows, file_rows)
     return rows
 
 
 def read_deletion_vectors(
-    storage: RangeStorage, table_root: str, descriptors: pa.StructArray
+    storage: RangeStorage,
+    table_root: str,
+    descriptors: pa.StructArray,
+    file_rows: Sequence[int | None] | None = None,
 ) -> list[pa.Int64Array | None]:
     """Return the rows of each descriptor as read_deletion_vector does; None for a null struct.
 
-    descriptors: the `deletion_vector` column of FILE_SCHEMA. Vectors of one file are read together, adjacent ones in
-    one request. Besides the rows, at most one request is held in memory.
+    descriptors: the `deletion_vector` column of FILE_SCHEMA. file_rows: the number of rows of each data file, see
+    `log.deleted_rows`. Vectors of one file are read together, adjacent ones in one request. Besides the rows, at most
+    one request is held in memory.
     """
+    counts = [None] * len(descriptors) if file_rows is None else file_rows
     rows: list[pa.Int64Array | None] = [None] * len(descriptors)
     by_location: dict[str, list[tuple[int, DeletionVectorDescriptor]]] = {}
     for i, fields in enumerate(descriptors.to_pylist()):
         if fields is None:
             continue
         descriptor = _descriptor(table_root, fields)
+        _check_cardinality(table_root, descriptor, counts[i])
         location = absolute_path(table_root, descriptor)
         if location is None:
             rows[i] = _inline_rows(table_root, descriptor)
+            _check_last(table_root, descriptor, rows[i], counts[i])
         else:
             by_location.setdefault(location, []).append((i, descriptor))
     for location, wanted in by_location.items():
+        of_number = dict(wanted)
         for i, found in _rows_of_file(storage, table_root, location, wanted):
+            _check_last(table_root, of_number[i], found, counts[i])
             rows[i] = found
     return rows
+
+
+def _check_cardinality(table_root: str, descriptor: DeletionVectorDescriptor, file_rows: int | None) -> None:
+    """Refuse a vector that deletes more rows than its file has, before memory is taken for them."""
+    if file_rows is not None and descriptor.cardinality > file_rows:
+        why = f"it deletes {descriptor.cardinality:,} rows of a file that has {file_rows:,}"
+        raise _corrupt(table_root, descriptor.unique_id[:80], why)
+
+
+def _check_last(
+    table_root: str, descriptor: DeletionVectorDescriptor, rows: pa.Int64Array, file_rows: int | None
+) -> None:
+    if file_rows is not None and len(rows) and rows[-1].as_py() >= file_rows:
+        why = f"it deletes row {rows[-1].as_py():,}, counted from 0, of a file that has {file_rows:,}"
+        raise _corrupt(table_root, descriptor.unique_id[:80], why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Those that return an int return FINE or the reason.
 """
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport UINT32_MAX, uint8_t, uint64_t
 
 cdef enum Fault:
     FINE = 0
@@ -39,6 +39,15 @@ cdef inline int read_varint(Cursor* cursor, uint64_t* value) noexcept nogil:
         if shift > 63:
             return NUMBER
     return SHORT
+
+
+cdef inline int read_varint32(Cursor* cursor, uint64_t* value) noexcept nogil:
+    """Read a number of at most 32 bits, in at most five bytes."""
+    cdef const uint8_t* first = cursor.at
+    cdef int fault = read_varint(cursor, value)
+    if fault:
+        return fault
+    return NUMBER if cursor.at - first > 5 or value[0] > UINT32_MAX else FINE
 
 
 cdef inline int pass_by(Cursor* cursor, uint64_t n) noexcept nogil:

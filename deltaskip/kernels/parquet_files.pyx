@@ -16,7 +16,21 @@ from posix.unistd cimport close, pread
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, check
 from deltaskip.kernels.byte_cursor cimport ACCESS, COUNT, FINE, HEADER, OTHER, SHORT, Cursor
 from deltaskip.kernels.parquet_pages cimport RowTaker, checked
-from deltaskip.kernels.thrift_cursor cimport LIST, STOP, STRUCT, Field, pass_field, read_field, read_int, read_list
+from deltaskip.kernels.thrift_cursor cimport (
+    BINARY,
+    FALSE_VALUE,
+    I32,
+    I64,
+    LIST,
+    STOP,
+    STRUCT,
+    TRUE_VALUE,
+    Field,
+    pass_field,
+    read_field,
+    read_int,
+    read_list,
+)
 
 __all__ = ["ParquetFiles"]
 
@@ -27,6 +41,8 @@ cdef enum:
     TAIL_BYTES = 1 << 15    # read at first, which is more than most footers have
     MAGIC_BYTES = 4
     MOST_ROWS = 0x7FFFFFFF  # of a file
+    # The fields 1 to 7 and 9 of the metadata of a column chunk.
+    REQUIRED = 0x2FE
 
 cdef struct Chunk:
     int64_t kind
@@ -227,7 +243,8 @@ cdef class ParquetFiles:
         cdef const uint8_t* start
         cdef int64_t items = 0, rows = -1
         cdef int item = STOP
-        cdef bint grouped = False
+        cdef bint grouped = False, found
+        cdef int64_t version = 0, last = 0
         cdef int fault
         file.first_chunk = self.chunks.size // sizeof(Chunk)
         file.key_start = self.keys.size
@@ -240,9 +257,15 @@ cdef class ParquetFiles:
             start = cursor.at
             if field.kind == STOP:
                 file.key_size = self.keys.size - file.key_start
-                return FINE if grouped and rows == file.rows and 0 <= rows <= MOST_ROWS else OTHER
-            if field.number == 3:
-                fault = read_int(&cursor, &field, &rows)
+                found = grouped and version > 0 and cursor.at == cursor.end
+                return FINE if found and rows == file.rows and 0 <= rows <= MOST_ROWS else OTHER
+            if field.number <= last:
+                return HEADER
+            last = field.number
+            if field.number == 1:
+                fault = read_int(&cursor, &field, I32, &version)
+            elif field.number == 3:
+                fault = read_int(&cursor, &field, I64, &rows)
             elif field.number == 4:
                 if field.kind != LIST or grouped:
                     return HEADER
@@ -267,16 +290,22 @@ cdef class ParquetFiles:
     cdef int _row_group(self, Cursor* cursor, File* file) noexcept nogil:
         """Read the row group of a file (parquet.thrift, RowGroup)."""
         cdef Field field
-        cdef int64_t items = 0, i
+        cdef int64_t items = 0, i, last = 0
         cdef int item = STOP
         cdef int fault
+        file.plain_size = -1
         field.number = 0
         while True:
             fault = read_field(cursor, &field)
-            if fault or field.kind == STOP:
+            if fault:
                 return fault
+            if field.kind == STOP:
+                return FINE if file.plain_size >= 0 and file.rows >= 0 else HEADER
+            if field.number <= last:
+                return HEADER
+            last = field.number
             if field.number == 1:
-                if field.kind != LIST or file.chunks:
+                if field.kind != LIST:
                     return HEADER
                 fault = read_list(cursor, &item, &items)
                 if fault == FINE and item != STRUCT:
@@ -286,9 +315,12 @@ cdef class ParquetFiles:
                     fault = self._chunk(cursor, file)
                     i += 1
             elif field.number == 2:
-                fault = read_int(cursor, &field, &file.plain_size)
+                fault = read_int(cursor, &field, I64, &file.plain_size)
             elif field.number == 3:
-                fault = read_int(cursor, &field, &file.rows)
+                fault = read_int(cursor, &field, I64, &file.rows)
+            elif field.number == 4:
+                # The order of the rows: columns, whether they descend, and whether nulls come first.
+                fault = _pass_structs(cursor, &field, 1 << 1, 0b1100, 0)
             else:
                 fault = pass_field(cursor, &field, 2)
             if fault:
@@ -298,6 +330,7 @@ cdef class ParquetFiles:
         """Read a column chunk (parquet.thrift, ColumnChunk)."""
         cdef Field field
         cdef Chunk chunk
+        cdef int64_t offset = -1, last = 0
         cdef int fault
         memset(&chunk, 0, sizeof(chunk))
         chunk.kind = chunk.values = -1
@@ -308,7 +341,12 @@ cdef class ParquetFiles:
                 return fault
             if field.kind == STOP:
                 break
-            if field.number == 3 and field.kind == STRUCT:
+            if field.number <= last:
+                return HEADER
+            last = field.number
+            if field.number == 2:
+                fault = read_int(cursor, &field, I64, &offset)
+            elif field.number == 3 and field.kind == STRUCT:
                 fault = _metadata(cursor, &chunk)
             elif field.number == 1 or field.number == 8 or field.number == 9:
                 # In another file, or encrypted.
@@ -317,7 +355,7 @@ cdef class ParquetFiles:
                 fault = pass_field(cursor, &field, 3)
             if fault:
                 return fault
-        if chunk.values < 0 or chunk.start < MAGIC_BYTES or not 0 <= chunk.size <= file.size - chunk.start:
+        if offset < 0 or chunk.values < 0 or chunk.start < MAGIC_BYTES or not 0 <= chunk.size <= file.size - chunk.start:
             return HEADER
         file.chunks += 1
         return NO_MEMORY if self.chunks.append(&chunk, sizeof(chunk)) != 0 else FINE
@@ -326,7 +364,8 @@ cdef class ParquetFiles:
 cdef int _metadata(Cursor* cursor, Chunk* chunk) noexcept nogil:
     """Read the metadata of a column chunk (parquet.thrift, ColumnMetaData)."""
     cdef Field field
-    cdef int64_t data_page = -1, dictionary_page = -1
+    cdef int64_t data_page = -1, dictionary_page = -1, plain_size = -1, last = 0
+    cdef int found = 0
     cdef int fault
     field.number = 0
     while True:
@@ -336,23 +375,84 @@ cdef int _metadata(Cursor* cursor, Chunk* chunk) noexcept nogil:
         if field.kind == STOP:
             # Writers state 0 for a dictionary that is not there.
             chunk.start = dictionary_page if 0 < dictionary_page < data_page else data_page
-            return FINE
+            return FINE if found & REQUIRED == REQUIRED else HEADER
+        if field.number <= last:
+            return HEADER
+        last = field.number
+        if field.number < 10:
+            found |= 1 << field.number
         if field.number == 1:
-            fault = read_int(cursor, &field, &chunk.kind)
+            fault = read_int(cursor, &field, I32, &chunk.kind)
+        elif field.number == 2:
+            fault = _pass_list(cursor, &field, I32)
+        elif field.number == 3:
+            fault = _pass_list(cursor, &field, BINARY)
         elif field.number == 4:
-            fault = read_int(cursor, &field, &chunk.codec)
+            fault = read_int(cursor, &field, I32, &chunk.codec)
         elif field.number == 5:
-            fault = read_int(cursor, &field, &chunk.values)
+            fault = read_int(cursor, &field, I64, &chunk.values)
+        elif field.number == 6:
+            fault = read_int(cursor, &field, I64, &plain_size)
         elif field.number == 7:
-            fault = read_int(cursor, &field, &chunk.size)
+            fault = read_int(cursor, &field, I64, &chunk.size)
+        elif field.number == 8:
+            # Pairs of key and value, of which the former is there.
+            fault = _pass_structs(cursor, &field, 0, 0, 1 << 1)
+        elif field.number == 13:
+            # Numbers of pages: their kind, encoding and count.
+            fault = _pass_structs(cursor, &field, 0b1110, 0, 0)
         elif field.number == 9:
-            fault = read_int(cursor, &field, &data_page)
+            fault = read_int(cursor, &field, I64, &data_page)
         elif field.number == 11:
-            fault = read_int(cursor, &field, &dictionary_page)
+            fault = read_int(cursor, &field, I64, &dictionary_page)
         else:
             fault = pass_field(cursor, &field, 4)
         if fault:
             return fault
+
+
+cdef int _pass_list(Cursor* cursor, const Field* field, int kind) noexcept nogil:
+    """Pass a list of items of one kind."""
+    cdef Cursor ahead = cursor[0]
+    cdef int64_t items = 0
+    cdef int item = STOP
+    cdef int fault = read_list(&ahead, &item, &items) if field.kind == LIST else HEADER
+    if fault == FINE and items and item != kind:
+        fault = HEADER
+    return fault if fault else pass_field(cursor, field, 4)
+
+
+cdef int _pass_structs(Cursor* cursor, const Field* field, int numbers, int booleans, int texts) noexcept nogil:
+    """Pass a list of structs, each of which has these fields, as bits by their numbers: I32, booleans and binaries."""
+    cdef Field part
+    cdef int64_t items = 0, i
+    cdef int item = STOP, found, bit
+    cdef int fault = read_list(cursor, &item, &items) if field.kind == LIST else HEADER
+    if fault == FINE and items and item != STRUCT:
+        return HEADER
+    if fault:
+        return fault
+    for i in range(items):
+        part.number = found = 0
+        while True:
+            fault = read_field(cursor, &part)
+            if fault:
+                return fault
+            if part.kind == STOP:
+                break
+            bit = 1 << part.number if part.number < 30 else 0
+            if part.kind == I32:
+                found |= bit & numbers
+            elif part.kind == TRUE_VALUE or part.kind == FALSE_VALUE:
+                found |= bit & booleans
+            elif part.kind == BINARY:
+                found |= bit & texts
+            fault = pass_field(cursor, &part, 5)
+            if fault:
+                return fault
+        if found != numbers | booleans | texts:
+            return HEADER
+    return FINE
 
 
 cdef bint _has_width(int64_t kind, bint int96, int64_t width) noexcept nogil:

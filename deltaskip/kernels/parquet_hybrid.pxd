@@ -4,10 +4,10 @@ Those that return an int return FINE or the reason why the bytes cannot be read.
 # Parquet Encodings: Run Length Encoding / Bit-Packing Hybrid
 """
 
-from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from deltaskip.kernels.byte_cursor cimport FINE, NUMBER, SHORT, Cursor, pass_by, read_varint
+from deltaskip.kernels.byte_cursor cimport FINE, INDEX, NUMBER, SHORT, Cursor, pass_by, read_varint32
 
 cdef extern from *:
     int popcount32 "__builtin_popcount"(unsigned int word) noexcept nogil
@@ -38,12 +38,13 @@ cdef inline Hybrid hybrid_of(Cursor cursor, int width) noexcept nogil:
 cdef inline int next_run(Hybrid* hybrid) noexcept nogil:
     cdef uint64_t header
     cdef int64_t size
-    cdef int fault = read_varint(&hybrid.left, &header)
+    cdef int fault = read_varint32(&hybrid.left, &header)
     if fault:
         return fault
     hybrid.first += hybrid.count
     hybrid.count = 0
-    if header >> 1 > INT32_MAX:
+    # Other readers end at a run of nothing.
+    if header >> 1 == 0:
         return NUMBER
     hybrid.packed = header & 1
     if hybrid.packed:
@@ -87,10 +88,42 @@ cdef inline int item_at(Hybrid* hybrid, int64_t i, uint32_t* value) noexcept nog
     return FINE
 
 
-cdef inline int level_at(Hybrid* levels, int64_t i, bint* present) noexcept nogil:
-    """Whether row i has a value; `levels.ones` becomes the number of values before it."""
+cdef inline int pass_items(Hybrid* hybrid, int64_t n, uint64_t limit) noexcept nogil:
+    """Pass the first n items of all, which have to be below the limit; else, the fault is INDEX."""
+    cdef int64_t i, stop, fast, bit
+    cdef uint64_t word, mask = (<uint64_t>1 << hybrid.width) - 1
+    cdef uint64_t most = 0
+    cdef int fault
+    while hybrid.first + hybrid.count < n:
+        fault = next_run(hybrid)
+        if fault:
+            return fault
+        stop = min(n - hybrid.first, hybrid.count)
+        if not hybrid.packed:
+            most = max(most, hybrid.value)
+        elif limit <= mask:
+            # As many as eight bytes can be read of, which are all but the last.
+            fast = 0 if hybrid.width == 0 else ((hybrid.count >> 3) * hybrid.width - 8) * 8 // hybrid.width
+            fast = max(0, min(stop, fast))
+            bit = 0
+            for i in range(fast):
+                memcpy(&word, hybrid.bits + (bit >> 3), 8)
+                most = max(most, (word >> (bit & 7)) & mask)
+                bit += hybrid.width
+            for i in range(fast, stop):
+                most = max(most, packed_item(hybrid, hybrid.first + i))
+    return FINE if n == 0 or most < limit else INDEX
+
+
+cdef inline bint ends_at(const Hybrid* hybrid, int64_t n) noexcept nogil:
+    """Whether there are n items, apart from those that fill the last packed groups, of which DuckDB writes 32."""
+    cdef int64_t more = hybrid.first + hybrid.count - n
+    return hybrid.left.at == hybrid.left.end and 0 <= more < (256 if hybrid.packed else 1)
+
+
+cdef inline int pass_levels(Hybrid* levels, int64_t i) noexcept nogil:
+    """Pass the levels before row i; `levels.ones` becomes the number of values before it."""
     cdef int64_t stop, bit
-    cdef uint32_t value = 0
     cdef int fault
     while levels.seen < i:
         if levels.seen >= levels.first + levels.count:
@@ -114,6 +147,14 @@ cdef inline int level_at(Hybrid* levels, int64_t i, bint* present) noexcept nogi
             if levels.value:
                 levels.ones += stop - levels.seen
             levels.seen = stop
-    fault = item_at(levels, i, &value)
+    return FINE
+
+
+cdef inline int level_at(Hybrid* levels, int64_t i, bint* present) noexcept nogil:
+    """Whether row i has a value; `levels.ones` becomes the number of values before it."""
+    cdef uint32_t value = 0
+    cdef int fault = pass_levels(levels, i)
+    if fault == FINE:
+        fault = item_at(levels, i, &value)
     present[0] = value
     return fault

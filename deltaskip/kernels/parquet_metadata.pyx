@@ -2,7 +2,7 @@
 
 pyarrow ends the process instead of raising an error if a row group has other columns than the schema, a column chunk
 is encrypted or has another type than its column, a bound is too short, or size statistics do not fit the column. More
-nulls than values are refused, too. The bytes of a footer are untrusted.
+nulls than values are refused, too, and where pages begin is told by numbers of the kind that pyarrow reads. The bytes of a footer are untrusted.
 # parquet.thrift, FileMetaData, SchemaElement, ColumnMetaData, Statistics, SizeStatistics
 """
 
@@ -21,8 +21,8 @@ from deltaskip.kernels.thrift_cursor cimport (
     pass_field,
     pass_value,
     read_field,
+    read_int,
     read_list,
-    read_number,
 )
 
 __all__ = ["footer_fits"]
@@ -142,13 +142,13 @@ cdef int _element(Cursor* cursor, Leaf* leaf, int64_t* repetition, int64_t* chil
         if fault or field.kind == STOP:
             return fault
         if field.number == 1:
-            fault = _number(cursor, &field, I32, &leaf.kind)
+            fault = read_int(cursor, &field, I32, &leaf.kind)
         elif field.number == 2:
-            fault = _number(cursor, &field, I32, &leaf.length)
+            fault = read_int(cursor, &field, I32, &leaf.length)
         elif field.number == 3:
-            fault = _number(cursor, &field, I32, repetition)
+            fault = read_int(cursor, &field, I32, repetition)
         elif field.number == 5:
-            fault = _number(cursor, &field, I32, children)
+            fault = read_int(cursor, &field, I32, children)
         else:
             fault = pass_field(cursor, &field, 2)
         if fault:
@@ -215,7 +215,7 @@ cdef int _chunk(Cursor* cursor, const Leaf* leaf) noexcept nogil:
 cdef int _metadata(Cursor* cursor, const Leaf* leaf) noexcept nogil:
     """Read the metadata of a column chunk."""
     cdef Field field
-    cdef int64_t kind = -1, values = -1, nulls = 0
+    cdef int64_t kind = -1, values = -1, nulls = 0, offset = 0
     cdef int fault
     field.number = 0
     while True:
@@ -225,11 +225,14 @@ cdef int _metadata(Cursor* cursor, const Leaf* leaf) noexcept nogil:
         if field.kind == STOP:
             return FINE if 0 <= nulls <= values else COUNT
         if field.number == 1:
-            fault = _number(cursor, &field, I32, &kind)
+            fault = read_int(cursor, &field, I32, &kind)
             if fault == FINE and kind != leaf.kind:
                 fault = OTHER
         elif field.number == 5:
-            fault = _number(cursor, &field, I64, &values)
+            fault = read_int(cursor, &field, I64, &values)
+        elif field.number == 9 or field.number == 11:
+            # Where pages begin.
+            fault = read_int(cursor, &field, I64, &offset)
         elif field.number == 12:
             fault = _statistics(cursor, leaf, &nulls) if field.kind == STRUCT else HEADER
         elif field.number == 16:
@@ -256,16 +259,11 @@ cdef int _statistics(Cursor* cursor, const Leaf* leaf, int64_t* nulls) noexcept 
             if fault == FINE:
                 fault = SHORT if size < width else pass_by(cursor, size)
         elif field.number == 3:
-            fault = _number(cursor, &field, I64, nulls)
+            fault = read_int(cursor, &field, I64, nulls)
         else:
             fault = pass_field(cursor, &field, 5)
         if fault:
             return fault
-
-
-cdef int _number(Cursor* cursor, const Field* field, int kind, int64_t* value) noexcept nogil:
-    """Read the number that a field has. pyarrow takes it for absent if it is of another kind."""
-    return read_number(cursor, value) if field.kind == kind else HEADER
 
 
 cdef uint64_t _width(const Leaf* leaf) noexcept nogil:

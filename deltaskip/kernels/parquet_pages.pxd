@@ -52,10 +52,12 @@ cdef class RowTaker:
     cdef int _decompressed_by_arrow(self, Cursor page, int64_t size, int codec, ByteBuffer into) noexcept with gil
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil
     cdef int _data_page(self, Cursor page, const PageHeader* header, int codec) noexcept nogil
+    cdef int _whole(self, Cursor levels, Values source, int64_t values, int64_t nulls) noexcept nogil
+    cdef int _ends(self, const Hybrid* levels, const Values* source, int64_t values, int64_t nulls) noexcept nogil
     cdef int _some(self, Cursor levels, Values* source, int64_t values) noexcept nogil
     cdef int _find(self, Hybrid* levels, bint* present, int64_t* number) noexcept nogil
     cdef int _value(self, Values* source, int64_t number) noexcept nogil
-    cdef int _every(self, Cursor levels, Values* source, int64_t values) noexcept nogil
+    cdef int _every(self, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil
     cdef int _next_values(self, Values* source, int64_t n) noexcept nogil
     cdef int _next_numbers(self, Values* source, int64_t n) noexcept nogil
     cdef int _entry(self, unsigned int index) noexcept nogil

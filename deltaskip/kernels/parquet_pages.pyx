@@ -2,7 +2,9 @@
 
 The columns are not nested, and their pages are plain or have a dictionary. All bytes are untrusted: each is read
 through a checked cursor, and what violates the format, or is encoded in another way, raises ValueError, after which
-another reader has to be asked.
+another reader has to be asked. A page of which a row is taken is checked as a whole: it has as many levels, values and
+bytes as its header says, and every index is one of the dictionary, so that the row is the one that decoding the whole
+page would give. Of pages without a row to take, only the headers are read.
 # Parquet, Data Pages; Parquet Encodings: Plain, Dictionary, and Run Length Encoding / Bit-Packing Hybrid
 """
 
@@ -30,8 +32,18 @@ from deltaskip.kernels.byte_cursor cimport (
     Cursor,
     pass_by,
 )
-from deltaskip.kernels.parquet_headers cimport PageHeader, read_page_header
-from deltaskip.kernels.parquet_hybrid cimport Hybrid, hybrid_of, item_at, level_at, next_run, packed_item
+from deltaskip.kernels.parquet_headers cimport DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2, PageHeader, read_page_header
+from deltaskip.kernels.parquet_hybrid cimport (
+    Hybrid,
+    ends_at,
+    hybrid_of,
+    item_at,
+    level_at,
+    next_run,
+    packed_item,
+    pass_items,
+    pass_levels,
+)
 from deltaskip.kernels.snappy cimport SNAPPY_MARGIN, snappy_decompress
 
 __all__ = ["CODECS", "RowTaker"]
@@ -48,14 +60,12 @@ cdef enum Encoding:
     RLE = 3
     RLE_DICTIONARY = 8
 
-cdef enum PageKind:
-    DATA_PAGE = 0
-    DICTIONARY_PAGE = 2
-    DATA_PAGE_V2 = 3
-
 cdef enum Codec:
     UNCOMPRESSED = 0
     SNAPPY = 1
+    GZIP = 2
+    BROTLI = 4
+    ZSTD = 6
 
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
@@ -188,9 +198,12 @@ cdef class RowTaker:
         cdef int64_t seen = 0
         cdef int fault
         self.has_dictionary = False
+        # pyarrow refuses others also where no page is compressed.
+        if codec != UNCOMPRESSED and codec != SNAPPY and codec != GZIP and codec != BROTLI and codec != ZSTD:
+            return CODEC
         if not 0 <= values <= self.chunk_rows - self.first_row:
             return COUNT
-        while seen < values:
+        while chunk.at < chunk.end:
             fault = read_page_header(&chunk, &header)
             if fault:
                 return fault
@@ -200,6 +213,9 @@ cdef class RowTaker:
                 return fault
             page.end = chunk.at
             if header.kind == DICTIONARY_PAGE:
+                # There is one, before all others.
+                if self.has_dictionary or seen > 0:
+                    return HEADER
                 if header.encoding != PLAIN and header.encoding != PLAIN_DICTIONARY:
                     return ENCODING
                 fault = self._decompressed(page, header.plain_size, codec, self.dictionary_page, &self.dictionary)
@@ -207,8 +223,8 @@ cdef class RowTaker:
                     fault = self._set_dictionary(header.values)
                 if fault:
                     return fault
-            elif header.kind == DATA_PAGE or header.kind == DATA_PAGE_V2:
-                if not 0 <= header.values <= values - seen:
+            else:
+                if header.values > values - seen:
                     return COUNT
                 seen += header.values
                 if self.wanted(header.values):
@@ -216,14 +232,14 @@ cdef class RowTaker:
                     if fault:
                         return fault
                 self.first_row += header.values
-        return FINE
+        return FINE if seen == values else COUNT
 
     cdef int _decompressed(self, Cursor page, int64_t size, int codec, ByteBuffer into, Cursor* out) noexcept nogil:
         """Set `out` to the bytes of a page, which `into` holds if they were compressed."""
         cdef int fault
         out[0] = page
         if codec == UNCOMPRESSED:
-            return FINE
+            return FINE if size == page.end - page.at else COUNT
         if size == 0:
             out.end = out.at
             return FINE
@@ -263,7 +279,7 @@ cdef class RowTaker:
         cdef Cursor cursor = self.dictionary
         cdef int64_t i
         cdef int fault
-        if self.width < 0 or entries < 0:
+        if self.width < 0:
             return ENCODING
         # Byte arrays have four bytes of length.
         if entries > (cursor.end - cursor.at) // (self.width if self.width else 4):
@@ -277,6 +293,10 @@ cdef class RowTaker:
                 fault = _pass_bytes(&cursor)
                 if fault:
                     return fault
+        else:
+            cursor.at += entries * self.width
+        if cursor.at != cursor.end:
+            return COUNT
         self.entries = entries
         self.has_dictionary = True
         return FINE
@@ -286,12 +306,15 @@ cdef class RowTaker:
         cdef Cursor levels
         cdef Values source
         cdef uint32_t size
+        cdef int64_t nulls
         cdef int fault, width
         memset(&source, 0, sizeof(source))
         levels.at = levels.end = page.at
         if header.kind == DATA_PAGE_V2:
             # Levels, which are not compressed, before the values.
-            if header.repetition_bytes != 0 or not 0 <= header.level_bytes <= min(page.end - page.at, header.plain_size):
+            if header.repetition_bytes != 0 or header.level_bytes > min(page.end - page.at, header.plain_size):
+                return COUNT
+            if header.rows != header.values or (header.level_bytes if not self.optional else 0):
                 return COUNT
             page.at += header.level_bytes
             levels.end = page.at
@@ -317,10 +340,15 @@ cdef class RowTaker:
                 levels.end = source.plain.at
         if self.width < 0 and header.encoding == RLE:
             source.hybrid = True
-            source.numbers = hybrid_of(source.plain, 1)
-            # The number of bytes, in front of the runs.
-            if source.plain.at < source.plain.end and pass_by(&source.numbers.left, 4) != FINE:
-                return SHORT
+            if source.plain.at < source.plain.end:
+                # The number of bytes, in front of the runs.
+                if source.plain.end - source.plain.at < 4:
+                    return SHORT
+                memcpy(&size, source.plain.at, 4)
+                source.plain.at += 4
+                if size != source.plain.end - source.plain.at:
+                    return COUNT
+                source.numbers = hybrid_of(source.plain, 1)
         elif self.has_dictionary and (header.encoding == PLAIN_DICTIONARY or header.encoding == RLE_DICTIONARY):
             source.hybrid = True
             # A page of nulls only may have no values, not even the width of an index.
@@ -332,9 +360,48 @@ cdef class RowTaker:
                 source.numbers = hybrid_of(source.plain, width)
         elif header.encoding != PLAIN:
             return ENCODING
+        nulls = header.nulls if header.kind == DATA_PAGE_V2 else -1
         if self.every:
-            return self._every(levels, &source, header.values)
-        return self._some(levels, &source, header.values)
+            return self._every(levels, &source, header.values, nulls)
+        fault = self._whole(levels, source, header.values, nulls)
+        return fault if fault else self._some(levels, &source, header.values)
+
+    cdef int _whole(self, Cursor levels, Values source, int64_t values, int64_t nulls) noexcept nogil:
+        """Check a page as taking all of its rows does; nulls: their number, -1 if it is not known."""
+        cdef Hybrid hybrid = hybrid_of(levels, 1)
+        cdef int64_t i, present = values
+        cdef int fault = FINE
+        if self.optional:
+            fault = pass_levels(&hybrid, values)
+            present = hybrid.ones
+        if fault:
+            return fault
+        if source.hybrid:
+            fault = pass_items(&source.numbers, present, self.entries if self.width >= 0 else 2)
+        elif self.width == 0:
+            for i in range(present):
+                fault = _pass_bytes(&source.plain)
+                if fault:
+                    return fault
+        elif self.width > 0:
+            fault = SHORT if present > (source.plain.end - source.plain.at) // self.width else FINE
+            source.plain.at += present * self.width
+        if fault:
+            return fault
+        source.passed = present
+        return self._ends(&hybrid, &source, values, nulls)
+
+    cdef int _ends(self, const Hybrid* levels, const Values* source, int64_t values, int64_t nulls) noexcept nogil:
+        """Check that a page ends after its last value, all of which were passed."""
+        if self.optional and not ends_at(levels, values):
+            return COUNT
+        if nulls >= 0 and source.passed != values - nulls:
+            return COUNT
+        if source.hybrid:
+            return FINE if source.passed == 0 or ends_at(&source.numbers, source.passed) else COUNT
+        if self.width < 0:
+            return FINE if source.plain.end - source.plain.at == (source.passed + 7) >> 3 else COUNT
+        return FINE if source.plain.at == source.plain.end else COUNT
 
     cdef int _some(self, Cursor levels, Values* source, int64_t values) noexcept nogil:
         """Take those rows of a page that are wanted."""
@@ -400,15 +467,15 @@ cdef class RowTaker:
         self._copy(source.plain.at + number * self.width)
         return FINE
 
-    cdef int _every(self, Cursor levels, Values* source, int64_t values) noexcept nogil:
-        """Take all rows of a page."""
-        cdef Hybrid hybrid
+    cdef int _every(self, Cursor levels, Values* source, int64_t values, int64_t nulls) noexcept nogil:
+        """Take all rows of a page; nulls: their number, -1 if it is not known."""
+        cdef Hybrid hybrid = hybrid_of(levels, 1)
         cdef int64_t row = 0, stop, bit
         cdef bint present
         cdef int fault
         if not self.optional:
-            return self._next_values(source, values)
-        hybrid = hybrid_of(levels, 1)
+            fault = self._next_values(source, values)
+            return fault if fault else self._ends(&hybrid, source, values, nulls)
         while row < values:
             if row >= hybrid.first + hybrid.count:
                 fault = next_run(&hybrid)
@@ -430,7 +497,7 @@ cdef class RowTaker:
             else:
                 self._nulls(stop - row)
             row = stop
-        return FINE
+        return self._ends(&hybrid, source, values, nulls)
 
     cdef int _next_values(self, Values* source, int64_t n) noexcept nogil:
         """Take the next n values of a page."""
@@ -443,6 +510,7 @@ cdef class RowTaker:
                 fault = self._add_bytes(&source.plain)
                 if fault:
                     return fault
+            source.passed += n
         elif self.width < 0:
             if source.passed + n > (source.plain.end - source.plain.at) * 8:
                 return SHORT
@@ -454,11 +522,13 @@ cdef class RowTaker:
         elif self.width == self.out_width and not self.big_endian:
             memcpy(self.out + self.done * self.width, source.plain.at, n * self.width)
             source.plain.at += n * self.width
+            source.passed += n
             self.done += n
         else:
             for i in range(n):
                 self._copy(source.plain.at + i * self.width)
             source.plain.at += n * self.width
+            source.passed += n
         return FINE
 
     cdef int _next_numbers(self, Values* source, int64_t n) noexcept nogil:
@@ -535,7 +605,8 @@ cdef class RowTaker:
             # Nanoseconds of a day, and the number of the Julian day.
             memcpy(&micros, value, 8)
             memcpy(&day, value + 8, 4)
-            micros = micros // 1000 + (<uint64_t>day - EPOCH_DAY) * MICROS_OF_DAY
+            # pyarrow takes day 0, which no writer means, for 1970-01-01 00:00.
+            micros = 0 if day == 0 else micros // 1000 + (<uint64_t>day - EPOCH_DAY) * MICROS_OF_DAY
             memcpy(out, &micros, 8)
         elif self.big_endian:
             for i in range(size):

@@ -6,7 +6,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from deltaskip.kernels.byte_cursor cimport FINE, SHORT, Cursor, read_varint
+from deltaskip.kernels.byte_cursor cimport FINE, SHORT, Cursor, read_varint32
 
 cdef enum:
     SNAPPY_MARGIN = 32      # bytes after the result that may be written to
@@ -21,7 +21,7 @@ cdef inline int snappy_decompress(Cursor cursor, uint8_t* out, int64_t size) noe
     cdef uint64_t length
     cdef int64_t offset
     cdef uint32_t tag, extra
-    if read_varint(&cursor, &length) != FINE or length != <uint64_t>size:
+    if read_varint32(&cursor, &length) != FINE or length != <uint64_t>size:
         return SHORT
     while cursor.at < cursor.end:
         tag = cursor.at[0]

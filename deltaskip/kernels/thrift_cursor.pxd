@@ -4,7 +4,7 @@ Those that return an int return FINE or the reason why the bytes cannot be read.
 # Apache Thrift, Thrift compact protocol encoding
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT16_MAX, int64_t, uint8_t, uint64_t
 
 from deltaskip.kernels.byte_cursor cimport FINE, HEADER, SHORT, Cursor, pass_by, read_varint
 
@@ -40,6 +40,7 @@ cdef inline int read_number(Cursor* cursor, int64_t* value) noexcept nogil:
 cdef inline int read_field(Cursor* cursor, Field* field) noexcept nogil:
     """Read the header of the next field; before the first one, the number is 0. After the last, the kind is STOP."""
     cdef uint8_t header
+    cdef int fault
     if cursor.at == cursor.end:
         return SHORT
     header = cursor.at[0]
@@ -48,7 +49,9 @@ cdef inline int read_field(Cursor* cursor, Field* field) noexcept nogil:
     if field.kind == STOP or header >> 4:
         field.number += header >> 4
         return FINE
-    return read_number(cursor, &field.number)
+    fault = read_number(cursor, &field.number)
+    # Thrift's other readers take the low bits of a longer one.
+    return fault if fault or 0 <= field.number <= INT16_MAX else HEADER
 
 
 cdef inline int read_list(Cursor* cursor, int* kind, int64_t* items) noexcept nogil:
@@ -116,8 +119,6 @@ cdef inline int pass_field(Cursor* cursor, const Field* field, int depth) noexce
     return pass_value(cursor, field.kind, depth)
 
 
-cdef inline int read_int(Cursor* cursor, const Field* field, int64_t* value) noexcept nogil:
-    """Read the number that a field has."""
-    if field.kind != I16 and field.kind != I32 and field.kind != I64:
-        return HEADER
-    return read_number(cursor, value)
+cdef inline int read_int(Cursor* cursor, const Field* field, int kind, int64_t* value) noexcept nogil:
+    """Read the number that a field has. Thrift's other readers take it for absent if it is of another kind."""
+    return read_number(cursor, value) if field.kind == kind else HEADER

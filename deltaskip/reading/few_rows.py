@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.errors import StorageError, UnsupportedFeature
+from deltaskip.kernels.parquet_metadata import footer_fits
 from deltaskip.kernels.parquet_pages import CODECS, RowTaker
 from deltaskip.reading.plain_columns import PHYSICAL_TYPES, PlainColumn, array_of
 from deltaskip.records import dataclass
@@ -71,6 +72,8 @@ def take_rows(
     try:
         # pyarrow ends the process where a footer is damaged and it is asked for the metadata of a column chunk.
         own = own or read_footer(OpenSource(source), "")
+        if not footer_fits(own.data):
+            return {}
         size = source.size()
         chunks = [_chunk(own, footer, schema, group, name, number, size) for name, number in leaves.items()]
         rows = own.group_rows(group)

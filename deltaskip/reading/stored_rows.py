@@ -17,11 +17,12 @@ from deltaskip.actions import hadoop_path, hadoop_paths
 from deltaskip.doors import first_line
 from deltaskip.errors import DataFileMissing, DeltaSkipError, RowViolation, StorageError, UnsupportedFeature
 from deltaskip.expr.type_names import sql_name
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.kernels.deletion_vector import live_rows
 from deltaskip.log import Snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.reading.few_rows import ROWS_PER_MATCH, take_rows
 from deltaskip.reading.metrics import ReadCounts
+from deltaskip.reading.named_columns import FIELD_ID, NamedColumns
 from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
@@ -34,7 +35,6 @@ from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
-from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.types import (
     DATE,
     TIMESTAMP,
@@ -54,7 +54,6 @@ __all__ = ["CHANGING_CURE", "OpenFile", "StoredBatch", "StoredRows", "may_be_jul
 CHANGING_CURE = "Pass a session as spark, or write the rows as a DataFrame of one."
 """The sentence after the message that rows cannot be changed without Spark."""
 
-_ID = b"PARQUET:field_id"
 # Files that may have dates or times of the Julian calendar.
 _LEGACY_KEYS = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 _VERSION_KEY = b"org.apache.spark.version"
@@ -189,7 +188,7 @@ class StoredRows:
         """Yield the number of a file and a batch of its rows that are not deleted.
 
         Args:
-            files: Columns of `Scan.files()`: uri, partition_values and deletion_vector.
+            files: Columns of `Scan.files()`: uri, partition_values and deletion_vector, and num_records if it is known.
             groups: The row groups to read, if there is one file; None for all.
             opened: The file, if there is one and it is open.
         """
@@ -197,7 +196,12 @@ class StoredRows:
         for number in range(len(files)):
             deleted = None
             if vectors[number].is_valid:
-                [deleted] = read_deletion_vectors(self.storage, self._table_root, vectors.slice(number, 1))
+                known = files.slice(number, 1)
+                if opened is not None:
+                    counts = arrow_array([opened.parquet.metadata.num_rows], pa.int64())
+                    known = pa.table({"uri": known["uri"], "num_records": counts})
+                vector = vectors.slice(number, 1)
+                [deleted] = read_deleted_rows(self.storage, self._table_root, known, vector)
             for batch in self._batches(files.slice(number, 1), groups, opened):
                 if deleted is not None and len(batch.positions):
                     keep = live_rows(deleted, int(batch.positions[0]), len(batch.positions))
@@ -249,7 +253,9 @@ class StoredRows:
         if vectors.null_count == len(vectors):
             return None
         live = np.ones(opened.starts[-1], np.bool_)
-        for number, deleted in enumerate(read_deletion_vectors(self.storage, self._table_root, vectors)):
+        counts = arrow_array(np.diff(opened.starts), pa.int64())
+        known = pa.table({"uri": files["uri"], "num_records": counts})
+        for number, deleted in enumerate(read_deleted_rows(self.storage, self._table_root, known, vectors)):
             if deleted is not None:
                 start, end = opened.starts[number : number + 2].tolist()
                 live[start:end] = numpy_values(live_rows(deleted, 0, end - start).to_arrow())
@@ -450,8 +456,9 @@ class StoredRows:
         if len(there) < len(schema.names):
             twice = next(name for name in schema.names if schema.names.count(name) > 1)
             raise StorageError(f"The data file {location} has several columns {twice!r}: restore the file.")
+        named = NamedColumns(schema, self._mode)
         found = {
-            field.name: self._in_file(schema, field)
+            field.name: named.of(field)
             for field in self._fields
             if field.name not in self._partitions and field.type != VOID
         }
@@ -459,7 +466,8 @@ class StoredRows:
         names = [name for name in found.values() if name is not None]
         names += [field.name for field in self._extra if field.name in there]
         # Names with a dot are not told from paths.
-        leaves = {name: leaf for name, leaf in leaf_numbers(schema).items() if name in names and "." not in name}
+        wanted = frozenset(names)
+        leaves = {name: leaf for name, leaf in leaf_numbers(schema).items() if name in wanted and "." not in name}
         layout = self._layout = _Layout(schema, found, names, leaves)
         return layout
 
@@ -521,18 +529,6 @@ class StoredRows:
                 f"{sql_name(field.type)}, in the table {self._root}: restore the file."
             ) from error
 
-    def _in_file(self, schema: pa.Schema, field: StructField) -> str | None:
-        """The name of a top-level column in a file; None if the file lacks it."""
-        if self._mode == "id":
-            wanted = str(field_id(field)).encode()
-            return next((each.name for each in schema if (each.metadata or {}).get(_ID) == wanted), None)
-        name = physical_name(field, self._mode)
-        if name in schema.names:
-            return name
-        # Spark finds columns of files in any case.
-        found = [each for each in schema.names if fold_name(each) == fold_name(name)]
-        return found[0] if len(found) == 1 else None
-
     def _named(self, stored: pa.DataType, data_type: DataType) -> pa.DataType:
         """The type of a file's column with the names of the table; fields that the table lacks keep theirs."""
         match data_type:
@@ -547,7 +543,7 @@ class StoredRows:
                 return stored
 
     def _named_field(self, stored: pa.Field, fields: Mapping[object, StructField]) -> pa.Field:
-        key = (stored.metadata or {}).get(_ID, b"").decode() if self._mode == "id" else stored.name
+        key = (stored.metadata or {}).get(FIELD_ID, b"").decode() if self._mode == "id" else stored.name
         field = fields.get(key)
         if field is None:
             # A name that no column has, since a dropped field may have had the name of another one.

@@ -82,7 +82,7 @@ class TableProperty(Generic[_T]):
         except ValueError:
             of_table = f" of {table}" if table else ""
             raise SchemaError(
-                f"The table property {self.name}{of_table} is {text!r}; set it to {self._kind.expected} with "
+                f"The table property {self.name}{of_table} is {text[:200]!r}; set it to {self._kind.expected} with "
                 f"ALTER TABLE … SET TBLPROPERTIES."
             ) from None
 
@@ -103,6 +103,12 @@ def _integer(text: str, bits: int, minimum: int) -> int:
     value = int(text)
     if not max(minimum, -(1 << (bits - 1))) <= value < 1 << (bits - 1):
         raise ValueError(text)
+    return value
+
+
+def _up_to(most: int, value: int) -> int:
+    if value > most:
+        raise ValueError(value)
     return value
 
 
@@ -183,6 +189,8 @@ def _bytes(text: str) -> int:
 
 _BOOLEAN = _Kind(_boolean, "true or false")
 _POSITIVE = _Kind(lambda text: _integer(text, 32, 1), "a positive integer")
+# A folder of so many letters: names of files have at most 255 bytes.
+_FOLDER_LENGTH = _Kind(lambda text: _up_to(255, _integer(text, 32, 1)), "an integer from 1 to 255")
 _COUNT = _Kind(lambda text: _integer(text, 32, -(1 << 31)), "an integer (-1 for every column)")
 _LONG = _Kind(lambda text: _integer(text, 64, 0), "an integer that is not negative")
 _INTERVAL = _Kind(_interval_ms, "an interval of weeks or shorter units, such as 'interval 30 days'")
@@ -235,7 +243,7 @@ class TableProperties:
     target_file_bytes = TableProperty("delta.targetFileSize", _BYTES, None)
     optimize_write = TableProperty("delta.autoOptimize.optimizeWrite", _BOOLEAN, False)
     randomize_file_prefixes = TableProperty("delta.randomizeFilePrefixes", _BOOLEAN, False)
-    random_prefix_length = TableProperty("delta.randomPrefixLength", _POSITIVE, 2)
+    random_prefix_length = TableProperty("delta.randomPrefixLength", _FOLDER_LENGTH, 2)
 
     # Row tracking and in-commit timestamps.
     row_tracking = TableProperty("delta.enableRowTracking", _BOOLEAN, False)

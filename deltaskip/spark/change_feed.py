@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from deltaskip.change_feed.changed_rows import ChangedRows
 from deltaskip.change_feed.columns import CHANGE_TYPE, FEED_FIELDS, FEED_NAMES
 from deltaskip.change_feed.scan import ChangeScan
-from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.arrow_values import arrow_array, arrow_scalar, numpy_values, one_chunk
 from deltaskip.schema.types import StructType
@@ -104,8 +104,9 @@ def _live(
     if len(others):
         found: list[pa.Int64Array | None] = [None] * len(others)
         if marked.any():
-            vectors = one_chunk(rows.deleted.take(arrow_array(others, pa.int64())))
-            found = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+            some = arrow_array(others, pa.int64())
+            vectors = one_chunk(rows.deleted.take(some))
+            found = read_deleted_rows(snapshot.storage, snapshot.table_root, rows.files.take(some), vectors)
         nothing = arrow_array([], pa.int64())
         positions = [nothing if each is None else each for each in found] if marked.any() else None
         frames.append(rows_at(source, PositionalRows(positions), others.tolist()))

@@ -22,8 +22,8 @@ from deltaskip.dml.positions import RowPositions
 from deltaskip.errors import UnsupportedFeature
 from deltaskip.expr.collation import compared_collations
 from deltaskip.expr.evaluate import left_to_spark
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.written import WrittenRows
@@ -167,11 +167,11 @@ class SparkExecution(RowExecution):
         """The rows of files that are not deleted, in the table's columns."""
         snapshot = self._snapshot
 
-        def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
-            return read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
 
-        source = self._source(files, snapshot.schema, snapshot.mapping_mode)
-        return live_rows(source, one_chunk(files["deletion_vector"]), deleted)
+        def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
+            return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
+
+        return live_rows(self._source(files, snapshot.schema, snapshot.mapping_mode), files, deleted)
 
     def located_rows(
         self,
@@ -279,7 +279,7 @@ class SparkExecution(RowExecution):
             return None
         snapshot = self._snapshot
         nothing = arrow_array([], pa.int64())
-        found = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+        found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
         return [nothing if rows is None else rows for rows in found]
 
 

@@ -14,7 +14,7 @@ from deltaskip.engine import PlannedScan, is_column
 from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
-from deltaskip.features import deletion_vectors
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.resolve import resolve
 from deltaskip.schema.sql_text import quoted_name
@@ -59,8 +59,8 @@ def scan_to_dataframe(
 
         return _limited(with_metadata(spark, scan, listing), scan)
 
-    def deleted(vectors: pa.StructArray) -> list[pa.Int64Array]:
-        return deletion_vectors.read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+    def deleted(files: pa.Table) -> list[pa.Int64Array | None]:
+        return read_deleted_rows(snapshot.storage, snapshot.table_root, files)
 
     frame = to_dataframe(
         spark,
@@ -122,7 +122,7 @@ def to_dataframe(
         partition_columns: Names of the partition columns.
         files: Rows of Scan.files(), with uri, partition_values and deletion_vector, and without listing size and
             modification_time.
-        read_deletion_vectors: Returns the deleted row numbers for each deletion vector.
+        read_deletion_vectors: Returns the deleted row numbers of files that have a deletion vector.
         where: SQL text, a pyspark Column, an expression of `deltaskip.col`, a node, or None for every row.
         columns: Top-level columns in the order wanted; None for all, in the order of the schema.
         storage_options: Options of the table's object store, for the account of an Azure container.
@@ -147,7 +147,7 @@ def to_dataframe(
         storage_options=storage_options,
         listing=listing,
     )
-    frame = live_rows(source, files["deletion_vector"].combine_chunks(), read_deletion_vectors)
+    frame = live_rows(source, files, read_deletion_vectors)
     return matching(with_declared_lengths(frame, schema), table_root, schema, where, columns)
 
 

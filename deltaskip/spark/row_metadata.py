@@ -10,7 +10,7 @@ from pyspark.sql import types as spark_types
 from deltaskip.dml.execution import row_id_columns
 from deltaskip.engine import PlannedScan
 from deltaskip.errors import InvalidArgument
-from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.projection import with_declared_lengths
@@ -66,7 +66,7 @@ def with_metadata(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
     values = {}
     if ids is not None:
         values = {_BASE: one_chunk(files["base_row_id"]), _VERSION: one_chunk(files["default_row_commit_version"])}
-    deleted = _deleted(scan, one_chunk(files["deletion_vector"]))
+    deleted = _deleted(scan, files)
     frame = rows_at(source, PositionalRows(deleted, False, _POSITION, _PATH, values, stored))
     fields = [F.col(_PATH), F.col(_POSITION)]
     if ids is not None:
@@ -93,10 +93,11 @@ def _empty(spark: SparkSession, scan: PlannedScan, names: list[str]) -> DataFram
     return _selected(scan, spark.createDataFrame([], schema))
 
 
-def _deleted(scan: PlannedScan, vectors: pa.StructArray) -> list[pa.Int64Array] | None:
+def _deleted(scan: PlannedScan, files: pa.Table) -> list[pa.Int64Array] | None:
     """The deleted rows of each file; None if there are none."""
+    vectors = files["deletion_vector"]
     if vectors.null_count == len(vectors):
         return None
     snapshot = scan.snapshot
-    found = read_deletion_vectors(snapshot.storage, snapshot.table_root, vectors)
+    found = read_deleted_rows(snapshot.storage, snapshot.table_root, files)
     return [arrow_array([], pa.int64()) if rows is None else rows for rows in found]

@@ -16,7 +16,7 @@ from pyspark.sql import types as spark_types
 
 from deltaskip.actions.paths import escape_globs
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 # Row numbers that each deletion vector deletes, ascending; the structs are those of FILE_SCHEMA.
-DeletionVectorReader = Callable[[pa.StructArray], list[pa.Int64Array]]
+DeletionVectorReader = Callable[[pa.Table], list[pa.Int64Array]]
 
 _READER_OPTIONS = {
     "mergeSchema": "false",
@@ -88,14 +88,15 @@ class Source:
     times: list[int] | None = None
 
 
-def live_rows(source: Source, vectors: pa.StructArray, read_deletion_vectors: DeletionVectorReader) -> DataFrame:
+def live_rows(source: Source, files: pa.Table, read_deletion_vectors: DeletionVectorReader) -> DataFrame:
     """Every row of the files that is not deleted, in the table's columns."""
     if not source.paths:
         return source.spark.createDataFrame([], spark_schema(source.schema))
+    vectors = one_chunk(files["deletion_vector"])
     deleting = pc.is_valid(vectors).to_numpy(zero_copy_only=False)
     whole = [row for row in range(len(source.paths)) if not deleting[row]]
     cut = [row for row in range(len(source.paths)) if deleting[row]]
-    deleted = deleted_rows(read_deletion_vectors(vectors.filter(pc.is_valid(vectors)))) if cut else None
+    deleted = deleted_rows(read_deletion_vectors(files.filter(pc.is_valid(vectors)))) if cut else None
     with tuned_listing(source.spark, source.paths), missing_files_named(source.table_root):
         frames = [_scan(source, shape) for shape in _shapes(source, whole)]
         if deleted is not None:

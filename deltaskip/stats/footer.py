@@ -24,6 +24,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -80,7 +81,10 @@ class TailStorage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """The footer of a file: `elements` are the schema elements of Thrift, `row_groups` dicts by Thrift's field ids."""
+    """The footer of a file: `elements` are the schema elements of Thrift, `row_groups` dicts by Thrift's field ids.
+
+    data: the bytes of all of it.
+    """
 
     num_rows: int
     elements: list[dict[int, Any]]
@@ -88,6 +92,7 @@ class Footer:
     created_by: bytes
     key_values: Mapping[bytes, bytes]
     column_orders: list[dict[int, Any]]
+    data: bytes = field(default=b"", compare=False, repr=False)
 
     def rows_before(self, row_group: int) -> int:
         """Number of rows in the row groups before it."""
@@ -236,10 +241,11 @@ def read_footer(storage: TailStorage, path: str, size: int | None = None) -> Foo
             raise ValueError(f"its footer would have {footer_bytes} bytes")
         if footer_bytes + 8 > len(tail):
             tail = storage.read_range(path, length - footer_bytes - 8, footer_bytes + 8)
-        fields = read_struct(tail[-8 - footer_bytes : -8])
+        data = tail[-8 - footer_bytes : -8]
+        fields = read_struct(data)
         if _ENCRYPTION in fields:
             raise UnsupportedFeature(f"Columns of the data file {path} are encrypted: no statistics are computed here.")
-        return _footer(fields)
+        return _footer(fields, data)
     except FileNotFoundError as error:
         raise data_file_missing(path) from error
     except DAMAGE as error:
@@ -282,14 +288,13 @@ def since(extremes: Extremes, not_before: int | None) -> Extremes:
     return extremes
 
 
-def _footer(fields: Mapping[int, Any]) -> Footer:
+def _footer(fields: Mapping[int, Any], data: bytes) -> Footer:
     pairs = {pair[1]: pair.get(2, b"") for pair in fields.get(_KEY_VALUES, ())}
     groups = fields.get(_ROW_GROUPS, [])
     if sum(group[_GROUP_ROWS] for group in groups) != fields[_NUM_ROWS]:
         raise ValueError("its number of rows differs from that of its row groups")
-    return Footer(
-        fields[_NUM_ROWS], fields[_SCHEMA], groups, fields.get(_CREATED_BY, b""), pairs, fields.get(_COLUMN_ORDERS, [])
-    )
+    created_by, orders = fields.get(_CREATED_BY, b""), fields.get(_COLUMN_ORDERS, [])
+    return Footer(fields[_NUM_ROWS], fields[_SCHEMA], groups, created_by, pairs, orders, data)
 
 
 def _writer(created_by: bytes) -> tuple[bytes, int, int]:

@@ -1,10 +1,8 @@
 """The storage of a location that is not local; what it needs is imported only where a location is remote."""
 
-import os
 from collections.abc import Mapping
 from datetime import timedelta
 from importlib.util import find_spec
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -25,7 +23,6 @@ from deltaskip.storage.secret_options import refuse_secrets, trimmed
 
 __all__ = ["located", "remote_storage"]
 
-_ARROW_SCHEMES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss"}
 _LIBHDFS_SCHEMES = {"hdfs", "viewfs"}
 _OBJECT_SCHEMES = {"s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "http", "https", "memory"}
 
@@ -38,15 +35,11 @@ def remote_storage(location: str, storage_options: Mapping[str, str] | None, nea
     storage_options = None if storage_options is None else trimmed(location, storage_options)
     if storage_options is None and isinstance(near, ObjectStorage) and scheme_of(near.base + "/") == scheme:
         storage_options = near.options
-    if scheme in _OBJECT_SCHEMES and find_spec("obstore") is not None:
-        return _object_storage(location, base, storage_options)
-    if scheme not in _ARROW_SCHEMES | _OBJECT_SCHEMES:
+    if scheme not in _OBJECT_SCHEMES:
         return _hadoop_storage(location, base, scheme, storage_options)
-    if storage_options:
-        raise StorageError(f"Opening {location} with storage_options needs obstore: pip install 'deltaskip[cloud]'.")
-    if scheme in _ARROW_SCHEMES:
-        return _arrow_storage(location, base, scheme)
-    raise StorageError(f"Opening {location} needs obstore: pip install 'deltaskip[cloud]'.")
+    if find_spec("obstore") is None:
+        raise StorageError(f"Opening {location} needs obstore: pip install 'deltaskip[cloud]'.")
+    return _object_storage(location, base, storage_options)
 
 
 def located(storage: Storage, root: str) -> str:
@@ -64,7 +57,7 @@ def _hadoop_storage(location: str, base: str, scheme: str, options: Mapping[str,
 
     found = session_storage(location)
     if found is None and scheme not in HADOOP_SCHEMES:
-        known = ", ".join(sorted({"file", *_ARROW_SCHEMES, *HADOOP_SCHEMES, *_OBJECT_SCHEMES}))
+        known = ", ".join(sorted({"file", *HADOOP_SCHEMES, *_OBJECT_SCHEMES}))
         raise StorageError(
             f"Unsupported scheme {scheme!r} of {location}: use a local path or one of {known}, or first start a Spark "
             f"session whose Hadoop configuration supports the scheme."
@@ -79,7 +72,7 @@ def _hadoop_storage(location: str, base: str, scheme: str, options: Mapping[str,
     if scheme not in _LIBHDFS_SCHEMES:
         raise StorageError(f"Opening {location} goes through Spark: {cure}.")
     try:
-        return _arrow_storage(location, base, scheme)
+        return _libhdfs_storage(location, base)
     except StorageError as error:
         raise StorageError(f"{str(error).rstrip('.')}; {cure}, or set up libhdfs for pyarrow.") from error
 
@@ -107,30 +100,11 @@ def _key_in(error: Exception, config: Mapping[str, str]) -> str:
     return next((key for key in config if f"'{key.lower()}'" in str(error).lower()), next(iter(config)))
 
 
-def _arrow_storage(location: str, base: str, scheme: str) -> Storage:
-    target = "s3" + base[len("s3a") :] if scheme == "s3a" else base
+def _libhdfs_storage(location: str, base: str) -> Storage:
     try:
-        if target.startswith("s3:"):
-            if not target.removeprefix("s3://"):
-                raise ValueError("no bucket")
-            region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-            endpoint = os.environ.get("AWS_ENDPOINT_URL")
-            _require_aws_credentials(location)
-            files: pafs.FileSystem = pafs.S3FileSystem(
-                region=region, endpoint_override=endpoint, connect_timeout=5, request_timeout=30
-            )
-            return ArrowStorage(files, target.partition("://")[2], base)
-        require_credentials(location, {})
-        files, prefix = pafs.FileSystem.from_uri(target + "/")
+        files, prefix = pafs.FileSystem.from_uri(base + "/")
     except (OSError, pa.ArrowException, ValueError) as error:
         if isinstance(error, DeltaSkipError):
             raise
         raise opening_error(error, location, {}) from error
     return ArrowStorage(files, prefix, base)
-
-
-def _require_aws_credentials(location: str) -> None:
-    """Raise StorageError where the AWS library of pyarrow would find none; unlike obstore, it reads profiles."""
-    profiles = {"AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials", "AWS_CONFIG_FILE": "~/.aws/config"}
-    if not any(Path(os.environ.get(name, usual)).expanduser().is_file() for name, usual in profiles.items()):
-        require_credentials(location, {})

@@ -40,6 +40,8 @@ __all__ = ["MAX_ATTEMPTS", "CommitLoop", "Committed"]
 MAX_ATTEMPTS = 1000
 _FIRST_PAUSE_SECONDS = {False: 0.002, True: 0.05}
 _LONGEST_PAUSE_SECONDS = 1.0
+# Attempts in turn to which the store answers that the version exists, while it lists no such version.
+_MOST_CONTRADICTIONS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ class CommitLoop:
             CommitConflict: Another writer committed something that the transaction depends on.
             TableAlreadyExists: The commit creates a table, and there is one.
             TableNotFound: The table was dropped, or replaced by another one.
-            DeltaSkipError: As `prepare` does, and StorageError.
+            StorageError: Storage failed, or refuses to create a version that it does not have.
+            DeltaSkipError: As `prepare` does.
         """
         self._written, self._superseded = [], []
         try:
@@ -109,9 +112,10 @@ class CommitLoop:
         if look_up_files:
             check_data_files(prepared.candidate)
         kill_point("prepared")
-        latest, checked = base, base.version
+        latest, checked, contradictions = base, base.version, 0
         for attempt in range(MAX_ATTEMPTS):
             creates = latest.version == BEFORE_CREATION
+            before = latest.version
             latest = latest if creates else refresh(latest)
             if latest.version < checked:
                 raise CommitConflict(
@@ -119,6 +123,7 @@ class CommitLoop:
                     f"table again and repeat the operation.",
                     "cleaned up",
                 )
+            contradictions = 0 if latest.version > before else contradictions
             if latest.version > checked:
                 winners = read_winners(base, latest, checked)
                 landed = winners.version_of(self._txn_id)
@@ -137,6 +142,9 @@ class CommitLoop:
             text = commit_text(prepared, latest, self._txn_id)
             if self._try(text, latest):
                 return Committed(latest, latest.version + 1, text, already_gone)
+            contradictions += 1
+            if contradictions >= _MOST_CONTRADICTIONS or (creates and not self._is_there(latest)):
+                raise self._contradicted(latest)
             if creates:
                 cure = "open it, or replace it with mode='replace'"
                 raise TableAlreadyExists(f"There is a table at {latest.root} already: {cure}.")
@@ -202,6 +210,25 @@ class CommitLoop:
                 delete_file(storage, root, f"{LOG_FOLDER}/{commit_name(version)}", log_names)
                 delete_file(storage, root, f"{LOG_FOLDER}/{version_prefix(version)}.crc", log_names)
             self.outcome_unknown = False
+
+    def _is_there(self, latest: Snapshot) -> bool:
+        """Whether the version after `latest` can be read, or nobody knows."""
+        try:
+            self._base.storage.size(join(latest.root, LOG_FOLDER, commit_name(latest.version + 1)))
+        except FileNotFoundError:
+            return False
+        except StorageError:
+            return True
+        return True
+
+    def _contradicted(self, latest: Snapshot) -> StorageError:
+        """The error for a version that storage, or the catalog of the table, says is there and does not have."""
+        self.outcome_unknown = False
+        return StorageError(
+            f"Cannot commit to {latest.root}: version {latest.version + 1} is refused as one that exists, but nobody "
+            f"has written it; check that the store or catalog supports conditional writes, and that its lists are up "
+            f"to date."
+        )
 
     def _delete(self, paths: Iterable[str]) -> None:
         """Delete files below the table's root, or by their location, as far as storage does."""

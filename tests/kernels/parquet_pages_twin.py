@@ -75,9 +75,9 @@ def data_page(levels: bytes | None, values: bytes, count: int, encoding: int) ->
     return struct_bytes({1: 0, 2: len(page), 3: len(page), 5: about}) + page
 
 
-def data_page_v2(levels: bytes, values: bytes, count: int, encoding: int) -> bytes:
-    """A data page of version 2 with its header. Its arguments are those of `data_page`."""
-    about = {1: count, 2: 0, 3: count, 4: encoding, 5: len(levels), 6: 0, 7: False}
+def data_page_v2(levels: bytes, values: bytes, count: int, encoding: int, nulls: int) -> bytes:
+    """A data page of version 2 with its header. Its arguments are those of `data_page`, and the number of nulls."""
+    about = {1: count, 2: nulls, 3: count, 4: encoding, 5: len(levels), 6: 0, 7: False}
     size = len(levels) + len(values)
     return struct_bytes({1: 3, 2: size, 3: size, 8: about}) + levels + values
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_plain_numbers_among_nulls(levels: list[bool], runs: list[bool], apart: 
     numbers = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=sum(levels), max_size=sum(levels)))
     left = iter(numbers)
     expected = [next(left) if there else None for there in levels]
-    page = data_page_v2 if apart else data_page
+    page = partial(data_page_v2, nulls=levels.count(False)) if apart else data_page
     values = struct.pack(f"<{len(numbers)}q", *numbers)
     chunk = page(hybrid(list(map(int, levels)), 1, runs), values, len(levels), PLAIN)
     rows = rows_of(len(levels), data)
@@ -241,5 +242,85 @@ def test_levels_of_more_than_one_bit_raise(level: int) -> None:
 def test_levels_of_repetition_raise(repetition: int) -> None:
     about = {1: 1, 2: 0, 3: 1, 4: PLAIN, 5: 2, 6: repetition, 7: False}
     page = struct_bytes({1: 3, 2: 10, 3: 10, 8: about}) + b"\2\1" + struct.pack("<q", 1)
-    with pytest.raises(ValueError, match="other numbers"):
+    with pytest.raises(ValueError, match=r"header|other numbers"):
         RowTaker(None, 1, 8, 8, False, True).take_chunk(page, 1, UNCOMPRESSED)
+
+
+WORDS = dictionary_page(plain_bytes([b"a", b"b", b"c"]), 3)
+LEVELS_OF_8 = hybrid([1, 0] * 4, 1, [])
+WHOLE = {
+    "more bytes than strings": (0, False, b"", data_page(None, plain_bytes([b"a"] * 8) + b"\0", 8, PLAIN)),
+    "fewer strings": (0, False, b"", data_page(None, plain_bytes([b"a"] * 7), 8, PLAIN)),
+    "a longer last string": (0, False, b"", data_page(None, plain_bytes([b"a"] * 8)[:-5] + b"\2\0\0\0a", 8, PLAIN)),
+    "fewer numbers": (8, False, b"", data_page(None, bytes(56), 8, PLAIN)),
+    "more numbers": (8, False, b"", data_page(None, bytes(72), 8, PLAIN)),
+    "more numbers than levels have": (8, True, b"", data_page(LEVELS_OF_8, bytes(40), 8, PLAIN)),
+    "fewer numbers than levels have": (8, True, b"", data_page(LEVELS_OF_8, bytes(24), 8, PLAIN)),
+    "fewer levels": (8, True, b"", data_page(hybrid([1] * 7, 1, [True]), bytes(56), 8, PLAIN)),
+    "more levels": (8, True, b"", data_page(hybrid([1] * 9, 1, [True]), bytes(64), 8, PLAIN)),
+    "bytes after the levels": (8, True, b"", data_page(hybrid([1] * 8, 1, [True]) + b"\0", bytes(64), 8, PLAIN)),
+    "a run of nothing": (8, True, b"", data_page(b"\0\1" + hybrid([1] * 8, 1, [True]), bytes(64), 8, PLAIN)),
+    "another number of nulls": (8, True, b"", data_page_v2(LEVELS_OF_8, bytes(32), 8, PLAIN, 3)),
+    "a last index too large": (
+        0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 7 + [3], 2, []), 8, RLE_DICTIONARY)
+    ),
+    "a last run too large": (
+        0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 6 + [3] * 2, 2, [True, True]), 8, RLE_DICTIONARY)
+    ),
+    "fewer indexes": (0, False, WORDS, data_page(None, b"\2" + hybrid([0] * 7, 2, [True]), 8, RLE_DICTIONARY)),
+    "a header of run in six bytes": (
+        0, False, WORDS, data_page(None, b"\2" + b"\x90\x80\x80\x80\x80\x00" + b"\1", 8, RLE_DICTIONARY)
+    ),
+    "a dictionary of more bytes": (0, False, dictionary_page(plain_bytes([b"a", b"b"]) + b"\0", 2), data_page(
+        None, b"\1" + hybrid([0] * 8, 1, [True]), 8, RLE_DICTIONARY)),
+    "two dictionaries": (
+        0, False, WORDS + WORDS, data_page(None, b"\2" + hybrid([0] * 8, 2, [True]), 8, RLE_DICTIONARY)
+    ),
+    "booleans of fewer bytes than stated": (
+        -1, False, b"", data_page(None, struct.pack("<I", 9) + hybrid([1] * 8, 1, [True]), 8, RLE)
+    ),
+    "fewer booleans": (-1, False, b"", data_page(None, b"", 8, PLAIN)),
+    "more booleans": (-1, False, b"", data_page(None, b"\0\0", 8, PLAIN)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", WHOLE)
+def test_a_page_is_checked_as_a_whole_for_each_of_its_rows(damage: str) -> None:
+    width, optional, dictionary, page = WHOLE[damage]
+    for wanted in (None, np.array([0], np.int64), np.array([0, 3], np.int64)):
+        taker = RowTaker(wanted, 8, width, max(width, 0), False, optional)
+        with pytest.raises(ValueError, match="the page is damaged"):
+            taker.take_chunk(dictionary + page, 8, UNCOMPRESSED)
+
+
+ABOUT = {1: 1, 2: PLAIN, 3: 3, 4: 3}
+HEADERS: list[dict[int, Any]] = [
+    {1: 0, 2: 8, 3: 8, 5: {1: 1, 2: PLAIN, 3: 3}},
+    {1: 0, 2: 8, 3: 8, 7: ABOUT},
+    {1: 0, 2: 8, 3: 8, 8: ABOUT},
+    {1: 3, 2: 8, 3: 8, 5: ABOUT},
+    {1: 1, 2: 8, 3: 8, 5: ABOUT},
+    {1: 0, 2: 9, 3: 8, 5: ABOUT},
+    {1: 0, 2: 8, 3: 8, 5: {**ABOUT, 1: True}},
+    {1: 0, 2: 8, 3: 8, 5: ABOUT, 7: ABOUT},
+    {1: 0, 3: 8, 5: ABOUT},
+]
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=str)
+def test_headers_that_other_readers_refuse_or_read_otherwise_raise(header: dict[int, Any]) -> None:
+    page = struct_bytes(header) + bytes(8)
+    good = struct_bytes({1: 0, 2: 8, 3: 8, 5: ABOUT}) + bytes(8)
+    RowTaker(None, 1, 8, 8, False, False).take_chunk(good, 1, UNCOMPRESSED)
+    with pytest.raises(ValueError, match="the page is damaged"):
+        RowTaker(None, 1, 8, 8, False, False).take_chunk(page, 1, UNCOMPRESSED)
+    with pytest.raises(ValueError, match="decompressed"):
+        RowTaker(None, 1, 8, 8, False, False).take_chunk(good, 1, 50)
+
+
+def test_day_0_of_int96_is_the_one_of_pyarrow() -> None:
+    page = data_page(None, struct.pack("<QI", 5_000, 0) + struct.pack("<QI", 5_000, 2440589), 2, PLAIN)
+    for wanted in (None, np.array([0, 1], np.int64)):
+        taker = RowTaker(wanted, 2, -2, 0, False, False)
+        taker.take_chunk(page, 2, UNCOMPRESSED)
+        assert struct.unpack("<2q", taker.finish()[2].to_pybytes()[:16]) == (0, 86_400_000_005)

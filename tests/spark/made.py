@@ -70,8 +70,8 @@ class MadeTable:
             mapping_mode=self.mode,
             partition_columns=self.partition_columns,
             files=self.files(),
-            read_deletion_vectors=lambda dvs: [
-                pa.array(self.deleted[dv["offset"]], pa.int64()) for dv in dvs.to_pylist()
+            read_deletion_vectors=lambda files: [
+                pa.array(self.deleted[dv["offset"]], pa.int64()) for dv in files["deletion_vector"].to_pylist()
             ],
             **options,
         )

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaskip.actions import absolute_uris, partition_column
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.log import Snapshot, load_snapshot
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow import arrow_type
 from deltaskip.schema.mapping import physical_name
 from deltaskip.spark.read import to_dataframe
@@ -61,7 +61,7 @@ def dataframe_of(spark: Any, snapshot: Snapshot, **options: Any) -> Any:
         partition_columns=snapshot.partition_columns,
         **{
             "files": files_of(snapshot),
-            "read_deletion_vectors": lambda dvs: read_deletion_vectors(snapshot.storage, snapshot.table_root, dvs),
+            "read_deletion_vectors": lambda files: read_deleted_rows(snapshot.storage, snapshot.table_root, files),
             **options,
         },
     )

@@ -202,12 +202,18 @@ class UnityClient:
     def list_all(self, what: Literal["catalogs", "schemas", "tables"], **of: str) -> Iterator[Mapping[str, Any]]:
         """Yield all catalogs, the schemas of a catalog, or the tables of a schema. Raises Refused."""
         query: dict[str, str] = dict(of)
+        known: set[str] = set()
         while True:
             answer = self._get(f"/{what}", query)
-            yield from self._read(lambda page: [entry(each) for each in page.get(what) or ()], answer)
             token = answer.get("next_page_token")
+            if token in known:
+                raise CatalogError(
+                    f"The server of the catalog at {self.url} lists {what} without an end: it repeats a page."
+                )
+            yield from self._read(lambda page: [entry(each) for each in page.get(what) or ()], answer)
             if not token:
                 return
+            known.add(token)
             query["page_token"] = str(token)
 
     def find(self, what: Literal["catalogs", "schemas", "tables"], name: str) -> Mapping[str, Any] | None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from deltaskip.actions.paths import escape_globs
-from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.records import dataclass
 from deltaskip.spark.client import union, without_pandas_warning
 from deltaskip.spark.listing import missing_files_named, tuned_listing
@@ -61,11 +61,12 @@ def rows_by_way_of_spark(
     storage, table_root: of the table. vectors: the deletion vector of each file, null if there is none; None if no file
     has one.
 
-    Raises what FileReader.facts and read_deletion_vectors raise, and UnsupportedFeature for a file that Spark skips.
+    Raises what FileReader.facts and read_deleted_rows raise, and UnsupportedFeature for a file that Spark skips.
     """
     deleted: list[pa.Int64Array | None] = [None] * len(files)
     if vectors is not None:
-        deleted = [*read_deletion_vectors(storage, table_root, vectors)]
+        located = pa.table({"uri": [file.location for file in files]})
+        deleted = [*read_deleted_rows(storage, table_root, located, vectors)]
     remaining = [_File(file.number, file.location, file.size, rows) for file, rows in zip(files, deleted, strict=True)]
     rows: list[Any] = []
     if request.mode != "scan":

@@ -131,7 +131,8 @@ def facts_of(
     if file.deletion_vector is not None:
         location = absolute_path(table_root, file.deletion_vector)
         holder = storage if location is None else storage_for(location, options, storage)
-        deleted = read_deletion_vector(holder, table_root, file.deletion_vector)
+        rows = read_footer(storage, file.location, file.size).num_rows
+        deleted = read_deletion_vector(holder, table_root, file.deletion_vector, rows)
     i, n = file.piece
     groups = None
     if n > 1:

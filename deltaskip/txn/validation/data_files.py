@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from deltaskip.actions import DELETION_VECTOR, AddCdcFile, AddFile, DeletionVectorDescriptor, hadoop_path
 from deltaskip.errors import CorruptDeletionVector, DataFileMissing
-from deltaskip.features.deletion_vectors import read_deletion_vectors
 from deltaskip.features.writing import CommitSummary, check_writable
+from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.log.new_table import table_after
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import storage_for
@@ -79,14 +79,12 @@ def _check_vectors(candidate: Candidate, found: Sequence[tuple[str, AddFile, Del
     """Each vector can be read, deletes rows that its file has, and none that it should keep deleted comes back."""
     rule = "files.deletion-vector"
     try:
-        new = _rows(candidate, [vector for _, _, vector in found])
+        new = _rows(candidate, found, [vector for _, _, vector in found])
     except (CorruptDeletionVector, DataFileMissing) as error:
         raise refusal(rule, f"A deletion vector of {candidate.place} cannot be read: {error}") from error
-    old = _rows(candidate, [known.vector if (known := candidate.known.get(key)) else None for key, _, _ in found])
+    known_vectors = [known.vector if (known := candidate.known.get(key)) else None for key, _, _ in found]
+    old = _rows(candidate, found, known_vectors)
     for (_, add, _), rows, before in zip(found, new, old, strict=True):
-        count = num_records(parsed_stats(add.stats))
-        if rows is not None and len(rows) and count is not None and rows[-1].as_py() >= count:
-            _refuse(candidate, add, rule, f"its deletion vector deletes row {rows[-1]} of a file of {count} rows")
         kept = before is None or rows is None or pc.all(pc.is_in(before, value_set=rows), min_count=0).as_py()
         if kept:
             continue
@@ -98,11 +96,17 @@ def _check_vectors(candidate: Candidate, found: Sequence[tuple[str, AddFile, Del
         check_writable(candidate.protocol, candidate.properties, candidate.schema, where, CommitSummary(adds_rows=True))
 
 
-def _rows(candidate: Candidate, vectors: Sequence[DeletionVectorDescriptor | None]) -> list[pa.Int64Array | None]:
+def _rows(
+    candidate: Candidate,
+    found: Sequence[tuple[str, AddFile, DeletionVectorDescriptor]],
+    vectors: Sequence[DeletionVectorDescriptor | None],
+) -> list[pa.Int64Array | None]:
     fields = [field.name for field in DELETION_VECTOR]
     values = [None if each is None else {name: getattr(each, name) for name in fields} for each in vectors]
     array = arrow_array(values, DELETION_VECTOR)
-    return read_deletion_vectors(candidate.base.storage, candidate.base.table_root, array)
+    counts = [num_records(parsed_stats(add.stats)) for _, add, _ in found]
+    files = pa.table({"uri": [add.path for _, add, _ in found], "num_records": arrow_array(counts, pa.int64())})
+    return read_deleted_rows(candidate.base.storage, candidate.base.table_root, files, array)
 
 
 def _refuse(candidate: Candidate, file: AddFile | AddCdcFile, rule: str, why: str) -> NoReturn:

@@ -137,6 +137,10 @@ def test_every_property_is_parsed_as_delta_spark_would(tmp_path: Path, name: str
 
 
 PROPERTIES = {
+    "a folder of any length": Case(
+        changed(properties={"delta.randomPrefixLength": "10000000"}), "properties.values", "an integer from 1 to 255"
+    ),
+    "a folder of the greatest length": Case(changed(properties={"delta.randomPrefixLength": "255"})),
     "another prefix": Case(changed(properties={"x.y": "z", "deltax": "1", "pipelines.autoOptimize": "junk"})),
     "unknown": Case(changed(properties={"delta.appendonly": "true"}), "properties.unknown", "delta.appendonly"),
     "unknown, any case": Case(changed(properties={"DELTA.appendOnly": "true"}), "properties.unknown"),

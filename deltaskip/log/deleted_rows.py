@@ -1,0 +1,64 @@
+"""The rows of data files that deletion vectors delete, which are rows that the files have.
+
+A vector takes a few bytes for billions of rows, and eight bytes of memory for each, so the number of rows that a file
+has is compared with the vector's cardinality before the vector is read. That number is the log's; where the log has
+none, or the vector deletes so many rows that a wrong number would be harmful, it is the one in the file's footer.
+# PROTOCOL, Deletion Vectors; Per-file Statistics, numRecords
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.actions import hadoop_path
+from deltaskip.features.deletion_vectors import read_deletion_vectors
+from deltaskip.schema.arrow_values import one_chunk
+from deltaskip.stats.footer import stored_file_rows
+from deltaskip.storage import Storage
+
+__all__ = ["read_deleted_rows"]
+
+# Deleted rows of a file up to which the log's number of its rows is believed.
+_FEW_ROWS = 1 << 24
+
+
+def read_deleted_rows(
+    storage: Storage, table_root: str, files: pa.Table, vectors: pa.StructArray | None = None
+) -> list[pa.Int64Array | None]:
+    """Return the ordinals, from 0, of the deleted rows of each file, ascending; None without a deletion vector.
+
+    Args:
+        storage: Storage of the table.
+        table_root: The table's URI or absolute local path.
+        files: Columns of `Scan.files()`: uri, deletion_vector unless `vectors` is given, and num_records if it is
+            known.
+        vectors: The deletion vector of each file, as structs of FILE_SCHEMA.
+
+    Raises:
+        CorruptDeletionVector: A vector is damaged, or deletes rows that its file does not have.
+        DataFileMissing: The file of a vector does not exist, or a data file whose footer is needed.
+        StorageError: A data file whose footer is needed is damaged.
+    """
+    vectors = one_chunk(files["deletion_vector"]) if vectors is None else vectors
+    if vectors.null_count == len(vectors):
+        return [None] * len(vectors)
+    cardinalities = pc.struct_field(vectors, "cardinality").to_pylist()
+    counts: list[int | None] = [None] * len(files)
+    if "num_records" in files.column_names:
+        counts = files["num_records"].to_pylist()
+    rows = [
+        _rows(storage, table_root, files, number, counts[number], cardinality) if valid else None
+        for number, (cardinality, valid) in enumerate(zip(cardinalities, vectors.is_valid().to_pylist(), strict=True))
+    ]
+    return read_deletion_vectors(storage, table_root, vectors, rows)
+
+
+def _rows(
+    storage: Storage, table_root: str, files: pa.Table, number: int, known: int | None, cardinality: int | None
+) -> int:
+    """The number of rows of a file. A vector that deletes more than the log knows is not worth a look at the footer."""
+    deleted = cardinality or 0
+    if known is not None and (deleted <= _FEW_ROWS or deleted > known):
+        return known
+    return stored_file_rows(storage, hadoop_path(table_root, files["uri"][number].as_py()))
