@@ -340,7 +340,7 @@ def change_layout(layout: DataFileLayout) -> DataFileLayout:
 
 def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     metadata, protocol, snapshot = transaction.metadata, transaction.protocol, transaction.snapshot
-    properties = TableProperties(metadata.configuration, snapshot.root)
+    properties = snapshot.typed(metadata.configuration)
     layout = layout_after(
         snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone
     )

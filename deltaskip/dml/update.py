@@ -79,7 +79,7 @@ def update_in(
         raise InvalidCommit(
             f"A transaction on {snapshot.root} that has changed columns cannot update rows: update first, or commit."
         )
-    properties = TableProperties(transaction.metadata.configuration, snapshot.root)
+    properties = snapshot.typed(transaction.metadata.configuration)
     assignments = assignments_of(
         snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given
     )

@@ -152,7 +152,7 @@ def plan_append(
         UnsupportedFeature: The table needs a feature that deltaskip cannot write.
     """
     before, root = transaction.metadata, transaction.snapshot.root
-    properties = TableProperties(before.configuration, root)
+    properties = transaction.snapshot.typed(before.configuration)
     partitions: Sequence[str] = before.partition_columns
     generated: tuple[StructField, ...] = ()
     listed = before.configuration.get(PARTITIONING_KEY)

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from deltaskip.dml.execution import RowsOfFiles
 from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
-from deltaskip.dml.merge.assignments import Expression, FromSource
+from deltaskip.dml.merge.assignments import DEFAULT, Expression, FromSource
 from deltaskip.dml.merge.clauses import MergeClause
 from deltaskip.dml.merge.execution import MatchedRows, MergeJoin, MergeSource, NotHere, ambiguous_merge
 from deltaskip.dml.merge.here import can_evaluate_here
@@ -44,6 +44,7 @@ from deltaskip.spark.merge_keys import key_values, size_in_bytes
 from deltaskip.spark.projection import with_declared_lengths
 from deltaskip.spark.rows import violation_of
 from deltaskip.spark.scans import Source, with_values_of_files
+from deltaskip.spark.stored_text import check_default
 from deltaskip.spark.to_column import to_column
 from deltaskip.spark.types import logical_type
 
@@ -406,6 +407,8 @@ class _Join:
         for number in numbers:
             assigned = self._join.clauses[number].columns.get(field.name)
             raw = partial(self._raw_value, number)
+            if assigned is DEFAULT or (assigned is None and old is None):
+                check_default(self._source.session, field, self._join.snapshot)
             text = column_text(field, assigned, raw, old, self._table, self._join.evolves)
             by_text.setdefault(text, []).append(number)
         found: Any = None
