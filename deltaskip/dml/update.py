@@ -16,7 +16,6 @@ from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files import files_to_change
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
-from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult

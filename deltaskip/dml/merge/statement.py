@@ -26,7 +26,6 @@ from deltaskip.records import dataclass
 from deltaskip.rows.append import set_schema
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode
-from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms.declared import hidden_columns
