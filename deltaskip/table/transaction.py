@@ -44,7 +44,9 @@ class TableTransaction(Transaction):
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
         """See Transaction.feed_inserts."""
-        write_inserts(self, files, execution_of(self.snapshot, self._session, "UTC", "Appending"))
+        # The files have the columns that this transaction has added.
+        after = self.snapshot.with_state(self.protocol, self.metadata)
+        write_inserts(self, files, execution_of(after, self._session, "UTC", "Appending"))
 
     def append(
         self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = "UTC"

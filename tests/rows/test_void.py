@@ -1,4 +1,4 @@
-"""A void column gets its type from the first rows that have one, at every depth, or from ALTER; its files have no column."""
+"""A void column, which no file has, gets its type at every depth: from the first rows that have one, or from ALTER."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from deltaskip.errors import DeltaSkipError, SchemaError
 
 STRUCT = pa.struct([("a", pa.int32()), ("b", pa.null())])
 TYPED = pa.struct([("a", pa.int32()), ("b", pa.string())])
+MAPS = pa.map_(pa.string(), STRUCT), pa.map_(pa.string(), TYPED)
 
 
 def rows(number: int, value: object, type_: pa.DataType) -> pa.Table:
@@ -48,7 +49,7 @@ CASES: tuple[tuple[pa.DataType, object, pa.DataType, object], ...] = (
     ),
     (STRUCT, {"a": 1, "b": None}, TYPED, {"a": 2, "b": "q"}),
     (pa.list_(STRUCT), [{"a": 1, "b": None}], pa.list_(TYPED), [{"a": 2, "b": "q"}]),
-    (pa.map_(pa.string(), STRUCT), [("k", {"a": 1, "b": None})], pa.map_(pa.string(), TYPED), [("k", {"a": 2, "b": "q"})]),
+    (MAPS[0], [("k", {"a": 1, "b": None})], MAPS[1], [("k", {"a": 2, "b": "q"})]),
 )
 
 
@@ -60,7 +61,8 @@ def test_rows_that_are_merged_in_give_a_void_column_its_type(tmp_path: Path) -> 
             table.append(rows(3, None, new_type))
             assert found(table) == {1: old, 2: new, 3: None}
             assert "void" not in str(table.schema)
-            assert table.scan("x IS NULL").to_arrow()["id"].to_pylist() == [i for i, x in found(table).items() if x is None]
+            nulls = [number for number, x in found(table).items() if x is None]
+            assert table.scan("x IS NULL").to_arrow()["id"].to_pylist() == nulls
 
 
 def written(kind: str, table: DeltaTable) -> None:
@@ -82,7 +84,8 @@ def test_every_door_that_evolves_gives_it_its_type(tmp_path: Path) -> None:
         assert found(table) == {1: None, 2: "q"}, kind
     # A row that is there is updated with a value of the new type.
     table = table_of(tmp_path / "update")
-    merge = table.merge(rows(1, "q", pa.string()), "t.id = s.id", source_alias="s", target_alias="t", schema_mode="merge")
+    new = rows(1, "q", pa.string())
+    merge = table.merge(new, "t.id = s.id", source_alias="s", target_alias="t", schema_mode="merge")
     merge.when_matched_update_all().execute()
     assert found(table) == {1: "q"}
 

@@ -203,7 +203,7 @@ def test_statements_and_installed_catalogs_do_not_evaluate_it(session: Any, tmp_
             for text in ("VALUES ('a')", "SELECT concat('x', id) FROM range(2)"):
                 with pytest.raises(UnsupportedFeature, match="calls reflect"):
                     catalog.sql(session, f"INSERT INTO db.{name} {columns} {text}")
-            with pytest.raises(Exception, match="calls reflect|NOT_CONSTANT"):
+            with pytest.raises(Exception, match=r"calls reflect|NOT_CONSTANT"):
                 session.sql(f"INSERT INTO stored_text.db.{name} {columns} VALUES ('a')")
         with pytest.raises(UnsupportedFeature, match="calls reflect"):
             catalog.sql(session, "INSERT INTO db.default VALUES ('a', DEFAULT), ('b', 'c')")
