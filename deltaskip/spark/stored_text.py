@@ -9,7 +9,6 @@ another table, a file, or a setting or variable of the process. Spark parses the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,6 +17,7 @@ from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from deltaskip.errors import SchemaError, UnsupportedFeature
+from deltaskip.json_text import parse_json
 from deltaskip.log import Snapshot
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.sql_text import SqlToken, sql_tokens
@@ -123,7 +123,7 @@ class _Parsed:
 
     def problems(self, text: str) -> Iterator[str]:
         try:
-            tree = json.loads(self._parser.parseExpression(text).toJSON())
+            tree = parse_json(str(self._parser.parseExpression(text).toJSON()))
         except ParseException:
             yield "cannot be parsed by Spark"
             return

@@ -71,6 +71,6 @@ def test_a_transaction_that_is_given_up_leaves_no_change_files(tmp_path: Path) -
     transaction.delete("id = 1")
     transaction.append(NEW)
     transaction.discard()
-    left = [path for path in (tmp_path / "t").rglob("*.parquet")]
+    left = list((tmp_path / "t").rglob("*.parquet"))
     assert len(left) == 1
     assert pq.read_table(left[0]).num_rows == 3
