@@ -174,6 +174,12 @@ class Engine(Protocol):
         plan: A RowPlan whose columns are stored as they are.
         """
 
+    def check_stored_text(self, session: Any, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
+        """Raise UnsupportedFeature for text of a table that calls more than Spark's own functions of values.
+
+        texts: What each text is, for messages, and the text.
+        """
+
     def row_execution(self, session: Any, snapshot: Snapshot) -> Any:
         """Return the RowExecution (deltaskip.dml) of a session, or of a DataFrame's session, for a snapshot."""
 

@@ -118,8 +118,15 @@ def random_prefix(properties: TableProperties, mapping_mode: MappingMode) -> int
 def encode_path(path: str) -> str:
     """Return the relative path of a file as the URI that the log has, with what java.net.URI must quote as `%XX`.
 
-    Letters of other scripts stay as they are. `decode_path` returns `path` for it.
+    A colon in the first segment is quoted, too: before it would be a scheme (RFC 3986, 4.2). Letters of other scripts
+    stay as they are. `decode_path` returns `path` for it.
     """
+    first, slash, rest = path.partition("/")
+    return _quoted(first).replace(":", "%3A") + slash + _quoted(rest)
+
+
+def _quoted(path: str) -> str:
+    """The path with what java.net.URI must quote as `%XX`."""
     if path.isascii() and _URI_PLAIN.issuperset(path):
         return path
     return "".join(c if _is_plain(c) else "".join(f"%{byte:02X}" for byte in _utf8(c)) for c in path)
@@ -132,9 +139,9 @@ def encode_location(location: str) -> str:
     text with that of the files that it has read.
     """
     if is_local(location):
-        return f"file:{encode_path(location)}"
+        return f"file:{_quoted(location)}"
     base, key = split_authority(location)
-    return f"{base}/{encode_path(key)}"
+    return f"{base}/{_quoted(key)}"
 
 
 def _folder_text(value: Value, data_type: DataType, time_zone: str) -> str | None:

@@ -99,6 +99,9 @@ def _check_with_spark(snapshot: Snapshot, rule: Rule, table: str, why: Unsupport
         ) from why
     spark_engine = engine(f"Checking the constraint {rule.name} on rows of {table}")
     with tempfile.TemporaryDirectory() as scratch, spark_engine.local_session(Path(scratch)) as session:
+        spark_engine.check_stored_text(
+            session, [(f"The constraint {rule.name} ({rule.expression})", rule.sql)], snapshot
+        )
         frame = spark_engine.scan_to_dataframe(session, Scan(snapshot, None, hidden=True))
         found = frame.where(f"NOT (({rule.sql}) <=> TRUE)").limit(1).collect()
     if found:

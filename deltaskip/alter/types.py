@@ -34,6 +34,7 @@ from deltaskip.schema.types import (
     SHORT,
     STRING,
     TIMESTAMP_NTZ,
+    VOID,
     ArrayType,
     DataType,
     DecimalType,
@@ -50,7 +51,10 @@ _INTEGERS = (BYTE, SHORT, INTEGER, LONG)
 
 
 def update_type(state: TableState, change: UpdateColumn) -> TableState:
-    """Return the state with a wider type of a column, recorded for the files that have the narrower one."""
+    """Return the state with a wider type of a column, recorded for the files that have the narrower one.
+
+    # PROTOCOL, Void Type: a void column gets any type, since no file has it.
+    """
     place = place_of(state.schema, column_path("column", change.column), state.table)
     given = with_lengths(field_of(place.field.name, change.type))
     old, new = place.type, given.type
@@ -58,6 +62,9 @@ def update_type(state: TableState, change: UpdateColumn) -> TableState:
         _refuse_collation(state, place, given)
     if old == new:
         return state
+    if old == VOID:
+        refuse_dependents(state, place.path, f"changed to {simple_string(new).upper()}")
+        return _with_type(state, _collated_like(place, given), new, recorded=False)
     if isinstance(old, StructType | ArrayType | MapType) or isinstance(new, StructType | ArrayType | MapType):
         raise _refused(state, place, new, "only single types can: change the fields, elements, keys or values in it")
     _refuse_own_rules(state, place, new)
@@ -95,7 +102,7 @@ def drop_default(state: TableState, change: DropDefault) -> TableState:
 
 def _with_type(state: TableState, place: Place, new: DataType, recorded: bool) -> TableState:
     def changed(field: StructField) -> StructField:
-        metadata = dict(field.metadata)
+        metadata = {**field.metadata, **place.field.metadata}
         if recorded:
             change = {"toType": _type_name(new), "fromType": _type_name(place.type)}
             if place.inside:
@@ -108,6 +115,18 @@ def _with_type(state: TableState, place: Place, new: DataType, recorded: bool) -
         after = stored_field(changed(place.field))
         parameters["column"]["metadata"] = {} if place.inside else dict(after.metadata)
     return done(with_schema(state, with_field(state.schema, place.field_path, changed)), "CHANGE COLUMN", parameters)
+
+
+def _collated_like(place: Place, given: StructField) -> Place:
+    """A void place with the collations of a type that it gets."""
+    above, size = ".".join((place.field.name, *place.inside)), len(given.name)
+    named = {f"{above}{key[size:]}": text for key, text in (given.metadata.get(COLLATIONS_KEY) or {}).items()}
+    if not named:
+        return place
+    known = place.field.metadata.get(COLLATIONS_KEY) or {}
+    return replace(
+        place, field=replace(place.field, metadata={**place.field.metadata, COLLATIONS_KEY: {**known, **named}})
+    )
 
 
 def _is_text(data_type: DataType) -> bool:

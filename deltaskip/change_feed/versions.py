@@ -130,8 +130,7 @@ def _at(latest: Snapshot, snapshot: Snapshot, version: int) -> Snapshot:
         if known.version == version:
             return known
     found = load_snapshot(latest.storage, latest.root, version)
-    found.float_bounds = snapshot.float_bounds
-    return found
+    return found.told_as(snapshot)
 
 
 class _Times:

@@ -33,12 +33,11 @@ from deltaskip.rows.layout import layout_after
 from deltaskip.rows.parquet_files import DataFileLayout
 from deltaskip.rows.written import WrittenRows, delete_data_files
 from deltaskip.schema.arrow_values import arrow_array, numpy_values
-from deltaskip.schema.properties import TableProperties
 from deltaskip.stats.footer import stored_file_rows
 from deltaskip.stats.merge import widened_stats
 from deltaskip.txn.transaction import Transaction
 
-__all__ = ["AppliedChanges", "ChangedRows", "NewRows", "apply_changes", "change_layout", "check_first"]
+__all__ = ["AppliedChanges", "ChangedRows", "NewRows", "apply_changes", "change_layout", "check_first", "write_inserts"]
 
 # Vectors of one file are read together; their rows are in memory until the next ones are read.
 _VECTORS_AT_ONCE = 64
@@ -339,9 +338,25 @@ def change_layout(layout: DataFileLayout) -> DataFileLayout:
     return replace(layout, extra=(CHANGE_TYPE,), change_data=True, request=request)
 
 
+def write_inserts(transaction: Transaction, files: Sequence[AddFile], execution: RowExecution) -> None:
+    """Write the rows of new files of a transaction to the change data feed, as inserted.
+
+    Args:
+        transaction: The transaction, which has added the files.
+        files: Their add actions.
+        execution: What reads and writes the rows.
+    """
+    layout = _target(transaction, execution).layout
+    added = new_files(transaction.snapshot, layout.partition_fields(), layout.mapping_mode, files)
+    part = RowsOfFiles(added, change="insert")
+    written = execution.write([part], layout.schema, None, change_layout(layout))
+    transaction.undo_by(lambda: written.delete(layout.storage, layout.root))
+    transaction.add_cdc(*(AddCdcFile(file.path, file.partition_values, file.size) for file in written.files))
+
+
 def _target(transaction: Transaction, execution: RowExecution) -> _Target:
     metadata, protocol, snapshot = transaction.metadata, transaction.protocol, transaction.snapshot
-    properties = TableProperties(metadata.configuration, snapshot.root)
+    properties = snapshot.typed(metadata.configuration)
     layout = layout_after(
         snapshot, protocol, metadata, transaction.schema, transaction.domains, execution.time_zone
     )

@@ -16,7 +16,6 @@ from deltaskip.dml.execution import row_id_columns
 from deltaskip.dml.files import files_to_change
 from deltaskip.errors import InvalidCommit
 from deltaskip.log import Snapshot
-from deltaskip.schema.properties import TableProperties
 from deltaskip.skipping.scan import Scan
 from deltaskip.txn.operation import commit_operation
 from deltaskip.txn.result import WriteResult
@@ -79,7 +78,7 @@ def update_in(
         raise InvalidCommit(
             f"A transaction on {snapshot.root} that has changed columns cannot update rows: update first, or commit."
         )
-    properties = TableProperties(transaction.metadata.configuration, snapshot.root)
+    properties = snapshot.typed(transaction.metadata.configuration)
     assignments = assignments_of(
         snapshot.schema, properties, snapshot.partition_columns, snapshot.mapping_mode, given
     )

@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from deltaskip.errors import CorruptLog, UnsupportedFeature
 from deltaskip.records import dataclass
+from deltaskip.schema.mapping import supports_mapping
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.protocol_versions import FEATURES_READER_VERSION, FEATURES_WRITER_VERSION
 
@@ -270,7 +271,7 @@ def _check_reader_version(protocol: TableProtocol, where: str) -> None:
 def _check_column_mapping(protocol: TableProtocol, properties: Mapping[str, str], where: str) -> None:
     name = TableProperties.mapping_mode.name
     mode = properties.get(name, "none").lower()
-    if mode != "none" and protocol.min_reader_version != 2 and "columnMapping" not in (protocol.reader_features or ()):
+    if mode != "none" and not supports_mapping(protocol):
         # It is unknown whether the files use logical or physical names; a wrong guess would read nulls.
         raise CorruptLog(
             f"{where} has {name}={mode}, but its protocol action lacks the feature columnMapping; restore the log."

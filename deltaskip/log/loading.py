@@ -107,7 +107,7 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     """
     latest = _refreshed(snapshot)
     if latest is not snapshot:
-        latest.float_bounds, latest.pickles_secrets = snapshot.float_bounds, snapshot.pickles_secrets
+        latest.told_as(snapshot)
         words = (each.properties.get(_FLOAT_BOUNDS) for each in (latest, snapshot))
         if latest.cache is snapshot.cache and len(set(words)) > 1:
             # Cached bounds depend on it.

@@ -67,6 +67,7 @@ class Snapshot:
         self.cache = ColumnCache() if cache is None else cache
         self.float_bounds: FloatBounds | None = None
         self.pickles_secrets = False
+        self.allow_reflection = False
         self._state = tail.state if checkpoint is None else overlay(checkpoint.state, tail.state)
         self.protocol: Protocol = _required(self._state.protocol, "protocol", segment)
         self.metadata: Metadata = _required(self._state.metadata, "metaData", segment)
@@ -89,8 +90,7 @@ class Snapshot:
         segment = LogSegment(base.root, commits[-1].version, None, tuple(commits))
         tail = Tail(base.root, StateChange(base.protocol, base.metadata), None, adds)
         snapshot = cls(base.storage, segment, None, tail)
-        snapshot.float_bounds = base.float_bounds
-        return snapshot
+        return snapshot.told_as(base)
 
     @classmethod
     def of_files(cls, base: Snapshot, metadata: Metadata, adds: pa.Table) -> Snapshot:
@@ -100,15 +100,19 @@ class Snapshot:
         """
         tail = Tail.of_files(base.root, StateChange(base.protocol, metadata), adds)
         snapshot = cls(base.storage, base.segment, None, tail)
-        snapshot.float_bounds = base.float_bounds
-        return snapshot
+        return snapshot.told_as(base)
 
     def with_state(self, protocol: Protocol, metadata: Metadata) -> Snapshot:
         """Return a snapshot of the same files with another protocol and metadata, such as those of a commit to come."""
         tail = self.tail.with_state(StateChange(protocol, metadata))
         snapshot = Snapshot(self.storage, self.segment, self.checkpoint, tail)
-        snapshot.float_bounds = self.float_bounds
-        return snapshot
+        return snapshot.told_as(self)
+
+    def told_as(self, other: Snapshot) -> Snapshot:
+        """Return this snapshot with what the caller said of `other`, which is one of the same table."""
+        self.float_bounds, self.pickles_secrets = other.float_bounds, other.pickles_secrets
+        self.allow_reflection = other.allow_reflection
+        return self
 
     def __repr__(self) -> str:
         return f"Snapshot({self.root!r}, version={self.version})"
@@ -136,7 +140,11 @@ class Snapshot:
     @cached_property
     def table_properties(self) -> TableProperties:
         """The table's properties by typed attribute; one that is malformed raises SchemaError when it is read."""
-        return TableProperties.from_configuration(self.properties, self.root)
+        return self.typed(self.properties)
+
+    def typed(self, configuration: Mapping[str, str] | None) -> TableProperties:
+        """Return other properties of the table by typed attribute, such as those of a commit to come."""
+        return TableProperties(configuration or {}, self.root, self.allow_reflection)
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

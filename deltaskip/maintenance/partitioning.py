@@ -213,7 +213,7 @@ def _put_rows(
 def _plan(snapshot: Snapshot, layout: _Layout, extra: Sequence[str]) -> RowPlan:
     """The rows as they are, with the new columns; no other rule is checked."""
     root, columns = snapshot.root, layout.made.partition_columns
-    plan = copying_plan(root, layout.kept, columns, extra)
+    plan = replace(copying_plan(root, layout.kept, columns, extra), allow_reflection=snapshot.allow_reflection)
     known = frozenset(layout.kept.names)
     added = tuple(_computed(field, layout, root) for field in layout.schema.fields if field.name not in known)
     rules = tuple(

@@ -27,7 +27,7 @@ from deltaskip.reading.plain_columns import leaf_numbers
 from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
-from deltaskip.reading.stored_types import is_readable_as, without_views
+from deltaskip.reading.stored_types import in_files, is_readable_as, without_views
 from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
@@ -512,6 +512,8 @@ class StoredRows:
     def _stored(self, array: pa.Array, field: StructField, location: str) -> pa.Array:
         if not pa.types.is_nested(array.type) and array.type == self._stored_types[field.name]:
             return array
+        kind = in_files(array.type)
+        array = array if kind == array.type else array.view(kind)
         renamed = self._named(array.type, field.type)
         array = array if renamed == array.type else array.view(renamed)
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from deltaskip.schema.types import (
@@ -24,7 +26,7 @@ from deltaskip.schema.types import (
     StructType,
 )
 
-__all__ = ["is_readable_as", "without_views"]
+__all__ = ["in_files", "is_readable_as", "without_views"]
 
 
 def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
@@ -36,6 +38,7 @@ def is_readable_as(stored: pa.DataType, data_type: DataType) -> bool:
         stored: The Arrow type of the column in the file, with the names of the table at every depth.
         data_type: The type of the table.
     """
+    stored = in_files(stored)
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if pa.types.is_null(stored):
@@ -78,13 +81,35 @@ def without_views(stored: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_binary_view(stored):
         return pa.binary()
+    return _with_items(stored, without_views)
+
+
+def in_files(stored: pa.DataType) -> pa.DataType:
+    """Return the type of what a file stores, without what pyarrow alone sees in it.
+
+    JSON (a logical type of Parquet, or a type that the writer's Arrow schema in the file names) is text, and durations
+    are integers, as Spark reads them.
+    """
+    if isinstance(stored, pa.BaseExtensionType):
+        return in_files(stored.storage_type)
+    if pa.types.is_duration(stored):
+        return pa.int64()
+    return _with_items(stored, in_files)
+
+
+def _with_items(stored: pa.DataType, change: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """A nested type whose fields, elements, keys and values have changed types; another type as it is."""
     if pa.types.is_struct(stored):
-        return pa.struct([each.with_type(without_views(each.type)) for each in stored])
+        return pa.struct([each.with_type(change(each.type)) for each in stored])
     if pa.types.is_map(stored):
-        return pa.map_(stored.key_field.with_type(without_views(stored.key_type)),
-                       stored.item_field.with_type(without_views(stored.item_type)))  # fmt: skip
+        return pa.map_(stored.key_field.with_type(change(stored.key_type)),
+                       stored.item_field.with_type(change(stored.item_type)))  # fmt: skip
     if pa.types.is_list(stored):
-        return pa.list_(stored.value_field.with_type(without_views(stored.value_type)))
+        return pa.list_(stored.value_field.with_type(change(stored.value_type)))
+    if pa.types.is_large_list(stored):
+        return pa.large_list(stored.value_field.with_type(change(stored.value_type)))
+    if pa.types.is_fixed_size_list(stored):
+        return pa.list_(stored.value_field.with_type(change(stored.value_type)), stored.list_size)
     return stored
 
 

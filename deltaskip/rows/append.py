@@ -152,7 +152,7 @@ def plan_append(
         UnsupportedFeature: The table needs a feature that deltaskip cannot write.
     """
     before, root = transaction.metadata, transaction.snapshot.root
-    properties = TableProperties(before.configuration, root)
+    properties = transaction.snapshot.typed(before.configuration)
     partitions: Sequence[str] = before.partition_columns
     generated: tuple[StructField, ...] = ()
     listed = before.configuration.get(PARTITIONING_KEY)
@@ -201,7 +201,7 @@ def add_rows(transaction: Transaction, planned: PlannedAppend, written: WrittenR
         written: The files.
     """
     layout, begun = planned.layout, planned.collations
-    transaction.add_written(*written.files, delete=lambda: written.delete(layout.storage, layout.root))
+    transaction.undo_by(lambda: written.delete(layout.storage, layout.root))
     if begun is not None and written.files:
         transaction.set_domain(begun.domain, begun.configuration)
     metadata = with_marks(planned.metadata, planned.rows.schema, written)
@@ -209,6 +209,7 @@ def add_rows(transaction: Transaction, planned: PlannedAppend, written: WrittenR
         transaction.set_protocol(planned.protocol)
     if metadata != transaction.metadata:
         transaction.set_metadata(metadata)
+    transaction.add_written(*written.files)
 
 
 def set_schema(transaction: Transaction, schema: StructType, configuration: Mapping[str, str]) -> None:

@@ -136,6 +136,7 @@ def _snapshot_of(transaction: Transaction, adds: Sequence[AddFile]) -> Snapshot:
     state = StateChange(transaction.protocol, transaction.metadata)
     segment = LogSegment(base.root, base.version, None, ())
     snapshot = Snapshot(base.storage, segment, None, Tail(base.root, state, None, actions))
+    snapshot.told_as(base)
     # The statistics are computed here, and their maxima cover NaN.
     snapshot.float_bounds = "exact"
     return snapshot
@@ -253,7 +254,16 @@ class _Check:
             written = StructField(field.name, data_type, field.nullable, field.metadata)
             columns.append(PlannedColumn(written, "given", quoted_name(field.name), written))
         partitions = tuple(name for name in snapshot.partition_columns if name in names)
-        return RowPlan(snapshot.root, snapshot.schema, False, {}, partitions, tuple(columns), tuple(rules))
+        return RowPlan(
+            snapshot.root,
+            snapshot.schema,
+            False,
+            {},
+            partitions,
+            tuple(columns),
+            tuple(rules),
+            allow_reflection=snapshot.allow_reflection,
+        )
 
     def _needed(self, rule: Rule) -> tuple[StructField, ...]:
         fields = tuple(field for field in self._snapshot.schema.fields if field.type != VOID)

@@ -71,6 +71,7 @@ class RowPlan:
         columns: The columns of the files, in the table's order.
         rules: The rules, in the order in which they are checked.
         carried: Columns of the rows that are written as they are, beside the table's: materialized row ids.
+        allow_reflection: Whether expressions of the table may call any function of the session.
     """
 
     table: str
@@ -81,6 +82,7 @@ class RowPlan:
     columns: tuple[PlannedColumn, ...]
     rules: tuple[Rule, ...]
     carried: tuple[str, ...] = ()
+    allow_reflection: bool = False
 
     @property
     def written_schema(self) -> StructType:
@@ -158,6 +160,7 @@ def plan_rows(
         tuple(columns),
         (*rules_of(after, properties), *rules, *([where_rule(where)] if where is not None else [])),
         tuple(field.name for field in incoming.fields if field.name in aside),
+        properties.allow_reflection,
     )
 
 
@@ -278,7 +281,7 @@ def _check_void(field: StructField, source: StructField | None, table: str) -> N
     if source is not None and source.type != VOID:
         raise SchemaError(
             f"The column {field.name} of {table} is of type void, which holds only NULL: give it a type with "
-            f"schema_mode='merge', or remove the column from the rows."
+            f"schema_mode='merge' or ALTER COLUMN … TYPE, or remove the column from the rows."
         )
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "nested_paths",
     "physical_name",
     "physical_schema",
+    "supports_mapping",
     "with_nested_ids",
 ]
 
@@ -50,6 +51,10 @@ class ReaderProtocol(Protocol):
     def reader_features(self) -> Collection[str] | None:
         """The table's reader features; None if it lists none."""
 
+    @property
+    def writer_features(self) -> Collection[str] | None:
+        """The table's writer features; None if it lists none."""
+
 
 def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> MappingMode:
     """Return the table's column mapping mode: how data files name its columns.
@@ -58,7 +63,7 @@ def mapping_mode(protocol: ReaderProtocol, properties: TableProperties) -> Mappi
     # writer versions and/or table features that support the columnMapping table feature."
     Raises SchemaError for a mode that the protocol does not define.
     """
-    return properties.mapping_mode if _supports_mapping(protocol) else "none"
+    return properties.mapping_mode if supports_mapping(protocol) else "none"
 
 
 def physical_name(field: StructField, mode: MappingMode) -> str:
@@ -190,10 +195,15 @@ def _mapped_type(data_type: DataType, max_id: int, keep_names: bool) -> tuple[Da
             return data_type, max_id
 
 
-def _supports_mapping(protocol: ReaderProtocol) -> bool:
+def supports_mapping(protocol: ReaderProtocol) -> bool:
+    """Return whether writers of the table name columns in files as the property says.
+
+    A protocol with table features that lists columnMapping for writers only binds them all the same, and delta-spark
+    reads such a table by its physical names.
+    """
     if protocol.min_reader_version == 2:
         return True
-    listed = protocol.reader_features or ()
+    listed = (*(protocol.reader_features or ()), *(protocol.writer_features or ()))
     return protocol.min_reader_version >= FEATURES_READER_VERSION and "columnMapping" in listed
 
 

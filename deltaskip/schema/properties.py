@@ -211,11 +211,13 @@ class TableProperties:
 
     An attribute is parsed each time it is read and raises SchemaError only then, so a malformed property stops what
     depends on it and nothing else. `TableProperties.append_only.name` is the property's name in the log.
-    table: the table's location, for messages. `*_ms` attributes are in milliseconds.
+    table: the table's location, for messages. allow_reflection: whether the caller lets expressions of the table call
+    any function. `*_ms` attributes are in milliseconds.
     """
 
     configuration: Mapping[str, str]
     table: str = field(default="", compare=False)
+    allow_reflection: bool = field(default=False, compare=False)
 
     @classmethod
     def from_configuration(cls, configuration: Mapping[str, str] | None, table: str = "") -> TableProperties:

@@ -151,6 +151,12 @@ class SparkEngine(Engine):
         assert spark is not None
         check_rows(self.scan_to_dataframe(spark, scan), plan)
 
+    def check_stored_text(self, session: SparkSession, texts: Iterable[tuple[str, str]], snapshot: Snapshot) -> None:
+        """See deltaskip.spark.stored_text.check_stored_text."""
+        from deltaskip.spark.stored_text import check_stored_text
+
+        check_stored_text(checked(session), texts, snapshot.root, snapshot.allow_reflection)
+
     def row_execution(self, session: SparkSession | DataFrame, snapshot: Snapshot) -> RowExecution:
         """See deltaskip.spark.changes.SparkExecution. session: a session, or a DataFrame of it."""
         from deltaskip.spark.changes import SparkExecution

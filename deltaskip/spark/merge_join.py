@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from deltaskip.dml.merge.assignments import Expression, FromSource
+from deltaskip.dml.merge.assignments import DEFAULT, Expression, FromSource
 from deltaskip.dml.merge.execution import MatchedRows, MergeJoin, ambiguous_merge
 from deltaskip.dml.merge.values import ClauseGroup, clause_groups, column_text, expressions_of, group_plan
 from deltaskip.dml.positions import RowPositions
@@ -35,6 +35,7 @@ from deltaskip.spark.job_descriptions import described_jobs
 from deltaskip.spark.projection import with_declared_lengths
 from deltaskip.spark.rows import violation_of
 from deltaskip.spark.scans import Source, with_values_of_files
+from deltaskip.spark.stored_text import check_default
 from deltaskip.spark.to_column import to_column
 from deltaskip.spark.types import logical_type
 
@@ -281,6 +282,8 @@ class MergedFrames:
         for number in numbers:
             assigned = self._join.clauses[number].columns.get(field.name)
             raw = partial(self._raw_value, number)
+            if assigned is DEFAULT or (assigned is None and old is None):
+                check_default(self._source.session, field, self._join.snapshot)
             text = column_text(field, assigned, raw, old, self._table, self._join.evolves)
             by_text.setdefault(text, []).append(number)
         found: Any = None

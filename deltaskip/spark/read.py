@@ -14,12 +14,13 @@ from deltaskip.engine import PlannedScan, is_column
 from deltaskip.errors import CorruptLog, InvalidArgumentType, SchemaError, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.expr.collation import compared_collations
+from deltaskip.expr.nodes import columns_of
 from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.mapping import MappingMode
-from deltaskip.schema.resolve import resolve
+from deltaskip.schema.resolve import fold_name, resolve
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY
-from deltaskip.schema.types import StructType
+from deltaskip.schema.types import StructField, StructType
 from deltaskip.spark.collation_versions import session_collation_version, warn_if_unused
 from deltaskip.spark.collations import check_compared, warn_of_unknown
 from deltaskip.spark.failures import predicate_errors_named
@@ -34,7 +35,7 @@ from deltaskip.spark.schemes import hadoop_uris
 from deltaskip.spark.to_column import to_column
 from deltaskip.spark.types import data_schema, logical_type
 
-__all__ = ["matching", "planned_for", "scan_to_dataframe", "source_of", "to_dataframe"]
+__all__ = ["matching", "planned_for", "read_schema", "scan_to_dataframe", "source_of", "to_dataframe"]
 
 Planned = TypeVar("Planned", bound=PlannedScan)
 
@@ -65,7 +66,7 @@ def scan_to_dataframe(
     frame = to_dataframe(
         spark,
         table_root=snapshot.table_root,
-        schema=snapshot.schema,
+        schema=read_schema(scan),
         mapping_mode=snapshot.mapping_mode,
         partition_columns=snapshot.partition_columns,
         files=scan.files(),
@@ -76,6 +77,29 @@ def scan_to_dataframe(
         listing=listing,
     )
     return _limited(frame, scan)
+
+
+def read_schema(scan: PlannedScan) -> StructType:
+    """Return the columns that a scan reads: without those of types that this Spark lacks and that nobody asks for."""
+    fields = scan.snapshot.schema.fields
+    if scan.columns is None:
+        return scan.snapshot.schema
+    predicate = scan.predicate
+    if not columns_of(predicate) and scan.where is not None:
+        # What cannot be read here may use any column.
+        return scan.snapshot.schema
+    paths = [*columns_of(predicate), *([name] for name in scan.columns)]
+    asked = {fold_name(part) for path in paths for part in path}
+    return StructType(tuple(field for field in fields if fold_name(field.name) in asked or _is_known(field)))
+
+
+def _is_known(field: StructField) -> bool:
+    """Whether this version of PySpark has the type of a column."""
+    try:
+        logical_type(field)
+    except (SchemaError, UnsupportedFeature):
+        return False
+    return True
 
 
 def _limited(frame: DataFrame, scan: PlannedScan) -> DataFrame:

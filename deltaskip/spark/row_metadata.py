@@ -14,7 +14,7 @@ from deltaskip.log.deleted_rows import read_deleted_rows
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.spark.projection import with_declared_lengths
-from deltaskip.spark.read import matching, source_of
+from deltaskip.spark.read import matching, read_schema, source_of
 from deltaskip.spark.scans import PositionalRows, rows_at
 from deltaskip.spark.types import spark_schema
 
@@ -38,8 +38,8 @@ def with_metadata(spark: SparkSession, scan: PlannedScan, listing: bool = True) 
     Raises InvalidArgument if the table has a column of this name.
     """
     snapshot = scan.snapshot
-    schema = snapshot.schema
-    taken = next((field.name for field in schema.fields if field.name.lower() == METADATA), None)
+    schema = read_schema(scan)
+    taken = next((field.name for field in snapshot.schema.fields if field.name.lower() == METADATA), None)
     if taken is not None:
         raise InvalidArgument(
             f"metadata=True adds the column {METADATA}, but version {snapshot.version} of {snapshot.root} has the "
@@ -89,7 +89,7 @@ def _selected(scan: PlannedScan, frame: DataFrame) -> DataFrame:
 def _empty(spark: SparkSession, scan: PlannedScan, names: list[str]) -> DataFrame:
     types = [spark_types.StringType(), *(spark_types.LongType() for _ in names[1:])]
     members = [spark_types.StructField(name, kind) for name, kind in zip(names, types, strict=True)]
-    schema = spark_schema(scan.snapshot.schema).add(METADATA, spark_types.StructType(members))
+    schema = spark_schema(read_schema(scan)).add(METADATA, spark_types.StructType(members))
     return _selected(scan, spark.createDataFrame([], schema))
 
 

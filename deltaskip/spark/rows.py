@@ -26,6 +26,7 @@ from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import StructField, StructType
 from deltaskip.spark.collations import unknown_collations
 from deltaskip.spark.literals import carrier_sql
+from deltaskip.spark.stored_text import check_plan
 from deltaskip.spark.types import logical_type
 
 __all__ = ["check_rows", "rows_to_write", "violation_of"]
@@ -57,8 +58,10 @@ def rows_to_write(
 
     Raises:
         InvalidArgument: `identity_tasks` is missing.
-        UnsupportedFeature: An expression uses a column whose collation this version of Spark does not have.
+        UnsupportedFeature: An expression uses a column whose collation this version of Spark does not have, or calls
+            what expressions of a table may not call.
     """
+    check_plan(frame.sparkSession, plan)
     _check_collations(plan)
     base = [_base(column, identity_tasks) for column in plan.columns if column.origin != "generated"]
     stored = frame.select(*base, *_carried(plan))

@@ -18,12 +18,13 @@ from deltaskip.expr.clock import reads_clock
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.sql_text import quoted_name, quoted_path
-from deltaskip.schema.types import DataType, StructField, StructType
+from deltaskip.schema.types import DEFAULT_KEY, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 from deltaskip.spark.changed_rows import CHANGE, FILE, POSITION, ROW_ID, PersistedRows, plain_rows, target_rows
 from deltaskip.spark.changes import SparkExecution
 from deltaskip.spark.client import union
 from deltaskip.spark.failures import predicate_errors_named
+from deltaskip.spark.stored_text import check_default
 from deltaskip.spark.to_column import to_column
 
 __all__ = ["new_value", "updated_rows"]
@@ -49,6 +50,11 @@ def updated_rows(
     }
     partly, whole = change.partly, change.whole
     table = execution.snapshot.table_root
+    for field in assignments.changed:
+        # The keyword DEFAULT has become the text of the default.
+        value = assignments.values.get(field.name)
+        if isinstance(value, str) and value == field.metadata.get(DEFAULT_KEY):
+            check_default(execution.session, field, execution.snapshot)
     with predicate_errors_named(table, "the predicate or a new value"):
         here = _found_here(execution, scan, partly)
         if here is not None and not len(whole) and not any(here.counts):

@@ -85,7 +85,11 @@ def plain_strings(array: pa.Array) -> pa.Array:
     """Return the array itself, or the distinct entries of a dictionary that occur in a row."""
     if not isinstance(array, pa.DictionaryArray):
         return array
-    used = used_entries(array.indices, len(array.dictionary)).to_arrow()
+    indices = array.indices
+    if pa.types.is_unsigned_integer(indices.type):
+        # As the writer's Arrow schema in the file has them: categories of Polars.
+        indices = indices.cast(pa.int64())
+    used = used_entries(indices, len(array.dictionary)).to_arrow()
     return array.dictionary if used.true_count == len(used) else array.dictionary.filter(used)
 
 

@@ -74,6 +74,10 @@ class DeltaTable(
             and `double` columns, as Spark does, or that they contain no NaN. Files whose writer is not known are then
             skipped by predicates such as `price > 10`, too. "auto" relies on what the log says about the writers. The
             default is the table property `deltaskip.floatBounds`, otherwise "auto".
+        allow_reflection: Whether generated columns, defaults and CHECK constraints of the table may call any function
+            of the Spark session that writes to it. By default they may call Spark's own functions only, without those
+            that run other code, such as `java_method`: whoever writes to a table types its expressions. The setting
+            `spark.deltaskip.allowReflection` of a session says the same of all tables.
 
     Raises:
         TableNotFound: There is no Delta log at the path.
@@ -93,6 +97,7 @@ class DeltaTable(
         storage_options: Mapping[str, str] | None = None,
         *,
         float_bounds: FloatBounds | None = None,
+        allow_reflection: bool = False,
     ) -> None:
         storage, root = open_storage(arguments.path("table", table), arguments.storage_settings(storage_options))
         version = arguments.non_negative("version", version, f"(table {root})")
@@ -101,6 +106,7 @@ class DeltaTable(
         chosen = chosen_version(storage, root, version, milliseconds)
         self.snapshot: Snapshot = load_snapshot(storage, root, chosen)
         self.snapshot.float_bounds = bounds
+        self.snapshot.allow_reflection = arguments.flag("allow_reflection", allow_reflection)
 
     def _pickled(self) -> tuple[Callable[..., dict[str, Any]], tuple[Any, ...]]:
         return _restored, (SnapshotReference.of(self.snapshot),)

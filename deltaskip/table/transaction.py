@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from deltaskip import arguments
+from deltaskip.actions import AddFile
 from deltaskip.alter.alter import alter_to
 from deltaskip.alter.changes import TableChange
+from deltaskip.dml.arrow_execution import execution_of
 from deltaskip.dml.assignments import given_values
+from deltaskip.dml.changed_rows import write_inserts
 from deltaskip.dml.delete import delete_in
 from deltaskip.dml.overwrite import overwrite_in, predicate_text
 from deltaskip.dml.update import update_in
@@ -38,6 +41,15 @@ class TableTransaction(Transaction):
     If the block raises or the commit fails, the data files that were written are deleted.
     """
 
+    # The session of the rows that are appended, which writes them to the change data feed, too.
+    _session: object = None
+
+    def feed_inserts(self, files: Sequence[AddFile]) -> None:
+        """See Transaction.feed_inserts."""
+        # The files have the columns that this transaction has added.
+        after = self.snapshot.with_state(self.protocol, self.metadata)
+        write_inserts(self, files, execution_of(after, self._session, "UTC", "Appending"))
+
     def append(
         self, data: object, schema_mode: Literal["keep", "merge"] = "keep", *, time_zone: str = "UTC"
     ) -> None:
@@ -58,6 +70,7 @@ class TableTransaction(Transaction):
         """
         arguments.choice("schema_mode", schema_mode, "keep", "merge")
         zone = time_zone_argument(time_zone, self.snapshot.table_root)
+        self._session = getattr(data, "sparkSession", None)
         self.add_metrics(write_metrics(append_to(self, GivenRows(data), schema_mode, zone)))
 
     def add_files(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from types import TracebackType
@@ -264,13 +264,27 @@ class Transaction:
         pending = self._pending
         if delete is not None:
             self.undo_by(delete)
-        if files and pending.cdc_files:
-            raise InvalidCommit(
-                f"A transaction on {self.snapshot.root} with files of the change data feed takes no more rows, because "
-                f"these files must contain all changes: commit it first."
-            )
+        fed = bool(pending.cdc_files)
         self.add(*files)
         pending.rows_checked = True
+        if files and fed:
+            self.feed_inserts(files)
+
+    def feed_inserts(self, files: Sequence[AddFile]) -> None:
+        """Write the rows of new files to the change data feed as well, of which the transaction has files already.
+
+        # PROTOCOL, Add CDC File: readers of a commit with change files read nothing else.
+
+        Args:
+            files: Add actions of files that were added.
+
+        Raises:
+            InvalidCommit: This kind of transaction cannot read the rows again.
+        """
+        raise InvalidCommit(
+            f"A transaction on {self.snapshot.root} with files of the change data feed takes no more rows, because "
+            f"these files must contain all changes: commit it first."
+        )
 
     def undo_by(self, delete: Callable[[], None]) -> None:
         """Let `discard` delete files that were written for this transaction, beside those of `add_written`.

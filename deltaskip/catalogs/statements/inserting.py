@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from deltaskip.catalogs.statements.answers import NOTHING, visible_columns
@@ -13,6 +14,7 @@ from deltaskip.catalogs.statements.constants import constant_rows
 from deltaskip.catalogs.statements.reader import StatementReader
 from deltaskip.catalogs.statements.session import StatementSession
 from deltaskip.catalogs.statements.values import Insert, PartitionValue
+from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgument, SchemaError
 from deltaskip.rows.identity import identity_of
 from deltaskip.schema.ddl import type_text
@@ -40,7 +42,7 @@ def insert(session: StatementSession, statement: Insert) -> Any:
     else:
         names = {fold_name(field.name) for field, value in fixed if value is not None}
         columns = [field for field in _columns(table, statement, shown) if fold_name(field.name) not in names]
-        query, columns = _with_defaults(statement.query, columns, shown)
+        query, columns = _with_defaults(statement.query, columns, shown, partial(_check_default, session, table))
         constants = _values(query) if session.spark is None else None
         if constants is not None:
             _check_count(max(map(len, constants), key=lambda count: abs(count - len(columns))), columns, shown)
@@ -162,7 +164,7 @@ def _columns(table: DeltaTable, statement: Insert, shown: str) -> list[StructFie
 
 
 def _with_defaults(
-    query: str, columns: list[StructField], shown: str
+    query: str, columns: list[StructField], shown: str, check: Callable[[StructField], None]
 ) -> tuple[str, list[StructField]]:
     """The rows of VALUES with the default in place of DEFAULT, and without columns that are DEFAULT in every row.
 
@@ -173,6 +175,9 @@ def _with_defaults(
         return query, columns
     if any(len(row) != len(columns) for row in lists):
         return query, columns
+    for field, *values in zip(columns, *lists, strict=True):
+        if any(map(_is_default, values)):
+            check(field)
     kept = [i for i in range(len(columns)) if not all(_is_default(row[i]) for row in lists)]
     if not kept:
         raise InvalidArgument(f"INSERT INTO {shown} has DEFAULT for every column: give at least one a value.")
@@ -180,6 +185,14 @@ def _with_defaults(
     for row in lists:
         texts.append("(" + ", ".join(_value(row[i], columns[i], shown) for i in kept) + ")")
     return "VALUES " + ", ".join(texts), [columns[i] for i in kept]
+
+
+def _check_default(session: StatementSession, table: DeltaTable, field: StructField) -> None:
+    """Refuse a default that Spark must not evaluate. Without a session, none is evaluated that calls anything."""
+    text = field.metadata.get(DEFAULT_KEY)
+    if text is not None and session.spark is not None:
+        what = f"The default value of the column {field.name}"
+        engine("A default").check_stored_text(session.spark, [(what, str(text))], table.snapshot)
 
 
 def _value(text: str, field: StructField, shown: str) -> str:

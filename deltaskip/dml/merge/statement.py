@@ -28,7 +28,6 @@ from deltaskip.records import dataclass
 from deltaskip.rows.append import set_schema
 from deltaskip.rows.plan import evolved_schema
 from deltaskip.schema.mapping import mapping_mode
-from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.types import BOOLEAN
 from deltaskip.skipping.scan import Scan
 from deltaskip.transforms.declared import hidden_columns
@@ -174,7 +173,7 @@ class _Planned:
 def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _Planned:
     snapshot, metadata, schema = transaction.snapshot, transaction.metadata, transaction.schema
     root = snapshot.root
-    properties = TableProperties(metadata.configuration, root)
+    properties = snapshot.typed(metadata.configuration)
     mode = mapping_mode(transaction.protocol, properties)
     incoming = source.schema_for(schema)
     after, configuration = schema, None
@@ -183,7 +182,7 @@ def _plan(transaction: Transaction, statement: Merge, source: MergeSource) -> _P
         after, set_with = evolved_schema(schema, properties, new, metadata.partition_columns, mode)
         if after != schema:
             configuration = set_with
-            properties = TableProperties({**metadata.configuration, **set_with}, root)
+            properties = snapshot.typed({**metadata.configuration, **set_with})
     clauses = planned_clauses(
         statement.clauses,
         after,

@@ -25,6 +25,7 @@ from deltaskip.spark.locations import spark_path
 from deltaskip.spark.parquet_files import WRITE_SETTINGS, new_folder
 from deltaskip.spark.schemes import hadoop_uris
 from deltaskip.spark.settings import session_settings
+from deltaskip.spark.stored_text import check_stored_text
 from deltaskip.storage import Storage, join, uri_of
 from deltaskip.storage.gate import delete_folder
 from deltaskip.table.table import DeltaTable
@@ -329,6 +330,8 @@ def _computed(frame: DataFrame, table: DeltaTable, name: str) -> DataFrame:
     }  # fmt: skip
     if not generated:
         return frame
+    texts = [(f"The generated value of the column {column}", text) for column, text in generated.items()]
+    check_stored_text(frame.sparkSession, texts, table.uri, table.snapshot.allow_reflection)
     return frame.select(*(
         F.coalesce(F.col(quoted_name(column)), F.expr(generated[column])).alias(column) if column in generated
         else F.col(quoted_name(column)) for column in frame.columns

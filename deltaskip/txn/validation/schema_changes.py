@@ -20,7 +20,7 @@ from deltaskip.schema.lengths import with_lengths
 from deltaskip.schema.mapping import MappingMode
 from deltaskip.schema.properties import TableProperties
 from deltaskip.schema.type_widening import TYPE_CHANGES_KEY, TypeChange, is_widening, type_changes
-from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, UnknownType
+from deltaskip.schema.types import GENERATION_KEY, IDENTITY_PREFIX, INVARIANTS_KEY, VOID, UnknownType, nested_types
 from deltaskip.txn.validation.candidate import Candidate
 from deltaskip.txn.validation.schema import IDENTITY_MARK, expressions, identity_numbers
 
@@ -128,12 +128,21 @@ def _dependent_types(candidate: Candidate, old: DataType, new: DataType, name: s
                 yield f"sets the values of the column {name} to NOT NULL"
             yield from _dependent_types(candidate, k, l, f"{name}.key")
             yield from _dependent_types(candidate, v, w, f"{name}.value")
+        case _ if old == VOID and not _requires(new):
+            # PROTOCOL, Void Type: files do not have the column, so their rows are NULL whatever its type is.
+            return
         case _ if old != new:
             if not is_widening(old, new):
                 yield f"changes the type of the column {name}"
             elif not _widens(candidate):
                 enabled = TableProperties.type_widening.name
                 yield f"changes the type of the column {name} while {enabled} is not true"
+
+
+def _requires(type_: DataType) -> bool:
+    """Whether a type has fields that are NOT NULL."""
+    structs = (each for each in nested_types(type_) if isinstance(each, StructType))
+    return any(not field.nullable for struct in structs for field in struct.fields)
 
 
 def _widens(candidate: Candidate) -> bool:
@@ -152,7 +161,7 @@ def _shortened(candidate: Candidate, old: DataType, new: DataType) -> bool:
             return _shortened(candidate, a, b)
         case MapType(k, v), MapType(l, w):
             return _shortened(candidate, k, l) or _shortened(candidate, v, w)
-        case _, UnknownType() if old != new:
+        case _, UnknownType() if old not in (new, VOID):
             length = _LENGTH.fullmatch(new.name)
             limited = _LENGTH.fullmatch(old.name) if isinstance(old, UnknownType) else None
             if length is None:
@@ -210,7 +219,7 @@ def _check_type_changes(candidate: Candidate, old: StructField, new: StructField
             candidate.refuse_metadata(rule, f"{why}{cause}; record just the changes that the schema makes")
         at[change.field_path] = change.to_type
     for path, (was, now) in reached.items():
-        if at[path] != now:
+        if at[path] != now and was != VOID.name:
             why = f"changes the type of the column {_at(name, path)} from {was} to {now}"
             why = f"{why}, but {TYPE_CHANGES_KEY} leads to {at[path]}; record the change there"
             candidate.refuse_metadata(rule, why)
