@@ -15,7 +15,7 @@ from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.types import STRING, VOID, DataType, StructField, StructType

@@ -26,7 +26,7 @@ from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.types import VOID, DataType, StructField
 from deltaskip.skipping.scan import Scan

@@ -30,6 +30,7 @@ from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.expr import ColumnExpr, Node, to_node
 from deltaskip.log import Snapshot
 from deltaskip.records import dataclass
+from deltaskip.rows.data import GivenRows
 from deltaskip.rows.plan import RowPlan
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
 from deltaskip.schema.given import schema_of
@@ -110,7 +111,7 @@ class SparkMergeSource(MergeSource):
             described = described_jobs(self._spark, f"merge into {snapshot.root}")
             with row_errors_named(self._spark, "the source of a merge"), described:
                 rows = self._data.toArrow()
-            self._here = ArrowMergeSource(rows, self._alias, self.time_zone)
+            self._here = ArrowMergeSource(GivenRows(rows), snapshot.root, self._alias, self.time_zone)
             self._here.schema_for(snapshot.schema)
 
     def _is_collected_quickly(self) -> bool:

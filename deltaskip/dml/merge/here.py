@@ -20,7 +20,7 @@ from deltaskip.expr import Node
 from deltaskip.expr.nodes import And, FieldRef
 from deltaskip.log import Snapshot
 from deltaskip.rows.arrow_expressions import whole_columns
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import (
     COLLATIONS_KEY,
