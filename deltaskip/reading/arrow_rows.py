@@ -116,14 +116,14 @@ class RowReader:
         pruning = None if scan.where is None else RowGroupPruning.of(scan)
         threads = files < pa.cpu_count()
         fields = _fields(scan)
-        inside = {"chars": char_columns(fields), "voids": void_columns(fields)}
+        chars, voids = char_columns(fields), void_columns(fields)
 
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, snapshot.schema, snapshot.mapping_mode
             return StoredRows(*found, columns, cure=_CURE, pruning=pruning, counts=counts, threads=threads)
 
         if scan.where is None:
-            return cls(rows(set(schema.names)), None, schema, **inside)
+            return cls(rows(set(schema.names)), None, schema, chars=chars, voids=voids)
         names = {*schema.names}
         known = set(snapshot.partition_columns)
 
@@ -132,7 +132,7 @@ class RowReader:
             return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
 
         keys = top_level_columns(scan.predicate)
-        every = cls(rows(names | keys), matching(scan.predicate), schema, **inside)
+        every = cls(rows(names | keys), matching(scan.predicate), schema, chars=chars, voids=voids)
         beginning = _beginning(scan.predicate)
         first = top_level_columns(beginning)
         others = rows(names - keys), None
