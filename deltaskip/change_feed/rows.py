@@ -13,14 +13,14 @@ from deltaskip.change_feed.columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_
 from deltaskip.doors import door
 from deltaskip.expr import top_level_columns
 from deltaskip.log import same_table
+from deltaskip.reading.arrow_rows import row_type
 from deltaskip.reading.char_padding import char_columns, padded
 from deltaskip.reading.matching_rows import MatchingRows
 from deltaskip.reading.read_ahead import Reads, read_ahead
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
-from deltaskip.rows.arrow_store import stored_type
-from deltaskip.rows.store import written_type
+from deltaskip.reading.void_fields import void_columns, with_void_fields
 from deltaskip.schema.arrow_values import arrow_array, one_chunk
-from deltaskip.schema.types import STRING, VOID, DataType, StructField, StructType
+from deltaskip.schema.types import STRING, DataType, StructField, StructType
 from deltaskip.skipping.scan import Scan
 
 __all__ = ["arrow_rows", "change_reads"]
@@ -60,14 +60,8 @@ def change_reads(scan: Scan, groups: Sequence[ChangedRows]) -> tuple[pa.Schema, 
     needed = {*names, *top_level_columns(scan.predicate)}
     bound = scan.predicate, scan.snapshot.schema, scan.snapshot.root, scan.time_zone or "UTC"
     matching = MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
-    schema = pa.schema([pa.field(name, _arrow_type(fields[name], scan)) for name in names])
+    schema = pa.schema([pa.field(name, row_type(fields[name], scan)) for name in names])
     return schema, _reads(scan, groups, needed, schema, matching)
-
-
-def _arrow_type(field: StructField, scan: Scan) -> pa.DataType:
-    if field.type == VOID:
-        return pa.null()
-    return stored_type(written_type(field.type, (field.name,), scan.snapshot.root))
 
 
 def _reads(
@@ -75,7 +69,8 @@ def _reads(
 ) -> Reads:
     snapshot = scan.snapshot
     schema = StructType(tuple(field for field in snapshot.schema.fields if field.name not in FEED_NAMES))
-    chars = char_columns(field for field in schema.fields if field.name in result.names)
+    shown = [field for field in schema.fields if field.name in result.names]
+    inside = char_columns(shown), void_columns(shown)
     for group in groups:
         files = group.files.append_column("deletion_vector", [group.deleted])
         for number in range(len(files)):
@@ -84,7 +79,7 @@ def _reads(
             extra = (StructField(CHANGE_TYPE, STRING),) if written else ()
             rows = StoredRows(snapshot, schema, snapshot.mapping_mode, wanted, extra)
             positions = None if group.positions is None else group.positions[number]
-            yield file["size"][0].as_py() or 0, partial(_of_file, matching, rows, file, positions, result, chars)
+            yield file["size"][0].as_py() or 0, partial(_of_file, matching, rows, file, positions, result, *inside)
 
 
 def _of_file(
@@ -94,6 +89,7 @@ def _of_file(
     positions: pa.Int64Array | None,
     schema: pa.Schema,
     chars: Mapping[str, DataType],
+    voids: Mapping[str, DataType],
 ) -> Iterator[pa.RecordBatch]:
     chosen = None if positions is None else positions.to_numpy(zero_copy_only=False)
     for _, each in rows.live(file):
@@ -105,8 +101,11 @@ def _of_file(
         if len(batch.positions):
             columns = {name: batch.columns[name] for name in schema.names}
             columns |= {name: padded(columns[name], declared) for name, declared in chars.items()}
-            arrays = list(columns.values())
-            yield pa.RecordBatch.from_arrays(arrays, names=schema.names).cast(schema)
+            columns |= {name: with_void_fields(columns[name], data_type) for name, data_type in voids.items()}
+            # A cast of equal types goes wrong for lists with void inside, in pyarrow 26.
+            pairs = zip(columns.values(), schema.types, strict=True)
+            arrays = [array if array.type == wanted else array.cast(wanted) for array, wanted in pairs]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _feed_columns(file: pa.Table, batch: StoredBatch) -> dict[str, pa.Array]:

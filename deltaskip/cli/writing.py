@@ -105,7 +105,7 @@ def append_plan(
             mapping_mode=snapshot.mapping_mode,
         )
         with _progress(source, bar):
-            count = sum(batch.num_rows for batch in ArrowRows(plan, time_zone).stream(source.reader()))
+            count = sum(batch.num_rows for batch in ArrowRows(plan, time_zone).stream(rows.batches(plan.table)))
     before = {field.name for field in snapshot.schema.fields}
     return {
         "table": table.uri,

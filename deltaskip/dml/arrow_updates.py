@@ -20,7 +20,7 @@ from deltaskip.expr.evaluate import left_to_spark
 from deltaskip.expr.render import to_sql
 from deltaskip.rows.arrow import ArrowRows
 from deltaskip.rows.arrow_expressions import at_time, column_at, row_values, whole_columns
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.running_order import running_order
 from deltaskip.rows.written import WrittenRows

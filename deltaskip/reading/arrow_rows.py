@@ -27,8 +27,9 @@ from deltaskip.reading.row_group_pruning import RowGroupPruning
 from deltaskip.reading.row_groups import RowGroups
 from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_rows import OpenFile, StoredBatch, StoredRows
+from deltaskip.reading.void_fields import void_columns, with_void_fields
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.store import written_type
 from deltaskip.schema.types import VOID, DataType, StructField
 from deltaskip.skipping.scan import Scan
@@ -91,6 +92,7 @@ class RowReader:
         stages: What to read one after the other: some columns, and the part of the predicate to evaluate then. Of the
             last one, the columns that the predicate does not have, there is none. Empty if all is read at once.
         chars: The columns with strings of type char(n), of `char_columns`.
+        voids: The columns with fields of type void inside, of `void_columns`.
         matches: In how many files many rows match.
     """
 
@@ -99,6 +101,7 @@ class RowReader:
     schema: pa.Schema
     stages: tuple[tuple[StoredRows, MatchingRows | None], ...] = ()
     chars: Mapping[str, DataType] = field(default_factory=dict)
+    voids: Mapping[str, DataType] = field(default_factory=dict)
     matches: _Matches = field(default_factory=_Matches)
 
     @classmethod
@@ -114,14 +117,15 @@ class RowReader:
         schema = arrow_schema_of(scan)
         pruning = None if scan.where is None else RowGroupPruning.of(scan)
         threads = files < pa.cpu_count()
-        chars = char_columns(_fields(scan))
+        fields = _fields(scan)
+        chars, voids = char_columns(fields), void_columns(fields)
 
         def rows(columns: set[str]) -> StoredRows:
             found = snapshot, snapshot.schema, snapshot.mapping_mode
             return StoredRows(*found, columns, cure=_CURE, pruning=pruning, counts=counts, threads=threads)
 
         if scan.where is None:
-            return cls(rows(set(schema.names)), None, schema, chars=chars)
+            return cls(rows(set(schema.names)), None, schema, chars=chars, voids=voids)
         names = {*schema.names}
         known = set(snapshot.partition_columns)
 
@@ -130,7 +134,7 @@ class RowReader:
             return MatchingRows(*bound, _CURE, collation_version=scan.collation_version, ansi=scan.in_ansi)
 
         keys = top_level_columns(scan.predicate)
-        every = cls(rows(names | keys), matching(scan.predicate), schema, chars=chars)
+        every = cls(rows(names | keys), matching(scan.predicate), schema, chars=chars, voids=voids)
         beginning = _beginning(scan.predicate)
         first = top_level_columns(beginning)
         others = rows(names - keys), None
@@ -240,6 +244,9 @@ class RowReader:
         for name, declared in self.chars.items():
             number = self.schema.get_field_index(name)
             arrays[number] = padded(arrays[number], declared)
+        for name, data_type in self.voids.items():
+            number = self.schema.get_field_index(name)
+            arrays[number] = with_void_fields(arrays[number], data_type)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
@@ -349,9 +356,10 @@ def _fields(scan: Scan) -> list[StructField]:
 
 def row_type(field: StructField, scan: Scan) -> pa.DataType:
     """Return the Arrow type of a column in the rows of a scan."""
-    if field.type == VOID:
-        return pa.null()
-    return stored_type(written_type(field.type, (field.name,), scan.snapshot.root))
+    if field.type != VOID:
+        # Raises for what files cannot contain.
+        written_type(field.type, (field.name,), scan.snapshot.root)
+    return stored_type(field.type)
 
 
 def row_reads(scan: Scan, piece_bytes: int | None = None, files: pa.Table | None = None) -> Reads:

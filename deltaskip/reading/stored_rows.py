@@ -30,8 +30,10 @@ from deltaskip.reading.small_files import SmallFiles
 from deltaskip.reading.stored_types import in_files, is_readable_as, without_views
 from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_store import ArrowTarget, store_array, stored_type
+from deltaskip.rows.arrow_layout import plain_array, stored_type
+from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.store import written_type
+from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
 from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import MappingMode, field_id, physical_name
@@ -524,7 +526,8 @@ class StoredRows:
                 f"{error}; restore the file."
             ) from error
         try:
-            return store_array(array, self._types[field.name], (field.name,), self._target)
+            given = plain_array(array, from_arrow_type(storage_type(array.type)), (field.name,), self._root)
+            return store_array(given, self._types[field.name], (field.name,), self._target)
         except RowViolation as error:
             raise StorageError(
                 f"The data file {location} has a value in the column {field.name!r} that is not one of its type, "

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaskip.doors import first_line
-from deltaskip.errors import InvalidArgument, PredicateError, RowViolation
+from deltaskip.errors import PredicateError, RowViolation
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, parse_sql
 from deltaskip.expr.by_column_functions import UnsupportedByColumn, from_layout
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import Order
 from deltaskip.rows.arrow_expressions import at_time, expression_values, row_values, whole_columns
-from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array, stored_type
+from deltaskip.rows.arrow_layout import stored_type
+from deltaskip.rows.arrow_store import ArrowTarget, check_maps, needs_session, store_array
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, Step, violation
@@ -40,14 +40,14 @@ from deltaskip.schema.types import (
 
 __all__ = ["ArrowRows"]
 
-# Strings of one Arrow array have at most 2 GiB.
-_BATCH_BYTES = 1 << 29
 # Below this, starting threads takes longer than they save.
 _PARALLEL_BYTES = 1 << 20
 
 
 class ArrowRows:
     """Converts batches of rows into what a write stores, and checks the table's rules.
+
+    The columns of the batches are in the layout of their types, see `arrow_layout`.
 
     Attributes:
         plan: The plan, made for the schema of the batches.
@@ -78,12 +78,8 @@ class ArrowRows:
         self._nodes: dict[str, Node] = {}
 
     def stream(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of each batch as they will be stored; see `convert`. Large batches are divided."""
-        for batch in batches:
-            pieces = max(1, -(-batch.nbytes // _BATCH_BYTES))
-            size = max(1, -(-batch.num_rows // pieces))
-            for start in range(0, batch.num_rows, size):
-                yield self.convert(batch.slice(start, size))
+        """Yield the rows of each batch as they will be stored; see `convert`."""
+        return map(self.convert, batches)
 
     def convert(self, batch: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
         """Return the rows as they will be stored: the table's columns in order, then the carried ones.
@@ -117,12 +113,6 @@ class ArrowRows:
         field = column.field
         if column.source is not None:
             given = one_chunk(batch.column(column.source.name))
-            try:
-                given.validate(full=True)
-            except pa.ArrowException as error:
-                raise InvalidArgument(
-                    f"The column {column.source.name} of the rows is damaged: {first_line(error)}."
-                ) from error
             values = store_array(given, field.type, (field.name,), self._target)
             check_maps(values, field.type, (field.name,), self.plan.table)
             return _without_empty(values) if column.empty_is_null else values

@@ -7,7 +7,6 @@ it; all others, and those that fail, are made value by value with `cast_value`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -18,25 +17,17 @@ from deltaskip.expr import EvaluationError, Undecided
 from deltaskip.expr.casts import cast_value
 from deltaskip.expr.coerce import INTEGRAL_BITS
 from deltaskip.records import dataclass
-from deltaskip.rows.merge import all_nullable
+from deltaskip.rows.arrow_layout import floor_divided, scalar_text, stored_type
 from deltaskip.rows.rules import value_violation
 from deltaskip.rows.store import matched_fields
-from deltaskip.schema.arrow import (
-    BOOL8_EXTENSION,
-    UUID_EXTENSION,
-    VARIANT_STORAGE,
-    arrow_type,
-    from_arrow,
-    from_arrow_type,
-)
+from deltaskip.schema.arrow import VARIANT_STORAGE, from_arrow_type
 from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
 from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk, typed_array
 from deltaskip.schema.calendar import MICROS_PER_DAY, Zone
 from deltaskip.schema.ddl import type_text
 from deltaskip.schema.floats import java_text
-from deltaskip.schema.resolve import display_name, fold_name
+from deltaskip.schema.resolve import display_name
 from deltaskip.schema.types import (
-    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -50,20 +41,16 @@ from deltaskip.schema.types import (
     DataType,
     DecimalType,
     MapType,
-    PrimitiveType,
-    StructField,
     StructType,
     nested_types,
 )
 
-__all__ = ["ArrowTarget", "check_maps", "incoming_schema", "needs_session", "store_array", "stored_type"]
+__all__ = ["ArrowTarget", "check_maps", "needs_session", "store_array"]
 
 _PATH = tuple[str, ...]
 _MAX_PRECISION = 38
 # Doubles up to this are integers of 64 bits, whatever the rounding.
 _EXACT_IN_DOUBLE = 2**53 - 1
-_NANOS_PER_MICRO = 1_000
-_PLAIN_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +66,15 @@ class ArrowTarget:
         return self.zone.rules is None and not self.zone.offset
 
 
-def stored_type(data_type: DataType) -> pa.DataType:
-    """Return the Arrow type of a column's values in files: everything is nullable, as in files of Spark."""
-    return arrow_type(all_nullable(data_type))
-
-
 def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
     """Return the values as they are stored in the column at `path`; `check_assignable` has accepted their type.
 
-    The result is of stored_type(target).
+    The values are in the layout of their type, see `plain_array`. The result is of stored_type(target).
 
     Raises:
         RowViolation: A value does not fit the column.
         UnsupportedFeature: Spark has a result that is not known here; write the rows through a Spark session.
     """
-    if isinstance(array, pa.ExtensionArray):
-        array = _without_extension(array, target)
     wanted = stored_type(target)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)
@@ -103,13 +83,10 @@ def store_array(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarg
     # Variants are checked, and get the members that files require below a null.
     if array.type == wanted and VARIANT not in nested_types(target):
         return array
-    if pa.types.is_dictionary(array.type) or pa.types.is_run_end_encoded(array.type):
-        return store_array(_decoded(array), target, path, where)
     match target:
         case StructType():
             return _struct(array, target, path, where)
         case ArrayType(element):
-            # Of every kind of list, without a cast: that of list views makes too few offsets in pyarrow 26.
             values = store_array(list_items(array), element, (*path, "element"), where)
             return _rebuilt_list(array, values, wanted)
         case MapType():
@@ -148,7 +125,7 @@ def _check_keys(keys: pa.Array, rows: pa.Array, key: DataType, path: _PATH, tabl
     order = np.argsort(codes, kind="stable")
     twice = np.flatnonzero(codes[order][1:] == codes[order][:-1])
     if len(twice):
-        shown = _scalar_text(keys[int(order[twice[0]])])
+        shown = scalar_text(keys[int(order[twice[0]])])
         name = display_name(path[:-1])
         raise RowViolation(
             f"A row for {table} has the key {shown} twice in the map {name}. Nothing was written.",
@@ -160,68 +137,12 @@ def _has_map(data_type: DataType) -> bool:
     return any(isinstance(each, MapType) for each in nested_types(data_type))
 
 
-def incoming_schema(schema: pa.Schema, table_schema: StructType) -> StructType:
-    """Return the schema of Arrow data for a plan. A struct of two binaries is a variant where the table has one.
-
-    Raises SchemaError for an Arrow type without a counterpart in Delta.
-    """
-    return _with_variants(from_arrow(schema), table_schema)
-
-
 def needs_session(what: str, table: str, why: object) -> UnsupportedFeature:
     """Return the error for what only Spark can evaluate."""
     return UnsupportedFeature(
         f"{what} of {table} cannot be evaluated without Spark: {why} Write the rows as a DataFrame of a Spark session.",
         needs_session=True,
     )
-
-
-def _with_variants(given: StructType, target: StructType) -> StructType:
-    known = {fold_name(field.name): field.type for field in target.fields}
-    fields = (
-        StructField(f.name, _variant_type(f.type, known[fold_name(f.name)]), f.nullable, f.metadata)
-        if fold_name(f.name) in known
-        else f
-        for f in given.fields
-    )
-    return StructType(tuple(fields))
-
-
-def _variant_type(given: DataType, target: DataType) -> DataType:
-    match given, target:
-        case StructType(fields), PrimitiveType("variant"):
-            stored = {f.name: f.type for f in fields} == {f.name: BINARY for f in VARIANT_STORAGE}
-            return VARIANT if stored else given
-        case StructType(), StructType():
-            return _with_variants(given, target)
-        case ArrayType(element, contains_null), ArrayType(inner):
-            return ArrayType(_variant_type(element, inner), contains_null)
-        case MapType(key, value, contains_null), MapType(_, inner):
-            return MapType(key, _variant_type(value, inner), contains_null)
-        case _:
-            return given
-
-
-def _without_extension(array: pa.ExtensionArray, target: DataType) -> pa.Array:
-    """The values of an array of an extension type, as its storage has them."""
-    name, storage = array.type.extension_name, array.storage
-    if name == BOOL8_EXTENSION:
-        return pc.not_equal(storage, 0)
-    if name == UUID_EXTENSION and target == STRING:
-        found = storage.to_pylist()
-        return arrow_array([None if each is None else str(UUID(bytes=each)) for each in found], pa.string())
-    return storage
-
-
-def _decoded(array: pa.Array) -> pa.Array:
-    """The values of a dictionary or run-end encoded array, one for each row."""
-    if pa.types.is_run_end_encoded(array.type):
-        return pc.run_end_decode(array)
-    plain = _PLAIN_VIEWS.get(array.type.value_type)
-    if plain is None:
-        return array.dictionary_decode()
-    # pyarrow cannot take from arrays of views.
-    return array.dictionary.cast(plain).take(array.indices)
 
 
 def _variant(array: pa.Array, path: _PATH, where: ArrowTarget) -> pa.Array:
@@ -231,7 +152,7 @@ def _variant(array: pa.Array, path: _PATH, where: ArrowTarget) -> pa.Array:
     """
     members = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     # Members are not null in the type, so below a null they are empty.
-    stored = [pc.fill_null(members[f.name].cast(pa.binary()), pa.scalar(b"", pa.binary())) for f in VARIANT_STORAGE]
+    stored = [pc.fill_null(members[f.name], pa.scalar(b"", pa.binary())) for f in VARIANT_STORAGE]
     found = dict(zip((f.name for f in VARIANT_STORAGE), stored, strict=True))
     _check_variants(found["metadata"], found["value"], array, path, where)
     mask = array.is_null() if array.null_count else None
@@ -287,50 +208,18 @@ def _rebuilt_list(lists: pa.Array, values: pa.Array, wanted: pa.DataType) -> pa.
 
 def _atoms(array: pa.Array, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
     source = from_arrow_type(array.type)
-    plain = _plain(array, source, path, where)
     if source == target:
-        return plain
+        return array
     fast = _FAST.get((_kind(source), _kind(target)))
     if fast is not None:
         try:
-            found = fast(plain, source, target, where)
+            found = fast(array, source, target, where)
         except pa.ArrowInvalid:
             # Some value does not fit; it is found below.
             found = None
         if found is not None:
             return found
-    return _by_value(plain, source, target, path, where)
-
-
-def _plain(array: pa.Array, source: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
-    """The values as arrow_type(source): signed integers, timestamps in microseconds, decimals of 128 bits."""
-    wanted = arrow_type(source)
-    if array.type == wanted:
-        return array
-    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
-        # Digits below a microsecond are cut off, towards the past.
-        return _floor_divided(array.view(pa.int64()), _NANOS_PER_MICRO, pa.int64()).view(wanted)
-    try:
-        return array.cast(wanted)
-    except pa.ArrowInvalid as error:
-        shown = next((_scalar_text(value) for value in array.drop_null() if _fails(value, wanted)), "")
-        raise value_violation(display_name(path), type_text(source).upper(), shown, where.table) from error
-
-
-def _scalar_text(value: pa.Scalar) -> str:
-    try:
-        return str(value)
-    except (OverflowError, ValueError):
-        # Beyond the years of Python.
-        return str(value.value)
-
-
-def _fails(value: pa.Scalar, wanted: pa.DataType) -> bool:
-    try:
-        value.cast(wanted)
-    except pa.ArrowInvalid:
-        return True
-    return False
+    return _by_value(array, source, target, path, where)
 
 
 def _by_value(array: pa.Array, source: DataType, target: DataType, path: _PATH, where: ArrowTarget) -> pa.Array:
@@ -415,13 +304,7 @@ def _between_timestamps(array: pa.Array, source: DataType, target: DataType, whe
 def _to_date(array: pa.Array, source: DataType, target: DataType, where: ArrowTarget) -> pa.Array | None:
     if source == TIMESTAMP and not where.is_utc:
         return None
-    return _floor_divided(array.view(pa.int64()), MICROS_PER_DAY, pa.int32()).view(pa.date32())
-
-
-def _floor_divided(array: pa.Array, divisor: int, kind: pa.DataType) -> pa.Array:
-    values = np.asarray(pc.fill_null(array, 0)) // divisor
-    divided = pa.array(values).cast(kind)
-    return pc.if_else(array.is_valid(), divided, pa.scalar(None, kind)) if array.null_count else divided
+    return floor_divided(array.view(pa.int64()), MICROS_PER_DAY, pa.int32()).view(pa.date32())
 
 
 _INSTANTS = (TIMESTAMP.name, TIMESTAMP_NTZ.name)

@@ -28,10 +28,11 @@ from deltaskip.log.table_state import StateChange
 from deltaskip.log.tail import Tail
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import plain_array, stored_type
 from deltaskip.rows.plan import PlannedColumn, RowPlan
 from deltaskip.rows.rules import Rule, generation_rule, rules_of
 from deltaskip.rows.store import written_type
+from deltaskip.schema.arrow import from_arrow_type, storage_type
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.mapping import MappingMode, physical_name
 from deltaskip.schema.resolve import fold_name
@@ -312,7 +313,8 @@ def _batches(
                     else:
                         values = batch.column(batch.schema.get_field_index(parquet.schema_arrow.field(at).name))
                         renamed = values if mode == "none" else values.view(_logical(values.type, field.type, mode))
-                        arrays.append(renamed)
+                        given = from_arrow_type(storage_type(renamed.type))
+                        arrays.append(plain_array(renamed, given, (field.name,), snapshot.root))
                 yield pa.RecordBatch.from_arrays(arrays, names=[field.name for field in fields])
     except DeltaSkipError:
         raise

@@ -13,6 +13,7 @@ import pyarrow as pa
 from deltaskip.actions import PartitionValueError, parse_partition_value, serialize_partition_value
 from deltaskip.actions.partition_folders import HIVE_NULL, hive_unescaped, partition_texts
 from deltaskip.errors import InvalidArgument, InvalidArgumentType, SchemaError
+from deltaskip.rows.arrow_layout import plain_array
 from deltaskip.rows.arrow_store import ArrowTarget, store_array
 from deltaskip.rows.store import check_assignable
 from deltaskip.schema.arrow import from_arrow_type
@@ -173,6 +174,7 @@ def _text_of(value: object, field: StructField, table: str, time_zone: str) -> s
             f"The value of {field.name} in partition_values", f"a value of {simple_string(field.type)}", value
         ) from error
     check_assignable(source, field.type, (field.name,), table)
+    array = plain_array(array, source, (field.name,), table)
     stored = store_array(array, field.type, (field.name,), ArrowTarget(table, zone_of(time_zone)))
     text: str | None = partition_texts(stored, field.type)[0].as_py()
     return text

@@ -35,14 +35,21 @@ __all__ = [
     "arrow_field",
     "arrow_schema",
     "arrow_type",
+    "extension_name",
     "from_arrow",
     "from_arrow_type",
+    "storage_type",
 ]
 
 # Canonical extension types of Arrow by their names.
 VARIANT_EXTENSION = "arrow.parquet.variant"
 BOOL8_EXTENSION = "arrow.bool8"
 UUID_EXTENSION = "arrow.uuid"
+JSON_EXTENSION = "arrow.json"
+_CURES = {
+    "pandas.period": "convert it with Series.dt.to_timestamp(), or to text",
+    "pandas.interval": "give the ends as two columns, Series.array.left and Series.array.right, or text",
+}
 
 # PROTOCOL, Variant Data Type: both members are required.
 VARIANT_STORAGE = pa.struct(
@@ -80,6 +87,9 @@ _DELTA: dict[pa.DataType, DataType] = {
     pa.binary_view(): BINARY,
     pa.date64(): DATE,
 }
+
+# Extension types whose values are those of their storage.
+_PLAIN_EXTENSIONS: dict[str, DataType] = {UUID_EXTENSION: BINARY, JSON_EXTENSION: STRING}
 
 
 def arrow_type(data_type: DataType) -> pa.DataType:
@@ -120,13 +130,26 @@ def arrow_schema(struct: StructType) -> pa.Schema:
 def from_arrow(schema: pa.Schema) -> StructType:
     """Return the Delta schema for rows of an Arrow schema. Arrow metadata is dropped.
 
-    A timestamp with a time zone becomes timestamp, one without becomes timestamp_ntz, whatever its unit. The extension
-    types arrow.parquet.variant and arrow.bool8 become variant and boolean, others the type of their storage. A struct
-    of two binaries stays a struct, because it cannot be distinguished from a variant.
+    A timestamp with a time zone becomes timestamp, one without becomes timestamp_ntz, whatever its unit. Of extension
+    types arrow.parquet.variant becomes variant, arrow.bool8 boolean, arrow.uuid the binary of its 16 bytes and
+    arrow.json string, both as they are. A struct of two binaries stays a struct, because it cannot be distinguished
+    from a variant.
 
-    Raises SchemaError for a type without a counterpart in Delta (time of day, durations, unions …).
+    Raises SchemaError for a type without a counterpart in Delta: time of day, durations, intervals, unions, and every
+    other extension type, whose storage does not say what its values mean.
     """
     return StructType(tuple(_from_field(f) for f in schema))
+
+
+def extension_name(field: pa.Field) -> str | None:
+    """Return the name of a field's extension type, which its metadata has if pyarrow does not know the type.
+
+    None for other fields.
+    """
+    if isinstance(field.type, pa.BaseExtensionType):
+        return str(field.type.extension_name)
+    name = (field.metadata or {}).get(b"ARROW:extension:name")
+    return None if name is None else name.decode(errors="replace")
 
 
 def from_arrow_type(arrow: pa.DataType) -> DataType:
@@ -153,6 +176,28 @@ def from_arrow_type(arrow: pa.DataType) -> DataType:
     raise SchemaError(f"The Arrow type {arrow} has no counterpart in Delta.")
 
 
+def storage_type(arrow: pa.DataType) -> pa.DataType:
+    """Return the type with the storage of extension types in place of them at every depth.
+
+    Spark reads the values of Parquet files so, whatever a writer's metadata say that they mean.
+    """
+    if isinstance(arrow, pa.BaseExtensionType):
+        return storage_type(arrow.storage_type)
+    if pa.types.is_struct(arrow):
+        return pa.struct([_storage_field(field) for field in arrow])
+    if pa.types.is_map(arrow):
+        return pa.map_(_storage_field(arrow.key_field), _storage_field(arrow.item_field))
+    if pa.types.is_list(arrow):
+        return pa.list_(_storage_field(arrow.value_field))
+    if pa.types.is_large_list(arrow):
+        return pa.large_list(_storage_field(arrow.value_field))
+    return arrow
+
+
+def _storage_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, storage_type(field.type), field.nullable)
+
+
 def _from_field(field: pa.Field) -> StructField:
     try:
         return StructField(field.name, _field_type(field), field.nullable)
@@ -161,9 +206,9 @@ def _from_field(field: pa.Field) -> StructField:
 
 
 def _field_type(field: pa.Field) -> DataType:
-    """The Delta type of a field, whose metadata names an extension type that pyarrow does not know."""
-    name = (field.metadata or {}).get(b"ARROW:extension:name")
-    return from_arrow_type(field.type) if name is None else _from_extension(name.decode(), field.type)
+    name = extension_name(field)
+    storage = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+    return from_arrow_type(storage) if name is None else _from_extension(name, storage)
 
 
 def _from_extension(name: str, storage: pa.DataType) -> DataType:
@@ -171,7 +216,15 @@ def _from_extension(name: str, storage: pa.DataType) -> DataType:
         if not pa.types.is_struct(storage) or {f.name for f in storage} != {f.name for f in VARIANT_STORAGE}:
             raise SchemaError(f"The Arrow type {name} is supported only with the members metadata and value.")
         return VARIANT
-    return BOOLEAN if name == BOOL8_EXTENSION else from_arrow_type(storage)
+    if name == BOOL8_EXTENSION and pa.types.is_int8(storage):
+        return BOOLEAN
+    found = None
+    if name in (UUID_EXTENSION, JSON_EXTENSION):
+        found = from_arrow_type(storage)
+    if found != _PLAIN_EXTENSIONS.get(name) or found is None:
+        cure = _CURES.get(name, f"cast the column to a type that Delta has, such as that of its storage, {storage}")
+        raise SchemaError(f"The Arrow extension type {name} has no counterpart in Delta: {cure}.")
+    return found
 
 
 def _is_list(arrow: pa.DataType) -> bool:

@@ -64,8 +64,8 @@ def list_items(lists: pa.Array) -> pa.Array:
 
 
 def list_offsets(lists: pa.Array) -> pa.Array:
-    """Return the offsets of the lists among `list_items`."""
+    """Return the offsets of the lists among `list_items`. Raises ArrowInvalid if 32 bits are too few for them."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    offsets = np.zeros(len(lists) + 1, np.int32)
+    offsets = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(np.asarray(lengths), out=offsets[1:])
-    return arrow_array(offsets)
+    return arrow_array(offsets).cast(pa.int32())

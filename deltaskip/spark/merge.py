@@ -19,7 +19,8 @@ from deltaskip.dml.merge.names import Names, default_aliases
 from deltaskip.dml.merge.source_keys import KeyValues, SourceKey
 from deltaskip.errors import DeltaSkipError, InvalidArgument, UnsupportedFeature
 from deltaskip.log import Snapshot
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
+from deltaskip.rows.data import GivenRows
 from deltaskip.schema.given import schema_of
 from deltaskip.schema.resolve import fold_name
 from deltaskip.schema.sql_text import quoted_path
@@ -88,7 +89,7 @@ class SparkMergeSource(MergeSource):
             described = described_jobs(self._spark, f"merge into {join.snapshot.root}")
             with row_errors_named(self._spark, "the source of a merge"), described:
                 rows = self._data.toArrow()
-            self._here = ArrowMergeSource(rows, self._alias, self.time_zone)
+            self._here = ArrowMergeSource(GivenRows(rows), join.snapshot.root, self._alias, self.time_zone)
         if self._here is not None:
             self._here.schema_for(join.snapshot.schema)
 
@@ -122,7 +123,7 @@ class SparkMergeSource(MergeSource):
             if own and not self._has_names(own):
                 return False
         nothing = pa.table({field.name: pa.nulls(0, stored_type(field.type)) for field in schema.fields})
-        checked = ArrowMergeSource(nothing, self._alias, self.time_zone)
+        checked = ArrowMergeSource(GivenRows(nothing), join.snapshot.root, self._alias, self.time_zone)
         try:
             checked.prepare(join, checked.schema_for(join.snapshot.schema))
         except UnsupportedFeature:

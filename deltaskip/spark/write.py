@@ -15,15 +15,13 @@ from deltaskip.actions import AddFile, parse_partition_value, serialize_partitio
 from deltaskip.actions.partition_folders import HIVE_NULL, encode_path
 from deltaskip.errors import SparkUnavailable, UnsupportedFeature
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_store import ArrowTarget, store_array
+from deltaskip.rows.arrow_layout import plain_table
 from deltaskip.rows.identity import Identity
 from deltaskip.rows.parquet_files import CHANGE_FOLDER, DataFileLayout
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.rules import partition_values_named
 from deltaskip.rows.store import written_type
 from deltaskip.rows.written import WrittenRows, delete_data_files
-from deltaskip.schema.arrow_values import one_chunk
-from deltaskip.schema.calendar import zone_of
 from deltaskip.schema.mapping import NESTED_IDS_KEY, field_id, physical_name
 from deltaskip.schema.sql_text import quoted_name
 from deltaskip.schema.types import (
@@ -40,6 +38,7 @@ from deltaskip.schema.types import (
     VOID,
     DataType,
     DecimalType,
+    StructField,
     StructType,
     UnknownType,
     nested_types,
@@ -164,13 +163,9 @@ def collected_rows(rows: Sequence[RowsToWrite], layout: DataFileLayout) -> pa.Ta
     spark, plans = frame.sparkSession, [each for _, each in rows]
     described = described_jobs(spark, f"compute rows of {plan.table}")
     with row_errors_named(spark, plan.table), _violations_named(plans), described:
-        found = _stored(rows).select(*(quoted_name(field.name) for field in fields)).toArrow().combine_chunks()
-    target = ArrowTarget(plan.table, zone_of("UTC"))
-    columns = [
-        store_array(one_chunk(found[field.name]), written_type(field.type, (field.name,), plan.table), (), target)
-        for field in fields
-    ]
-    return pa.table(columns, names=[field.name for field in fields])
+        found = _stored(rows).select(*(quoted_name(field.name) for field in fields)).toArrow()
+    types = StructType(tuple(StructField(f.name, written_type(f.type, (f.name,), plan.table)) for f in fields))
+    return plain_table(found, types, plan.table)
 
 
 @contextmanager

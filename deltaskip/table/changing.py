@@ -262,7 +262,7 @@ class ChangingMethods:
         def run(clauses: tuple[MergeClause, ...], dry_run: bool) -> WriteResult | ChangePlan:
             statement = Merge(condition, clauses, source_name, target_name, schema_mode == "merge")
             self.snapshot = refresh(self.snapshot)
-            rows = merge_source(given, source_name, spark, zone, self.uri)
+            rows = merge_source(given, source_name, spark, zone, self.snapshot)
             if dry_run:
                 return plan_merge(self.snapshot, statement, rows)
             result = merge(self.snapshot, statement, rows, application, metadata)

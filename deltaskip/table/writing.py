@@ -47,7 +47,8 @@ class WritingMethods:
 
         Args:
             data: A DataFrame of PySpark, classic or Connect, or Arrow data: an object with `__arrow_c_stream__`, such
-                as tables and readers of pyarrow, and DataFrames of pandas and polars, or a dataset of pyarrow.
+                as tables and readers of pyarrow, DataFrames of pandas and polars, relations of DuckDB, tables and scans
+                of deltaskip; or a dataset of pyarrow, or a LazyFrame of polars.
             schema_mode: "keep" refuses columns that the table lacks, "merge" adds them.
             txn: Application id and version, for exactly-once writes: nothing is written if the table contains this
                 version of the application, or a later one.

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema import StructType
 from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.schema.ddl import parse_columns

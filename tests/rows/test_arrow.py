@@ -15,6 +15,7 @@ from deltaskip.actions import decode_path
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.rows import arrow_expressions
 from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.schema import from_arrow
 from deltaskip.stats.columns import indexed_columns
@@ -124,7 +125,7 @@ def test_a_violation_names_the_rule_its_expression_and_the_row() -> None:
     ],
 )
 def test_not_null_finds_the_first_row_at_every_depth(schema: str, values: list[Any], row: int) -> None:
-    from deltaskip.rows.arrow_store import stored_type
+    from deltaskip.rows.arrow_layout import stored_type
     from deltaskip.schema.ddl import parse_columns
 
     column = pa.array(values, stored_type(parse_columns(schema).fields[0].type))
@@ -146,7 +147,7 @@ def test_not_null_finds_the_first_row_at_every_depth(schema: str, values: list[A
     ],
 )
 def test_lengths_count_code_points_at_every_depth(schema: str, values: list[Any], row: int) -> None:
-    from deltaskip.rows.arrow_store import stored_type
+    from deltaskip.rows.arrow_layout import stored_type
     from deltaskip.schema.ddl import parse_columns
 
     column = pa.array(values, stored_type(parse_columns(schema).fields[0].type))
@@ -243,10 +244,10 @@ def test_identity_values_continue_over_batches_and_the_state_is_kept() -> None:
 
 
 def test_streams_divide_large_batches_and_leave_out_empty_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deltaskip.rows.arrow._BATCH_BYTES", 1_000)
+    monkeypatch.setattr("deltaskip.rows.arrow_layout._BATCH_BYTES", 1_000)
     rows = pa.table({"a": range(1_000)})
     batches = [*rows.to_batches(), *rows.slice(0, 0).to_batches()]
-    found = list(ArrowRows(planned("a BIGINT", rows.schema)).stream(batches))
+    found = list(plain_batches(batches, from_arrow(rows.schema), "t"))
     assert [batch.num_rows for batch in found] == [125] * 8
     assert pa.Table.from_batches(found) == rows
 

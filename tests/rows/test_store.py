@@ -11,7 +11,9 @@ import pytest
 from deltaskip.errors import RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.rows import plan_rows
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.arrow_store import ArrowTarget, incoming_schema, store_array, stored_type
+from deltaskip.rows.arrow_layout import plain_array, stored_type
+from deltaskip.rows.arrow_store import ArrowTarget, store_array
+from deltaskip.rows.incoming_schema import incoming_schema
 from deltaskip.rows.store import check_assignable, same_values, sql_string, stored, written_type
 from deltaskip.schema import INTEGER, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
 from deltaskip.schema.arrow import from_arrow_type
@@ -133,6 +135,12 @@ def test_values_below_a_null_are_never_cast() -> None:
     assert found.to_pylist() == [None, [1]]
 
 
+def assigned(array: pa.Array, target: str) -> pa.Array:
+    """An array of any layout as it is stored in a column of a type."""
+    plain = plain_array(array, from_arrow_type(array.type), ("c",), "t")
+    return store_array(plain, parse_type_text(target), ("c",), ArrowTarget("t", zone_of("UTC")))
+
+
 @pytest.mark.parametrize(
     ("array", "target", "expected"),
     [
@@ -157,7 +165,7 @@ def test_values_below_a_null_are_never_cast() -> None:
     ids=lambda v: v if isinstance(v, str) else None,
 )
 def test_every_form_of_arrow_data_is_taken(array: pa.Array, target: str, expected: list[Any]) -> None:
-    found = store_array(array, parse_type_text(target), ("c",), ArrowTarget("t", zone_of("UTC")))
+    found = assigned(array, target)
     assert found.type == stored_type(parse_type_text(target))
     assert (domain_values(found) if not pa.types.is_nested(found.type) else found.to_pylist()) == expected
 
@@ -172,7 +180,7 @@ def test_every_form_of_arrow_data_is_taken(array: pa.Array, target: str, expecte
 )
 def test_values_of_foreign_types_that_do_not_fit_are_refused(array: pa.Array, target: str) -> None:
     with pytest.raises(RowViolation, match="does not fit the column c"):
-        store_array(array, parse_type_text(target), ("c",), ArrowTarget("t", zone_of("UTC")))
+        assigned(array, target)
 
 
 def test_variants_are_structs_of_two_binaries_where_the_table_has_a_variant() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from deltaskip.errors import DeltaSkipError, RowViolation, SchemaError, UnsupportedFeature
 from deltaskip.rows.arrow import ArrowRows
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.rows.plan import RowPlan
 from deltaskip.rows.store import assignable
 from deltaskip.schema.ddl import type_text

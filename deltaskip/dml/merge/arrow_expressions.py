@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,18 @@ from deltaskip.errors import PredicateError, UnsupportedFeature
 from deltaskip.expr import EvaluationError, Node, Undecided, bind, bind_expression, columns_of, parse_sql, to_node
 from deltaskip.expr.coerce import type_of
 from deltaskip.expr.evaluate import left_to_spark
-from deltaskip.expr.nodes import Cast, Column, Opaque, transform
+from deltaskip.expr.nodes import Cast, Column, Opaque, top_level_columns, transform
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
 from deltaskip.rows.arrow_expressions import at_time, row_values, whole_columns
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema.arrow_values import one_chunk, typed_array
 from deltaskip.schema.collations import rekeyed_metadata
+from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.lengths import char_type
 from deltaskip.schema.relations import UnknownName
 from deltaskip.schema.resolve import InsideCollection, display_name
-from deltaskip.schema.types import VOID, DataType, StructField, StructType
+from deltaskip.schema.types import COLLATIONS_KEY, VOID, DataType, StructField, StructType, nested_types
 
 __all__ = ["MergeExpressions", "Scope", "condition_node"]
 
@@ -171,6 +172,12 @@ class MergeExpressions:
             needs_session=True,
         )
 
+    def is_collated_inside(self, node: Node) -> bool:
+        """Return whether a column of a bound expression has texts that are collated, or padded, below its top."""
+        used = top_level_columns(node)
+        inside = (each for field in self._schema.fields if field.name in used for each in (field, *_fields_in(field)))
+        return any(COLLATIONS_KEY in each.metadata or CHAR_VARCHAR_KEY in each.metadata for each in inside)
+
     def _row_values(self, node: Node, columns: Mapping[str, pa.Array], rows: int) -> list[Any]:
         try:
             return row_values(node, columns, rows, self._zone, None)
@@ -208,6 +215,10 @@ def condition_node(value: Any) -> Node:
     if isinstance(value, str):
         return parse_sql(value)
     return engine("An expression of pyspark").column_to_node(value) if is_column(value) else to_node(value)
+
+
+def _fields_in(field: StructField) -> Iterator[StructField]:
+    return (each for type_ in nested_types(field.type) if isinstance(type_, StructType) for each in type_.fields)
 
 
 def _renamed(field: StructField, prefix: str) -> dict[str, Any]:

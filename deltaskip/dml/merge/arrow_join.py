@@ -6,6 +6,7 @@ Keys compare as in Spark: NULL equals nothing, but NULL by `<=>`; NaN equals NaN
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,10 @@ from deltaskip.expr.collation import comparison_collation
 from deltaskip.expr.nodes import And, Compare, Node, columns_of, top_level_columns
 from deltaskip.expr.render import to_sql
 from deltaskip.records import dataclass
-from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk
-from deltaskip.schema.types import DOUBLE, FLOAT, STRING
+from deltaskip.rows.merge import all_nullable
+from deltaskip.schema.arrow_nested import list_items, list_offsets
+from deltaskip.schema.arrow_values import arrow_array, numpy_values, one_chunk, typed_array
+from deltaskip.schema.types import DOUBLE, FLOAT, STRING, ArrayType, DataType, StructType
 
 __all__ = ["JoinKey", "Pairs", "divided", "joined_rows"]
 
@@ -29,6 +32,7 @@ Pairs = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
 # Pairs that are compared at once where no key narrows them.
 _AT_ONCE = 1 << 20
+_EMPTY = arrow_array([b""], pa.binary())[0]
 # Integer keys in a range of this size are looked up in an array.
 _TABLE_SIZE = 1 << 24
 
@@ -91,13 +95,19 @@ def divided(parts: Sequence[Node], expressions: MergeExpressions) -> tuple[list[
             case Compare("=" | "<=>" as op, left, right):
                 if type_of(left) == STRING and comparison_collation(left, right) is not None:
                     raise expressions.needs_session(to_sql(part), "it compares strings under a collation.")
+                types = [_bare(type_of(node)) for node in (left, right)]
+                nested = any(isinstance(each, StructType | ArrayType) for each in types)
+                if nested and (types[0] != types[1] or expressions.is_collated_inside(part)):
+                    raise expressions.needs_session(to_sql(part), "it compares nested values of two types.")
                 sides = [{path[0][:2] for path in columns_of(node)} for node in (left, right)]
-                if sides == [{"t."}, {"s."}] and type_of(left) == type_of(right) is not None:
+                if sides == [{"t."}, {"s."}] and types[0] == types[1] is not None:
                     keys.append(JoinKey(left, right, op == "<=>"))
                     continue
-                if sides == [{"s."}, {"t."}] and type_of(left) == type_of(right) is not None:
+                if sides == [{"s."}, {"t."}] and types[0] == types[1] is not None:
                     keys.append(JoinKey(right, left, op == "<=>"))
                     continue
+                if nested:
+                    raise expressions.needs_session(to_sql(part), "it compares nested values.")
         rest.append(part)
     return keys, rest
 
@@ -125,8 +135,15 @@ def _table(
     return table if kept.all() else table.filter(arrow_array(kept))
 
 
+def _bare(data_type: DataType | None) -> DataType | None:
+    """The type without what it says of NULL, which plays no part in a comparison."""
+    return None if data_type is None else all_nullable(data_type)
+
+
 def _hashed(values: pa.Array, type_: Any) -> pa.Array:
     """Values that are equal as Spark compares them have one form, none of them NULL."""
+    if isinstance(type_, StructType | ArrayType):
+        return _framed(values, type_)
     if type_ in (FLOAT, DOUBLE):
         numbers = np.asarray(values.to_numpy(zero_copy_only=False), np.float64) + 0.0
         nan = np.isnan(numbers) & numpy_values(pc.is_valid(values))
@@ -136,9 +153,38 @@ def _hashed(values: pa.Array, type_: Any) -> pa.Array:
         return arrow_array(np.zeros(len(values), np.int64))
     if not values.null_count:
         return values
-    text = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
-    nothing = pa.scalar("" if text else 0).cast(values.type)
-    return one_chunk(pc.fill_null(values, nothing))
+    return one_chunk(pc.fill_null(values, typed_array([_zero(values.type)], values.type)[0]))
+
+
+def _framed(values: pa.Array, type_: DataType) -> pa.Array:
+    """The bytes of values at every depth, each after its length. NULL equals NULL inside of arrays and structs."""
+    match type_:
+        case StructType(fields):
+            inner = [_framed(child, f.type) for f, child in zip(fields, values.flatten(), strict=True)]
+            found = pc.binary_join_element_wise(*inner, b"") if inner else pa.repeat(_EMPTY, len(values))
+        case ArrayType(element):
+            found = pc.binary_join(
+                pa.ListArray.from_arrays(list_offsets(values), _framed(list_items(values), element)), b""
+            )
+        case _:
+            found = _hashed(values, type_)
+            if not (pa.types.is_string(found.type) or pa.types.is_binary(found.type)):
+                if pa.types.is_date(found.type) or pa.types.is_timestamp(found.type):
+                    found = found.view(pa.int32() if pa.types.is_date(found.type) else pa.int64())
+                found = found.cast(pa.string())
+    found = found.cast(pa.binary())
+    lengths = pc.binary_length(found).cast(pa.string()).cast(pa.binary())
+    whole = pc.binary_join_element_wise(lengths, found, b":")
+    return one_chunk(pc.if_else(pc.is_valid(values), whole, pa.scalar(b"-", pa.binary())))
+
+
+def _zero(kind: pa.DataType) -> Any:
+    """Some value of a flat type, in the value domain."""
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return b""
+    if pa.types.is_decimal(kind):
+        return Decimal(0)
+    return False if pa.types.is_boolean(kind) else 0
 
 
 def _by_number(right: pa.Table) -> Callable[[pa.Table], Pairs] | None:

@@ -36,9 +36,10 @@ from deltaskip.features.registry import has_feature
 from deltaskip.log import Snapshot
 from deltaskip.reading.stored_rows import StoredBatch, StoredRows
 from deltaskip.records import dataclass
-from deltaskip.rows.arrow_store import incoming_schema, stored_type
+from deltaskip.rows.arrow_layout import stored_type
+from deltaskip.rows.data import GivenRows
 from deltaskip.rows.store import written_type
-from deltaskip.schema.arrow_values import arrow_array, domain_values, one_chunk
+from deltaskip.schema.arrow_values import arrow_array, domain_values, empty_table, one_chunk
 from deltaskip.schema.types import (
     DEFAULT_KEY,
     DOUBLE,
@@ -60,16 +61,19 @@ _FILES_AT_ONCE = 16
 
 
 class ArrowMergeSource(MergeSource):
-    """A table of Arrow as the source of a merge.
+    """Arrow data as the source of a merge.
 
     Args:
-        data: The rows.
+        rows: The rows.
+        table: The table that gets them, for messages.
         alias: The name of the source in expressions; None for none.
         time_zone: The time zone of expressions.
     """
 
-    def __init__(self, data: pa.Table, alias: str | None, time_zone: str) -> None:
-        self._data = data
+    def __init__(self, rows: GivenRows, table: str, alias: str | None, time_zone: str) -> None:
+        self._given = rows
+        self._table = table
+        self._data = empty_table(pa.schema([]))
         self._alias = alias
         self._time_zone = time_zone
         self._schema = StructType(())
@@ -82,7 +86,8 @@ class ArrowMergeSource(MergeSource):
 
     def schema_for(self, table_schema: StructType) -> StructType:
         """See MergeSource.schema_for."""
-        self._schema = incoming_schema(self._data.schema, table_schema)
+        self._schema = self._given.schema_for(table_schema)
+        self._data = self._given.table(self._table)
         return self._schema
 
     def prepare(self, join: MergeJoin, schema: StructType) -> None:

@@ -22,7 +22,7 @@ from deltaskip.errors import DeltaSkipError, PredicateError
 from deltaskip.expr import Node
 from deltaskip.expr.nodes import And, FieldRef, columns_of
 from deltaskip.rows.arrow_expressions import whole_columns
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema.json import CHAR_VARCHAR_KEY
 from deltaskip.schema.types import (
     COLLATIONS_KEY,

@@ -8,6 +8,7 @@ from deltaskip.dml.merge.arrow_merge import ArrowMergeSource
 from deltaskip.dml.merge.execution import MergeSource
 from deltaskip.engine import engine
 from deltaskip.errors import InvalidArgumentType
+from deltaskip.log import Snapshot
 from deltaskip.rows.data import GivenRows
 
 __all__ = ["given_source", "merge_source"]
@@ -22,7 +23,7 @@ def given_source(data: Any) -> GivenRows:
         raise InvalidArgumentType.of("source", expected, data) from error
 
 
-def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str, table: str) -> MergeSource:
+def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str, snapshot: Snapshot) -> MergeSource:
     """Return the source of a merge.
 
     Args:
@@ -30,11 +31,14 @@ def merge_source(rows: GivenRows, alias: str | None, spark: Any, time_zone: str,
         alias: The name of the source in expressions; None for that of its DataFrame.
         spark: A session for Arrow data; None to join them in this process.
         time_zone: Time zone of expressions in this process.
-        table: The table's location, for messages.
+        snapshot: The table.
     """
-    if rows.frame is not None or spark is not None:
-        given = rows.table() if rows.frame is None else rows.frame
-        session = rows.frame if rows.frame is not None else spark
-        found: MergeSource = engine(f"Merging into {table}").merge_source(session, given, alias)
-        return found
-    return ArrowMergeSource(rows.table(), alias, time_zone)
+    table = snapshot.root
+    if rows.frame is None and spark is None:
+        return ArrowMergeSource(rows, table, alias, time_zone)
+    given, session = rows.frame, rows.frame
+    if given is None:
+        rows.schema_for(snapshot.schema)
+        given, session = rows.table(table), spark
+    found: MergeSource = engine(f"Merging into {table}").merge_source(session, given, alias)
+    return found

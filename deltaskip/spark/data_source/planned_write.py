@@ -17,7 +17,9 @@ from deltaskip.log.new_table import BEFORE_CREATION, before_creation
 from deltaskip.records import dataclass
 from deltaskip.rows.append import PlannedAppend, add_rows, plan_append, write_metrics
 from deltaskip.rows.arrow import ArrowRows
+from deltaskip.rows.arrow_layout import plain_batches
 from deltaskip.rows.identity import Identity
+from deltaskip.rows.incoming_schema import incoming_schema
 from deltaskip.rows.merge import replaced_schema
 from deltaskip.rows.parquet_files import DataFileLayout, write_data_files
 from deltaskip.rows.written import WrittenRows
@@ -103,7 +105,9 @@ class PlannedWrite:
         zone = self.time_zone or _zone_of(first) or "UTC"
         rows = ArrowRows(self.append.rows, zone)
         rows.identities = {name: _of_task(each, task, self.append) for name, each in rows.identities.items()}
-        written = write_data_files(rows.stream(chain((first,), given)), replace(self.layout, time_zone=zone))
+        plan = self.append.rows
+        plain = plain_batches(chain((first,), given), incoming_schema(first.schema, plan.schema), plan.table)
+        written = write_data_files(rows.stream(plain), replace(self.layout, time_zone=zone))
         return replace(written, identities=rows.identities)
 
     @property

@@ -80,7 +80,7 @@ _ROWS = (
     Rule("schema.types", "Types are of the protocol, and void is not nested in arrays or maps.", _SCHEMA),
     Rule(
         "schema.collations",
-        "Collations are declared for strings, by provider and name, unless they are the default.",
+        "Collations that Spark knows are declared for strings, by provider and name, unless they are the default.",
         _COLLATIONS,
     ),
     Rule(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from deltaskip.collations.identifier import CollationId
+from deltaskip.collations.names import spark_equal, spark_name
 from deltaskip.errors import DeltaSkipError, InvalidCollation, SchemaError
 from deltaskip.expr import beyond_one_row, columns_in, is_valid_sql, type_of_text
 from deltaskip.records import dataclass
@@ -48,6 +49,7 @@ _IDENTITY_NUMBERS = (f"{IDENTITY_PREFIX}start", f"{IDENTITY_PREFIX}step", IDENTI
 _IDENTITY_EXPLICIT = f"{IDENTITY_PREFIX}allowExplicitInsert"
 # Spark's Parquet writer and delta-spark refuse them in the names of columns that are not mapped.
 _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
+_PROVIDERS = ("spark", "icu")
 _ATOMIC = (PrimitiveType, DecimalType)
 _FEED_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
 
@@ -213,6 +215,27 @@ def _collations(field: StructField) -> Iterator[tuple[str, str]]:
             yield rule, f"{of}, but the schema names no versions: write {identifier.without_version}"
         if identifier.is_binary:
             yield rule, f"{of}, which is the default and is not written: remove the entry"
+        if (why := _unreadable(identifier)) is not None:
+            yield rule, f"{of}, {why}"
+
+
+def _unreadable(identifier: CollationId) -> str | None:
+    """Why Spark cannot read a table with the collation; None if it can.
+
+    # Spark 4.1, DataType.fromJson: the provider is spark or icu, in any letter case, whichever the name belongs to
+    """
+    if identifier.provider.lower() not in _PROVIDERS:
+        return f"whose provider {identifier.provider!r} no reader knows: the providers are spark and icu"
+    try:
+        spark_name(identifier.name)
+    except InvalidCollation:
+        try:
+            same = spark_equal(identifier.name)
+        except InvalidCollation:
+            same = None
+        cure = "choose a name of Spark's, such as icu.UNICODE_CI" if same is None else f"write icu.{same}"
+        return f"which Spark does not know, so that it could not read the table: {cure}"
+    return None
 
 
 def _identity(state: _State) -> Iterator[tuple[str, str]]:

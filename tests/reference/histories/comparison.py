@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from tests.reference.feature_pairs import Refused, compare, deltalake_rows, duckdb_rows
 from tests.reference.histories.conditions import condition
 from tests.reference.histories.log_rules import on_disk

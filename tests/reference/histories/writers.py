@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deltaskip.errors import UnsupportedFeature
-from deltaskip.rows.arrow_store import stored_type
+from deltaskip.rows.arrow_layout import stored_type
 from deltaskip.schema.types import LONG
 from tests.reference.histories.columns import Column, random_column
 from tests.reference.histories.conditions import Condition, assignments, condition, literal, partition_condition

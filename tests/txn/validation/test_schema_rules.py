@@ -120,7 +120,20 @@ SHAPES = {
     "a name that is a number": Case(changed(name=5), "commit.actions"),
     # Collations
     "collation": Case(changed(collated(t="icu.UNICODE_CI")), **COLLATIONS),
-    "collation of another provider": Case(changed(collated(t="ICU.de_DE")), **COLLATIONS),
+    "collation in other letter case": Case(changed(collated(t="ICU.de_CI")), **COLLATIONS),
+    "collation of the other provider": Case(changed(collated(t="spark.UNICODE")), **COLLATIONS),
+    "collation of a locale that only ICU names": Case(
+        changed(collated(t="ICU.de_DE")), "schema.collations", "write icu.de (rule", **COLLATIONS
+    ),
+    "collation of an unknown provider": Case(
+        changed(collated(t="x.UNICODE")), "schema.collations", "provider 'x' no reader knows", **COLLATIONS
+    ),
+    "unknown collation of ICU": Case(
+        changed(collated(t="icu.nope")), "schema.collations", "Spark does not know", **COLLATIONS
+    ),
+    "unknown collation of Spark": Case(
+        changed(collated(**{"m.value.element": "spark.nope"})), "schema.collations", "Spark does not know", **COLLATIONS
+    ),
     "collation of a key": Case(changed(collated(**{"m.key": "icu.UNICODE"})), **COLLATIONS),
     "collation of an element": Case(changed(collated(**{"m.value.element": "spark.UTF8_LCASE"})), **COLLATIONS),
     "default collation": Case(

@@ -1,0 +1,53 @@
+"""Fields of type void inside of columns, which files never contain and rows have as NULL.
+
+# PROTOCOL, Void Type
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
+from deltaskip.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType, nested_types
+
+__all__ = ["void_columns", "with_void_fields"]
+
+
+def void_columns(fields: Iterable[StructField]) -> dict[str, DataType]:
+    """Return the names of the columns with fields of type void inside, and their types."""
+    return {f.name: f.type for f in fields if f.type != VOID and VOID in nested_types(f.type)}
+
+
+def with_void_fields(array: pa.Array, data_type: DataType) -> pa.Array:
+    """Return a column as files have it with its fields of type void, at every depth.
+
+    Args:
+        array: The column, with the names of the table.
+        data_type: Its type, of `void_columns`.
+    """
+    if VOID not in nested_types(data_type):
+        return array
+    nulls = array.is_null() if array.null_count else None
+    match data_type:
+        case StructType(fields):
+            stored = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+            children = [
+                pa.nulls(len(array)) if field.type == VOID else with_void_fields(stored[field.name], field.type)
+                for field in fields
+            ]
+            named = [pa.field(field.name, child.type) for field, child in zip(fields, children, strict=True)]
+            return pa.StructArray.from_arrays(children, fields=named, mask=nulls)
+        case ArrayType(element):
+            values = with_void_fields(list_items(array), element)
+            listed = pa.list_(pa.field("element", values.type))
+            return pa.ListArray.from_arrays(list_offsets(array), values, type=listed, mask=nulls)
+        case MapType(key, value):
+            lists = map_lists(array)
+            entries = list_items(lists)
+            keys, items = with_void_fields(entries.field("key"), key), with_void_fields(entries.field("value"), value)
+            mapped = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type))
+            return pa.MapArray.from_arrays(list_offsets(lists), keys, items, mapped, mask=nulls)
+        case _:
+            return array

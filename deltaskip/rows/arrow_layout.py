@@ -1,0 +1,272 @@
+"""Arrow arrays of every layout as the one layout that their Delta type has, checked before anything reads them.
+
+Arrow has several layouts for the values of one type of Delta: texts with offsets of 32 or 64 bits, views, dictionaries
+and run-end encoding; timestamps in four units and every time zone; decimals of 32 to 256 bits; unsigned integers; five
+kinds of lists. Beyond this module there is one of each, `stored_type`. Arrays that have it already are not copied.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deltaskip.errors import InvalidArgument
+from deltaskip.rows.merge import all_nullable
+from deltaskip.rows.rules import value_violation
+from deltaskip.schema.arrow import arrow_type
+from deltaskip.schema.arrow_nested import list_items, list_offsets, map_lists
+from deltaskip.schema.arrow_values import arrow_array, one_chunk
+from deltaskip.schema.ddl import type_text
+from deltaskip.schema.resolve import display_name
+from deltaskip.schema.types import (
+    BINARY,
+    BOOLEAN,
+    STRING,
+    VARIANT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    nested_types,
+)
+
+__all__ = ["floor_divided", "plain_array", "plain_batches", "plain_table", "scalar_text", "stored_type"]
+
+_PATH = tuple[str, ...]
+# Strings of one Arrow array have at most 2 GiB.
+_BATCH_BYTES = 1 << 29
+# Below these, starting threads takes longer than they save.
+_PARALLEL_ROWS = 1 << 16
+_NANOS_PER_MICRO = 1_000
+
+
+def stored_type(data_type: DataType) -> pa.DataType:
+    """Return the Arrow type of a column's values in files: everything is nullable, as in files of Spark."""
+    return arrow_type(all_nullable(data_type))
+
+
+def plain_batches(batches: Iterable[pa.RecordBatch], schema: StructType, table: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of batches in the layout of their types. Large batches are divided, and empty ones left out.
+
+    Args:
+        batches: Rows of any producer. Nothing of them is read before it was checked.
+        schema: Their columns, in order, as `from_arrow` has them for their Arrow types.
+        table: The table that gets the rows, for messages.
+
+    Raises:
+        InvalidArgument: An array is damaged: offsets that decrease or lead out of it, indices outside of a dictionary,
+            texts that are not UTF-8.
+        RowViolation: A value is outside of the range of its type.
+    """
+    names = [field.name for field in schema.fields]
+    with ExitStack() as stack:
+        pool: ThreadPoolExecutor | None = None
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            if pool is None and len(names) > 1 and batch.num_rows >= _PARALLEL_ROWS:
+                # Arrow checks and casts without the GIL.
+                pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count() or 1, "deltaskip"))
+            each = map if pool is None or batch.num_rows < _PARALLEL_ROWS else pool.map
+            columns = list(each(_sound, batch.columns, names))
+            n_bytes = sum(column.nbytes for column in columns)
+            size = -(-batch.num_rows // max(1, -(-n_bytes // _BATCH_BYTES)))
+            for start in range(0, batch.num_rows, size):
+                part = [column.slice(start, size) for column in columns]
+                plain = list(each(lambda field, column: _plain_column(column, field, table), schema.fields, part))
+                if plain:
+                    yield pa.RecordBatch.from_arrays(plain, names=names)
+                else:
+                    yield batch
+
+
+def plain_table(rows: pa.Table, schema: StructType, table: str) -> pa.Table:
+    """Return rows as `plain_batches` yields them."""
+    if not schema.fields:
+        return rows
+    batches = list(plain_batches(rows.to_batches(), schema, table))
+    if batches:
+        return pa.Table.from_batches(batches)
+    empty = [_plain_column(one_chunk(rows.column(i)), field, table) for i, field in enumerate(schema.fields)]
+    return pa.table(empty, names=[field.name for field in schema.fields])
+
+
+def plain_array(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.Array:
+    """Return values in the layout of their type.
+
+    It is `stored_type(data_type)`, in which a variant is a struct with the members that it was given with.
+
+    Args:
+        array: The values, which were checked.
+        data_type: Their type, as `from_arrow_type` has it; of UUIDs also STRING.
+        path: The column or field, for messages.
+        table: The table, for messages.
+
+    Raises:
+        InvalidArgument: Lists have more than 2^31 - 1 values together.
+        RowViolation: A value is outside of the range of its type.
+    """
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain_array(array.storage, data_type, path, table)
+    wanted = stored_type(data_type)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(array), wanted)
+    if kind == wanted and VARIANT not in nested_types(data_type):
+        return array
+    if pa.types.is_dictionary(kind):
+        return plain_array(array.dictionary, data_type, path, table).take(array.indices)
+    if pa.types.is_run_end_encoded(kind):
+        return plain_array(array.values, data_type, path, table).take(_runs(array))
+    match data_type:
+        case StructType(fields):
+            return _struct(array, fields, path, table)
+        case ArrayType(element):
+            values = plain_array(list_items(array), element, (*path, "element"), table)
+            listed = pa.list_(pa.field("element", values.type))
+            return pa.ListArray.from_arrays(list_offsets(array), values, type=listed, mask=_nulls(array))
+        case MapType():
+            return _map(array, data_type, path, table)
+        case _ if data_type == VARIANT:
+            return _struct(array, [StructField(member.name, BINARY) for member in kind], path, table)
+        case _:
+            return _atoms(array, data_type, path, table)
+
+
+def floor_divided(array: pa.Array, divisor: int, kind: pa.DataType) -> pa.Array:
+    """Return integers divided by a number, towards less, as integers of a type."""
+    values = np.asarray(pc.fill_null(array, 0)) // divisor
+    divided = pa.array(values).cast(kind)
+    return pc.if_else(array.is_valid(), divided, pa.scalar(None, kind)) if array.null_count else divided
+
+
+def scalar_text(value: pa.Scalar) -> str:
+    """Return the text of a value for messages."""
+    try:
+        return str(value)
+    except (OverflowError, ValueError):
+        # Beyond the years of Python.
+        return str(value.value)
+
+
+def _sound(array: pa.Array, name: str) -> pa.Array:
+    """The values, which pyarrow can read without leaving their buffers. Raises InvalidArgument if it cannot."""
+    try:
+        array.validate(full=True)
+        # An empty list, map or text may have no offsets at all, where pyarrow reads the first one for the size.
+        return pa.concat_arrays([array]) if _lacks_offsets(array) else array
+    except pa.ArrowException as error:
+        raise InvalidArgument(f"The column {name} of the rows is damaged: {error}") from error
+
+
+def _lacks_offsets(array: pa.Array) -> bool:
+    """Whether an array, at any depth, is empty and has no offsets."""
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _lacks_offsets(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _lacks_offsets(array.dictionary)
+    if pa.types.is_run_end_encoded(kind):
+        return _lacks_offsets(array.values)
+    if pa.types.is_struct(kind):
+        return any(_lacks_offsets(array.field(i)) for i in range(kind.num_fields))
+    width = _OFFSET_BYTES.get(kind.id)
+    if width is not None and not len(array):
+        offsets = array.buffers()[1]
+        if offsets is None or offsets.size < (array.offset + 1) * width:
+            return True
+    if pa.types.is_map(kind):
+        return _lacks_offsets(array.keys) or _lacks_offsets(array.items)
+    return pa.types.is_nested(kind) and hasattr(array, "values") and _lacks_offsets(array.values)
+
+
+_OFFSET_BYTES = {
+    each.id: width
+    for width, kinds in {
+        4: (pa.string(), pa.binary(), pa.list_(pa.null()), pa.map_(pa.int8(), pa.int8())),
+        8: (pa.large_string(), pa.large_binary(), pa.large_list(pa.null())),
+    }.items()
+    for each in kinds
+}
+
+
+def _plain_column(array: pa.Array, field: StructField, table: str) -> pa.Array:
+    try:
+        return plain_array(array, field.type, (field.name,), table)
+    except pa.ArrowException as error:
+        raise InvalidArgument(
+            f"The column {display_name([field.name])} of the rows for {table} cannot be converted from the Arrow type "
+            f"{array.type} to {type_text(field.type).upper()}: {error}"
+        ) from error
+
+
+def _runs(array: pa.RunEndEncodedArray) -> pa.Array:
+    """The number of the run that each row is in."""
+    rows = np.arange(array.offset, array.offset + len(array))
+    return arrow_array(np.searchsorted(np.asarray(array.run_ends), rows, side="right"))
+
+
+def _nulls(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
+
+
+def _struct(array: pa.StructArray, fields: Iterable[StructField], path: _PATH, table: str) -> pa.Array:
+    kind = array.type
+    if array.null_count and any(pa.types.is_run_end_encoded(each.type) for each in kind):
+        # These have no place for the nulls of the struct.
+        children = [array.field(i) for i in range(kind.num_fields)]
+        children = [plain_array(child, f.type, (*path, f.name), table)
+                    if pa.types.is_run_end_encoded(child.type) else child
+                    for child, f in zip(children, fields, strict=True)]  # fmt: skip
+        named = [pa.field(f.name, child.type) for f, child in zip(fields, children, strict=True)]
+        array = pa.StructArray.from_arrays(children, fields=named, mask=_nulls(array))
+    # Flattened children are null where the struct is, so that nothing below a null is converted.
+    children = [
+        plain_array(child, f.type, (*path, f.name), table)
+        for f, child in zip(fields, array.flatten(), strict=True)
+    ]  # fmt: skip
+    named = [pa.field(f.name, child.type) for f, child in zip(fields, children, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=named, mask=_nulls(array))
+
+
+def _map(array: pa.MapArray, data_type: MapType, path: _PATH, table: str) -> pa.Array:
+    lists = map_lists(array)
+    entries = list_items(lists)
+    keys = plain_array(entries.field("key"), data_type.key, (*path, "key"), table)
+    values = plain_array(entries.field("value"), data_type.value, (*path, "value"), table)
+    mapped = pa.map_(pa.field("key", keys.type, False), pa.field("value", values.type))
+    return pa.MapArray.from_arrays(list_offsets(lists), keys, values, mapped, mask=_nulls(lists))
+
+
+def _atoms(array: pa.Array, data_type: DataType, path: _PATH, table: str) -> pa.Array:
+    kind, wanted = array.type, arrow_type(data_type)
+    if data_type == BOOLEAN and pa.types.is_int8(kind):
+        return pc.not_equal(array, 0)
+    if data_type == STRING and pa.types.is_fixed_size_binary(kind):
+        found = array.to_pylist()
+        return arrow_array([None if each is None else str(UUID(bytes=each)) for each in found], pa.string())
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        # Digits below a microsecond are cut off, towards the past.
+        return floor_divided(array.view(pa.int64()), _NANOS_PER_MICRO, pa.int64()).view(wanted)
+    try:
+        return array.cast(wanted)
+    except pa.ArrowInvalid as error:
+        broken = next((value for value in array.drop_null() if _fails(value, wanted)), None)
+        shown = "" if broken is None else scalar_text(broken)
+        raise value_violation(display_name(path), type_text(data_type).upper(), shown, table) from error
+
+
+def _fails(value: pa.Scalar, wanted: pa.DataType) -> bool:
+    try:
+        value.cast(wanted)
+    except pa.ArrowInvalid:
+        return True
+    return False
