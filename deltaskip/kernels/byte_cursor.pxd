@@ -3,7 +3,10 @@
 Those that return an int return FINE or the reason.
 """
 
-from libc.stdint cimport UINT32_MAX, uint8_t, uint64_t
+from libc.stdint cimport UINT32_MAX, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from deltaskip.kernels.arrow cimport HeldBytes
 
 cdef enum Fault:
     FINE = 0
@@ -23,6 +26,13 @@ cdef enum Fault:
 cdef struct Cursor:
     const uint8_t* at
     const uint8_t* end
+
+
+cdef inline Cursor cursor_over(HeldBytes held) noexcept nogil:
+    cdef Cursor cursor
+    cursor.at = <const uint8_t*>held.view.buf
+    cursor.end = cursor.at + held.view.len
+    return cursor
 
 
 cdef inline int read_varint(Cursor* cursor, uint64_t* value) noexcept nogil:
@@ -56,3 +66,13 @@ cdef inline int pass_by(Cursor* cursor, uint64_t n) noexcept nogil:
         return SHORT
     cursor.at += n
     return FINE
+
+
+cdef inline int pass_bytes(Cursor* cursor) noexcept nogil:
+    """Pass a byte array, which has its length in front."""
+    cdef uint32_t size
+    if cursor.end - cursor.at < 4:
+        return SHORT
+    memcpy(&size, cursor.at, 4)
+    cursor.at += 4
+    return pass_by(cursor, size)

@@ -20,6 +20,12 @@ from deltaskip.kernels.thrift_cursor cimport (
     read_int,
 )
 
+cdef enum Encoding:
+    PLAIN = 0
+    PLAIN_DICTIONARY = 2
+    RLE = 3
+    RLE_DICTIONARY = 8
+
 cdef enum PageKind:
     DATA_PAGE = 0
     DICTIONARY_PAGE = 2

@@ -10,29 +10,18 @@ page would give. Of pages without a row to take, only the headers are read.
 
 import pyarrow as pa
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check, zeros
 from deltaskip.kernels.byte_cursor cimport (
-    ACCESS,
-    CODEC,
-    COUNT,
-    ENCODING,
-    FINE,
-    HEADER,
-    INDEX,
-    LONG,
-    NUMBER,
-    ORDER,
-    OTHER,
-    SHORT,
-    WIDTH,
-    Cursor,
-    pass_by,
+    ACCESS, CODEC, COUNT, ENCODING, FINE, HEADER, INDEX, LONG, NUMBER, ORDER, OTHER, SHORT, WIDTH,
+    Cursor, cursor_over, pass_by, pass_bytes,
 )
-from deltaskip.kernels.parquet_headers cimport DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2, PageHeader, read_page_header
+from deltaskip.kernels.parquet_compression cimport UNCOMPRESSED, decompressed, is_known
+from deltaskip.kernels.parquet_headers cimport (
+    DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY, PageHeader, read_page_header,
+)
 from deltaskip.kernels.parquet_hybrid cimport (
     Hybrid,
     ends_at,
@@ -44,7 +33,6 @@ from deltaskip.kernels.parquet_hybrid cimport (
     pass_items,
     pass_levels,
 )
-from deltaskip.kernels.snappy cimport SNAPPY_MARGIN, snappy_decompress
 
 __all__ = ["CODECS", "RowTaker"]
 
@@ -54,24 +42,8 @@ cdef enum:
 
 cdef uint64_t MICROS_OF_DAY = 86_400_000_000
 
-cdef enum Encoding:
-    PLAIN = 0
-    PLAIN_DICTIONARY = 2
-    RLE = 3
-    RLE_DICTIONARY = 8
-
-cdef enum Codec:
-    UNCOMPRESSED = 0
-    SNAPPY = 1
-    GZIP = 2
-    BROTLI = 4
-    ZSTD = 6
-
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}
 """Numbers of the codecs of column chunks (parquet.thrift, CompressionCodec) by the names that pyarrow has for them."""
-
-# Those that pyarrow decompresses.
-_BY_ARROW = {2: "gzip", 4: "brotli", 6: "zstd"}
 
 REASONS = {
     SHORT: "it ends before its last value does",
@@ -87,13 +59,6 @@ REASONS = {
     OTHER: "the file is not one that is read here",
     ACCESS: "the file cannot be opened or read",
 }
-
-
-cdef Cursor cursor_over(HeldBytes held) noexcept nogil:
-    cdef Cursor cursor
-    cursor.at = <const uint8_t*>held.view.buf
-    cursor.end = cursor.at + held.view.len
-    return cursor
 
 
 cdef int checked(int fault) except -1:
@@ -199,7 +164,7 @@ cdef class RowTaker:
         cdef int fault
         self.has_dictionary = False
         # pyarrow refuses others also where no page is compressed.
-        if codec != UNCOMPRESSED and codec != SNAPPY and codec != GZIP and codec != BROTLI and codec != ZSTD:
+        if not is_known(codec):
             return CODEC
         if not 0 <= values <= self.chunk_rows - self.first_row:
             return COUNT
@@ -218,7 +183,7 @@ cdef class RowTaker:
                     return HEADER
                 if header.encoding != PLAIN and header.encoding != PLAIN_DICTIONARY:
                     return ENCODING
-                fault = self._decompressed(page, header.plain_size, codec, self.dictionary_page, &self.dictionary)
+                fault = decompressed(page, header.plain_size, codec, self.dictionary_page, &self.dictionary)
                 if fault == FINE:
                     fault = self._set_dictionary(header.values)
                 if fault:
@@ -233,46 +198,6 @@ cdef class RowTaker:
                         return fault
                 self.first_row += header.values
         return FINE if seen == values else COUNT
-
-    cdef int _decompressed(self, Cursor page, int64_t size, int codec, ByteBuffer into, Cursor* out) noexcept nogil:
-        """Set `out` to the bytes of a page, which `into` holds if they were compressed."""
-        cdef int fault
-        out[0] = page
-        if codec == UNCOMPRESSED:
-            return FINE if size == page.end - page.at else COUNT
-        if size == 0:
-            out.end = out.at
-            return FINE
-        # No codec that is read here makes one byte of more, apart from those of pyarrow, which reserves memory itself.
-        if size > INT32_MAX or (codec == SNAPPY and size > (page.end - page.at) * 64):
-            return COUNT
-        into.size = 0
-        if into.reserve(size + SNAPPY_MARGIN) != 0:
-            return NO_MEMORY
-        if codec == SNAPPY:
-            fault = snappy_decompress(page, into.data, size)
-        else:
-            fault = self._decompressed_by_arrow(page, size, codec, into)
-        out.at = into.data
-        out.end = out.at + size
-        return fault
-
-    cdef int _decompressed_by_arrow(self, Cursor page, int64_t size, int codec, ByteBuffer into) noexcept with gil:
-        cdef bytes data
-        cdef HeldBytes held
-        name = _BY_ARROW.get(codec)
-        if name is None:
-            return CODEC
-        try:
-            data = PyBytes_FromStringAndSize(<const char*>page.at, page.end - page.at)
-            # Codec.decompress would return memory that nothing was written to, where there are fewer bytes than `size`.
-            held = HeldBytes(pa.CompressedInputStream(pa.BufferReader(data), name).read(size + 1))
-        except (pa.ArrowException, OSError, ValueError, MemoryError):
-            return CODEC
-        if held.view.len != size:
-            return CODEC
-        memcpy(into.data, held.view.buf, size)
-        return FINE
 
     cdef int _set_dictionary(self, int64_t entries) noexcept nogil:
         """Take `self.dictionary`, encoded as PLAIN, as the dictionary."""
@@ -290,7 +215,7 @@ cdef class RowTaker:
                 return NO_MEMORY
             for i in range(entries):
                 (<int64_t*>self.starts.data)[i] = cursor.at - self.dictionary.at
-                fault = _pass_bytes(&cursor)
+                fault = pass_bytes(&cursor)
                 if fault:
                     return fault
         else:
@@ -318,12 +243,12 @@ cdef class RowTaker:
                 return COUNT
             page.at += header.level_bytes
             levels.end = page.at
-            fault = self._decompressed(page, header.plain_size - header.level_bytes,
-                                       codec if header.compressed else UNCOMPRESSED, self.page, &source.plain)
+            fault = decompressed(page, header.plain_size - header.level_bytes,
+                                 codec if header.compressed else UNCOMPRESSED, self.page, &source.plain)
             if fault:
                 return fault
         else:
-            fault = self._decompressed(page, header.plain_size, codec, self.page, &source.plain)
+            fault = decompressed(page, header.plain_size, codec, self.page, &source.plain)
             if fault:
                 return fault
             if self.optional:
@@ -380,7 +305,7 @@ cdef class RowTaker:
             fault = pass_items(&source.numbers, present, self.entries if self.width >= 0 else 2)
         elif self.width == 0:
             for i in range(present):
-                fault = _pass_bytes(&source.plain)
+                fault = pass_bytes(&source.plain)
                 if fault:
                     return fault
         elif self.width > 0:
@@ -451,7 +376,7 @@ cdef class RowTaker:
             return FINE
         if self.width == 0:
             while source.passed < number:
-                fault = _pass_bytes(&source.plain)
+                fault = pass_bytes(&source.plain)
                 if fault:
                     return fault
                 source.passed += 1
@@ -660,12 +585,3 @@ cdef class RowTaker:
         self.done += 1
         (<int32_t*>self.offsets.data)[self.done] = <int32_t>self.values.size
         return FINE
-
-
-cdef int _pass_bytes(Cursor* cursor) noexcept nogil:
-    cdef uint32_t size
-    if cursor.end - cursor.at < 4:
-        return SHORT
-    memcpy(&size, cursor.at, 4)
-    cursor.at += 4
-    return pass_by(cursor, size)

@@ -222,13 +222,10 @@ class Transaction:
         self._pending.put_read(texts("paths", paths))
 
     def read_app(self, app_id: str) -> int | None:
-        """Return the version that an application committed last, and make the transaction depend on it.
+        """Return the version that an application committed last or None, and make the transaction depend on it.
 
         Args:
             app_id: Identifier of the application, as in `set_app_version`.
-
-        Returns:
-            The version, or None if the application has not committed any.
         """
         self._pending.apps.add(text("app_id", app_id))
         found = self.snapshot.txns.get(app_id)
@@ -271,15 +268,9 @@ class Transaction:
             self.feed_inserts(files)
 
     def feed_inserts(self, files: Sequence[AddFile]) -> None:
-        """Write the rows of new files to the change data feed as well, of which the transaction has files already.
+        """Write rows of added files to the change data feed too. Raises InvalidCommit if they cannot be read again.
 
         # PROTOCOL, Add CDC File: readers of a commit with change files read nothing else.
-
-        Args:
-            files: Add actions of files that were added.
-
-        Raises:
-            InvalidCommit: This kind of transaction cannot read the rows again.
         """
         raise InvalidCommit(
             f"A transaction on {self.snapshot.root} with files of the change data feed takes no more rows, because "
@@ -287,11 +278,7 @@ class Transaction:
         )
 
     def undo_by(self, delete: Callable[[], None]) -> None:
-        """Let `discard` delete files that were written for this transaction, beside those of `add_written`.
-
-        Args:
-            delete: Deletes the files.
-        """
+        """Let `discard` delete files that were written, beside those of `add_written`, by calling `delete`."""
         self._check_open()
         self._undo.append(delete)
 
@@ -608,8 +595,6 @@ def _with_collations(metadata: Metadata, snapshot: Snapshot) -> Metadata:
 
 def _is_cleaned_up(snapshot: Snapshot) -> bool:
     """Whether files of the snapshot's checkpoint were deleted, which happens after a newer checkpoint."""
-    segment, checkpoint = snapshot.segment.checkpoint, snapshot.checkpoint
-    if segment is None or checkpoint is None:
-        return False
-    paths = [*(file.path for file in segment.files), *checkpoint.sidecars]
+    part, read = snapshot.segment.checkpoint, snapshot.checkpoint
+    paths = [] if part is None or read is None else [*(file.path for file in part.files), *read.sidecars]
     return not all(snapshot.storage.exists(path) for path in paths)
