@@ -12,7 +12,7 @@ from deltaskip.alter.changes import ClusterBy, RemoveProperty, SetComment, SetPr
 from deltaskip.catalogs.identifier import (
     CatalogIdentifier,
     Namespace,
-    check_new_names,
+    check_new_namespace,
     identifier_of,
     namespace_of,
     shown_namespace,
@@ -238,7 +238,7 @@ class LocatedCatalog(TransactionalTableCatalog):
         """See TableCatalog.create_namespace."""
         found = namespace_of(namespace)
         given = {} if properties is None else arguments.texts_by_name("properties", properties)
-        check_new_names(found)
+        check_new_namespace(found)
         if self.find_namespace(found) is not None:
             raise NamespaceAlreadyExists(f"The catalog {self.name} has a namespace {shown_namespace(found)} already.")
         self._check_namespace(found[:-1])
@@ -391,7 +391,6 @@ class LocatedCatalog(TransactionalTableCatalog):
         return found
 
     def _check_free(self, ident: CatalogIdentifier) -> None:
-        check_new_names((ident.name,))
         if self.find_entry(ident) is not None:
             raise TableAlreadyExists(f"The catalog {self.name} has a table {ident} already.")
 

@@ -14,7 +14,6 @@ from deltaskip import arguments
 from deltaskip.catalogs.identifier import (
     CatalogIdentifier,
     Namespace,
-    check_new_names,
     identifier_of,
     shown_namespace,
 )
@@ -282,7 +281,6 @@ class SparkCatalog(LocatedCatalog):
         return None if found is not None and found.kind == "VIEW" and not found.is_delta else found
 
     def _check_free(self, ident: CatalogIdentifier) -> None:
-        check_new_names((ident.name,))
         if self._found(ident) is not None:
             raise self._taken(ident)
 
