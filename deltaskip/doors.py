@@ -121,7 +121,11 @@ def _guarded(function: Callable[..., Any]) -> Any:
         else:
             return _guarded_rows(result, function, args, named) if type(result) is GeneratorType else result
         # Not in the block, where Python would make the exception with its secrets the context of this one.
-        raise found
+        try:
+            raise found
+        finally:
+            # The traceback holds this frame, and with it what the callers' frames hold.
+            del found
 
     setattr(guarded, _MARK, True)
     return guarded
@@ -138,7 +142,10 @@ def _guarded_rows(
             raise
     else:
         return
-    raise found
+    try:
+        raise found
+    finally:
+        del found
 
 
 def _leaving(

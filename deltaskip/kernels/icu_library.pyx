@@ -4,6 +4,7 @@ Building does not require ICU. The symbols of a library end in its major version
 without versioned symbols; the exact version is queried from the library.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AsString
 from libc.stdint cimport int32_t, uint8_t, uint16_t
 from libc.string cimport memset
@@ -96,6 +97,8 @@ cdef class IcuLibrary:
         return f"IcuLibrary({self.path!r}, version={self.version!r})"
 
 
+# Or the garbage collector takes the library away before the collator is closed.
+@cython.no_gc_clear
 cdef class IcuCollator:
     def __cinit__(self):
         self.handle = NULL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import cache
 
 import pyarrow as pa
@@ -174,3 +175,11 @@ def test_a_library_says_its_version_and_its_locales() -> None:
     assert library().suffix == "_" + icu_twin.VERSION.partition(".")[0]
     assert {"de", "de_AT", "sr_Cyrl_BA", "zh_Hant_TW"} <= set(library().locales())
     assert "xx" not in library().locales()
+
+
+def test_collators_in_a_reference_cycle_are_closed_before_their_library_is_let_go() -> None:
+    for _ in range(20):
+        cycle: list[object] = [IcuCollator(library(), "en")]
+        cycle += [cycle, IcuCollator(library(), "fr")]
+        del cycle
+    assert gc.collect() > 0
