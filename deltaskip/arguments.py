@@ -217,4 +217,7 @@ def milliseconds(timestamp: object, table: str, argument: str = "timestamp") -> 
                 f"2026-01-31T12:00:00+01:00, not {timestamp!r} (table {table})."
             ) from error
     moment = instance(argument, timestamp, datetime, "a datetime or a str")
+    if moment != moment:
+        # NaT of pandas
+        raise InvalidArgumentType.of(argument, "a datetime or a str", timestamp)
     return ((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(milliseconds=1)

@@ -37,7 +37,6 @@ from deltaskip.skipping.explain.report import Explain
 from deltaskip.skipping.files import batch_files, files_schema
 from deltaskip.skipping.pickling import chosen_by
 from deltaskip.skipping.scan import Scan
-from deltaskip.txn.validation.statistics import num_records, parsed_stats
 
 if TYPE_CHECKING:
     import pandas
@@ -341,9 +340,8 @@ def _differences(snapshot: Snapshot, changes: ChangedFiles, rows: np.ndarray[Any
     """
     for start in range(0, len(rows), _VECTORS_AT_ONCE):
         some = arrow_array(rows[start : start + _VECTORS_AT_ONCE], pa.int64())
-        adds = changes.adds.take(some)
-        counts = [num_records(parsed_stats(text)) for text in adds["stats"].to_pylist()]
-        files = pa.table({"uri": adds["path"], "num_records": arrow_array(counts, pa.int64())})
+        # Statistics of changes are not those of whole files.
+        files = pa.table({"uri": changes.adds["path"].take(some)})
         before, after = (
             read_deleted_rows(snapshot.storage, snapshot.table_root, files, one_chunk(each.take(some)))
             for each in (changes.before, changes.after)

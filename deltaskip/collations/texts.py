@@ -43,7 +43,8 @@ def text_bytes(value: str | bytes) -> bytes:
         return value.encode("utf-8", "surrogatepass")
     if not isinstance(value, bytes):
         raise InvalidArgumentType.of("A value to compare", "a str or bytes", value)
-    return value
+    # Kernels take no subclass, such as that of numpy.
+    return value if type(value) is bytes else bytes(value)
 
 
 def text_value(array: pa.Array, i: int) -> str | bytes:

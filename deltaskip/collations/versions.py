@@ -9,7 +9,7 @@ SPARK_VERSION = "77.1"
 
 _PACKAGES = {
     "77.1": "run: pip install 'pyicu-wheels==2.15.*'",
-    "78.3": "run: pip install 'deltaskip[spark]' (or icu4py==1.2.0, which contains it)",
+    "78.3": "run: pip install 'deltaskip[spark]' (or 'icu4py>=1.2,<1.3', which contains it)",
     "76.1": "run: pip install --no-deps --target FOLDER pyicu-wheels==2.14, and set DELTASKIP_ICU_PATH to "
     "FOLDER/pyicu_wheels.libs; where PySpark 4.0 is installed, its own data is used",
 }

@@ -26,14 +26,13 @@ from deltaskip.schema.arrow_values import arrow_array
 from deltaskip.storage import FileInfo, join, storage_below
 from deltaskip.storage.gate import deletable, delete_file, log_names
 from deltaskip.storage.kill_points import kill_point
-from deltaskip.storage.temporary_names import TEMPORARY
+from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
 __all__ = ["clean_up_log", "left_over_files", "unneeded_sidecars"]
 
 _DAY = 86_400_000
 _STAGED = re.compile(r"\d{20}\.[^.]+\.json")
-# Those of delta-rs begin with _commit_.
-_TEMPORARY = re.compile(rf"(?:{TEMPORARY}|_commit_[^/]+\.json\.tmp)", re.ASCII)
+_TEMPORARY = re.compile(LOG_TEMPORARY, re.ASCII)
 
 
 def clean_up_log(snapshot: Snapshot, now_ms: int | None = None, kept_for_ms: int | None = None) -> list[str]:

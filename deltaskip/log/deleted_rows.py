@@ -1,8 +1,8 @@
 """The rows of data files that deletion vectors delete, which are rows that the files have.
 
 A vector takes a few bytes for billions of rows, and eight bytes of memory for each, so the number of rows that a file
-has is compared with the vector's cardinality before the vector is read. That number is the log's; where the log has
-none, or the vector deletes so many rows that a wrong number would be harmful, it is the one in the file's footer.
+has is compared with the vector's cardinality before the vector is read. That number is the log's; where the vector
+deletes so many rows that a missing or wrong number would be harmful, it is the one in the file's footer.
 # PROTOCOL, Deletion Vectors; Per-file Statistics, numRecords
 """
 
@@ -19,7 +19,7 @@ from deltaskip.storage import Storage
 
 __all__ = ["read_deleted_rows"]
 
-# Deleted rows of a file up to which the log's number of its rows is believed.
+# Deleted rows of a file up to which the log's number of its rows is believed, or need not be known.
 _FEW_ROWS = 1 << 24
 
 
@@ -56,9 +56,12 @@ def read_deleted_rows(
 
 def _rows(
     storage: Storage, table_root: str, files: pa.Table, number: int, known: int | None, cardinality: int | None
-) -> int:
-    """The number of rows of a file. A vector that deletes more than the log knows is not worth a look at the footer."""
+) -> int | None:
+    """The number of rows of a file; None if it is not known, and the vector deletes few.
+
+    A vector that deletes more than the log knows is not worth a look at the footer.
+    """
     deleted = cardinality or 0
-    if known is not None and (deleted <= _FEW_ROWS or deleted > known):
+    if deleted <= _FEW_ROWS or (known is not None and deleted > known):
         return known
     return stored_file_rows(storage, hadoop_path(table_root, files["uri"][number].as_py()))

@@ -19,7 +19,7 @@ from deltaskip.storage.catalog_storage import storage_below
 from deltaskip.storage.interface import FileInfo, Storage
 from deltaskip.storage.local import LocalStorage
 from deltaskip.storage.location import is_local, join, split_authority
-from deltaskip.storage.temporary_names import TEMPORARY
+from deltaskip.storage.temporary_names import LOG_TEMPORARY
 
 __all__ = [
     "Names",
@@ -43,7 +43,7 @@ _LOG = "_delta_log"
 # No path, dots that lead elsewhere however often they are escaped, and a character that ends a path for C.
 _NOT_BELOW = r"^$|^/|(^|/)(\.|%(25)*2[eE]){1,2}(/|$)|\x00"
 _LOG_NAME = (
-    rf"^{_LOG}/(\d{{20}}\.[^/]+|\.\d{{20}}\.[^/]+\.crc|_last_checkpoint|_commit_[^/]+\.json\.tmp|{TEMPORARY}"
+    rf"^{_LOG}/(\d{{20}}\.[^/]+|\.\d{{20}}\.[^/]+\.crc|_last_checkpoint|{LOG_TEMPORARY}"
     rf"|_sidecars/[^/]+|_staged_commits/[^/]+|_last_vacuum_info)$"
 )
 # Files by which a warehouse knows its namespaces and the tables that are elsewhere.

@@ -62,7 +62,7 @@ def _converted(error: BaseException, path: str, act: str) -> Exception | None:
             return file_exists(path)
         case "obstore", "PermissionDeniedError" | "UnauthenticatedError":
             return _refused(error, path, act)
-        # obstore raises Python's own NotImplementedError as well.
+        # obstore raises Python's own error for it as well.
         case "obstore" | "builtin", name if name.startswith(("NotSupported", "NotImplemented")):
             return StorageError(
                 f"Cannot {act} {path}: the store does not support it ({first_line(error)}); use a store with "
@@ -82,11 +82,11 @@ def _origin(error: BaseException) -> tuple[str, str]:
             return "obstore", name
         case "pyo3_runtime":
             return "panic", name
-    for kind in (FileNotFoundError, PermissionError, NotImplementedError):
+    for kind in (FileNotFoundError, PermissionError):
         if isinstance(error, kind):
             return "builtin", kind.__name__
     # obstore and pyarrow raise ValueError or TypeError for a name that they cannot pass on, such as one with NUL.
-    known = isinstance(error, (OSError, ValueError, TypeError, pa.ArrowException))
+    known = isinstance(error, (OSError, ValueError, TypeError, pa.ArrowException)) or name.startswith("NotImplemented")
     return ("builtin" if known else "unknown"), name
 
 

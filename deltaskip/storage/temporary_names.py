@@ -2,13 +2,16 @@
 
 from uuid import uuid4
 
-__all__ = ["TEMPORARY", "temporary_name"]
+__all__ = ["LOG_TEMPORARY", "TEMPORARY", "temporary_name"]
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 # delta-spark's HDFSLogStore names them alike; Hadoop's local file system adds a checksum file to each.
 TEMPORARY = rf"\.[^/]+\.{_UUID}\.tmp(\.crc)?"
 """Pattern of hidden temporary files, for re and for pyarrow.compute."""
+
+LOG_TEMPORARY = rf"{TEMPORARY}|_commit_[^/]+\.json\.tmp|\.(\d{{20}}|_last_checkpoint)\.[^/]+\.tmp"
+"""Pattern of the temporary files in a log, those of delta-rs and of other writers among them."""
 
 
 def temporary_name(name: str, hidden: bool = True) -> str:

@@ -100,7 +100,8 @@ class RecomputingMethods:
             resume = not again
         if collations is not None and not isinstance(collations, Mapping):
             warn_renamed("DeltaTable.recompute_stats(collations=[...])", "collation_versions=[...]")
-        if not arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})"):
+        files_of_commit = arguments.non_negative("batch_files", batch_files, f"(table {self.snapshot.table_root})")
+        if not files_of_commit:
             raise InvalidArgument(
                 f"batch_files must be 1 or greater, not {batch_files} (table {self.snapshot.table_root})."
             )
@@ -117,7 +118,7 @@ class RecomputingMethods:
             files_to_read(self.snapshot, request),
             request.statistics,
             merge=not request.complete,
-            job_files=batch_files,
+            job_files=files_of_commit,
         )
         done = commit_statistics(
             self.snapshot,

@@ -100,7 +100,7 @@ def with_rules(path: Path) -> ds.DeltaTable:
 def test_a_vector_deletes_rows_that_the_file_has(tmp_path: Path) -> None:
     table = make_table(tmp_path / "t", DV, ["deletionVectors"])
     add = written(table, "a", deletion_vector=inline(1, 10))
-    refused(table, r"deletes row 10 of a file of 10 rows.*\(rule files\.deletion-vector\)", add)
+    refused(table, r"deletes row 10, counted from 0, of a file.*\(rule files\.deletion-vector\)", add)
     wrong = replace(inline(1, 2), cardinality=3)
     refused(table, r"A deletion vector .* cannot be read", replace(add, deletion_vector=wrong))
     txn = table.transaction()
