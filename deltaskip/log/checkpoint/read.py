@@ -59,8 +59,8 @@ _SOME_ROWS = 8192
 class CheckpointPart:
     """A Parquet file of a checkpoint that contains adds.
 
-    The footer is read once. Each read opens the file again, so that a snapshot holds no file handles; of another file
-    that has the name by then nothing is read.
+    The footer is read once. Each read opens the file again, so that a snapshot holds no file handles; of a file with
+    other contents that has the name by then nothing is read.
     """
 
     def __init__(
@@ -154,7 +154,9 @@ class CheckpointPart:
     def _opened(self) -> Iterator[Any]:
         with self._storage.open_input(self.path) as source:
             other = self._size is not None and source.size() != self._size
-            if other or (self._known is not None and self._storage.info(self.path) != self._known):
+            other = other or (self._known is not None and self._storage.info(self.path) != self._known)
+            # A writer may write the checkpoint of a version again; that of another table has other statistics.
+            if other and not read_metadata(source).equals(self.metadata):
                 raise not_found(self.path)
             yield open_reader(source, self.metadata, self._storage.remote)
 
