@@ -152,7 +152,9 @@ def _leaving(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
 ) -> Exception:
     """The error to raise for one that leaves the function."""
-    if isinstance(error, Warning):
+    spark_s = type(error).__module__.startswith("pyspark.") and function.__module__.startswith("deltaskip.delta")
+    if isinstance(error, Warning) or spark_s:
+        # The names of delta-spark raise the errors of PySpark, as delta-spark does.
         return error
     found = error if isinstance(error, DeltaSkipError) else _converted(error, function, args, named)
     if found is not error:

@@ -53,6 +53,11 @@ class Names:
             Relation(source, None if source_alias is None else ((source_alias,),)),
         )
 
+    @property
+    def source_has_any_name(self) -> bool:
+        """Whether any name before a column may be one of the source's DataFrame."""
+        return self._relations[1].qualifiers is None
+
     def resolved(self, parts: tuple[str, ...]) -> tuple[Side, tuple[str, ...]]:
         """Return the side that a name is a column of, and its path there.
 
@@ -85,6 +90,9 @@ def check_sides(on: Node, names: Names, table: str) -> None:
         return
     sides = {found and found[0] for found in map(names.side, columns_of(on))}
     if None in sides or len(sides) == len(_SIDES):
+        return
+    if sides == {"source"} and names.source_has_any_name and any(len(parts) > 1 for parts in columns_of(on)):
+        # Spark knows whether the DataFrame has these names.
         return
     [*only] = map(str, sides)
     named = f"only columns of the {only[0]}" if only else "no column"
