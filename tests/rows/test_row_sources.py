@@ -59,7 +59,7 @@ def layouts() -> Iterator[tuple[str, pa.Array]]:
                  pa.large_list_view(pa.int32())):  # fmt: skip
         yield "ARRAY<INT>", pa.array(LISTS, kind)
     yield "ARRAY<INT>", pa.array([[1, None], [3, 4], None], pa.list_(pa.int32(), 2))
-    yield "ARRAY<STRING>", pa.array([["a"], [None], None], pa.list_(pa.dictionary(pa.int8(), pa.large_string())))
+    yield "ARRAY<STRING>", pa.array([["a"], [None], None], pa.list_(pa.dictionary(pa.int8(), pa.string())))
     yield "STRUCT<x: INT, y: STRING>", pa.array(STRUCTS, STRUCT)
     viewed = pa.struct([("x", pa.dictionary(pa.int8(), pa.int32())), ("y", pa.string_view())])
     yield "STRUCT<x: INT, y: STRING>", pa.array(STRUCTS, viewed)
