@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from deltaskip import engine
 from tests import corpus, not_compared
+from tests.extent import WHOLE
 from tests.jvm import start_quickly
 
 # The time of an example depends on the machine's load, so a limit on it fails tests for no fault of the code.
@@ -110,6 +111,14 @@ def no_pyspark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     engine._loaded.cache_clear()
     yield
     engine._loaded.cache_clear()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long tests unless everything runs."""
+    left_out = [] if WHOLE else [item for item in items if item.get_closest_marker("long") is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item.get_closest_marker("long") is None]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -1,12 +1,14 @@
 """Whether pyarrow can be asked for the metadata of the column chunks of a Parquet file.
 
 pyarrow ends the process instead of raising an error if a row group has other columns than the schema, a column chunk
-is encrypted or has another type than its column, a bound is too short, or size statistics do not fit the column. More
-nulls than values are refused, too, and where pages begin is told by numbers of the kind that pyarrow reads. The bytes of a footer are untrusted.
+is encrypted or has another type than its column, a bound is too short, or size statistics do not fit the column. A chunk
+of fewer values than the row group has rows is read without an error, as if the rest of the rows were not there. More nulls
+than values are refused, too, and where pages begin is told by numbers of the kind that pyarrow reads. The bytes of a footer
+are untrusted.
 # parquet.thrift, FileMetaData, SchemaElement, ColumnMetaData, Statistics, SizeStatistics
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 
 from deltaskip.kernels.arrow cimport NO_MEMORY, ByteBuffer, HeldBytes, check
 from deltaskip.kernels.byte_cursor cimport COUNT, FINE, HEADER, OTHER, SHORT, Cursor, pass_by, read_varint
@@ -64,14 +66,21 @@ def footer_fits(object footer not None):
 cdef int _footer(Cursor* cursor, ByteBuffer leaves) noexcept nogil:
     """Read a footer, of which the schema goes before the row groups."""
     cdef Field field
-    cdef int64_t items = 0, i
+    cdef int64_t items = 0, i, rows = -1, rows_of_groups = 0
     cdef int item = STOP
     cdef int fault
     field.number = 0
     while True:
         fault = read_field(cursor, &field)
-        if fault or field.kind == STOP:
+        if fault:
             return fault
+        if field.kind == STOP:
+            return FINE if rows == rows_of_groups else COUNT
+        if field.number == 3:
+            fault = read_int(cursor, &field, I64, &rows)
+            if fault:
+                return fault
+            continue
         if field.number != 2 and field.number != 4:
             fault = pass_field(cursor, &field, 1)
             if fault:
@@ -89,7 +98,7 @@ cdef int _footer(Cursor* cursor, ByteBuffer leaves) noexcept nogil:
         else:
             i = 0
             while fault == FINE and i < items:
-                fault = _row_group(cursor, leaves)
+                fault = _row_group(cursor, leaves, &rows_of_groups)
                 i += 1
         if fault:
             return fault
@@ -155,10 +164,15 @@ cdef int _element(Cursor* cursor, Leaf* leaf, int64_t* repetition, int64_t* chil
             return fault
 
 
-cdef int _row_group(Cursor* cursor, ByteBuffer leaves) noexcept nogil:
-    """Read a row group, which has a column chunk for every leaf."""
+cdef int _row_group(Cursor* cursor, ByteBuffer leaves, int64_t* all_rows) noexcept nogil:
+    """Read a row group, which has a column chunk for every leaf, and add its rows to those of all row groups.
+
+    A column outside of lists and maps has a value or a null in every row, and others have one or more.
+    """
     cdef Field field
-    cdef int64_t items = 0, i
+    cdef const Leaf* leaf
+    cdef int64_t items = 0, i, rows = -1, values = 0
+    cdef int64_t fewest = INT64_MAX, most_flat = -1
     cdef int item = STOP
     cdef bint found = False
     cdef int fault
@@ -168,7 +182,15 @@ cdef int _row_group(Cursor* cursor, ByteBuffer leaves) noexcept nogil:
         if fault:
             return fault
         if field.kind == STOP:
-            return FINE if found else COUNT
+            if not found or rows < 0 or rows > INT64_MAX - all_rows[0]:
+                return COUNT
+            all_rows[0] += rows
+            return FINE if most_flat <= rows <= fewest else COUNT
+        if field.number == 3:
+            fault = read_int(cursor, &field, I64, &rows)
+            if fault:
+                return fault
+            continue
         if field.number != 1:
             fault = pass_field(cursor, &field, 2)
             if fault:
@@ -183,13 +205,17 @@ cdef int _row_group(Cursor* cursor, ByteBuffer leaves) noexcept nogil:
             return COUNT
         found = True
         for i in range(items):
-            fault = _chunk(cursor, <const Leaf*>leaves.data + i)
+            leaf = <const Leaf*>leaves.data + i
+            fault = _chunk(cursor, leaf, &values)
             if fault:
                 return fault
+            fewest = min(fewest, values)
+            if leaf.repeated == 0:
+                most_flat = max(most_flat, values)
 
 
-cdef int _chunk(Cursor* cursor, const Leaf* leaf) noexcept nogil:
-    """Read a column chunk."""
+cdef int _chunk(Cursor* cursor, const Leaf* leaf, int64_t* values) noexcept nogil:
+    """Read a column chunk, and the number of its values with nulls."""
     cdef Field field
     cdef bint found = False
     cdef int fault
@@ -202,7 +228,7 @@ cdef int _chunk(Cursor* cursor, const Leaf* leaf) noexcept nogil:
             return FINE if found else OTHER
         if field.number == 3:
             found = True
-            fault = _metadata(cursor, leaf) if field.kind == STRUCT else HEADER
+            fault = _metadata(cursor, leaf, values) if field.kind == STRUCT else HEADER
         elif field.number == 8 or field.number == 9:
             # Encrypted.
             return OTHER
@@ -212,24 +238,25 @@ cdef int _chunk(Cursor* cursor, const Leaf* leaf) noexcept nogil:
             return fault
 
 
-cdef int _metadata(Cursor* cursor, const Leaf* leaf) noexcept nogil:
-    """Read the metadata of a column chunk."""
+cdef int _metadata(Cursor* cursor, const Leaf* leaf, int64_t* values) noexcept nogil:
+    """Read the metadata of a column chunk, and the number of its values with nulls."""
     cdef Field field
-    cdef int64_t kind = -1, values = -1, nulls = 0, offset = 0
+    cdef int64_t kind = -1, nulls = 0, offset = 0
     cdef int fault
+    values[0] = -1
     field.number = 0
     while True:
         fault = read_field(cursor, &field)
         if fault:
             return fault
         if field.kind == STOP:
-            return FINE if 0 <= nulls <= values else COUNT
+            return FINE if 0 <= nulls <= values[0] else COUNT
         if field.number == 1:
             fault = read_int(cursor, &field, I32, &kind)
             if fault == FINE and kind != leaf.kind:
                 fault = OTHER
         elif field.number == 5:
-            fault = read_int(cursor, &field, I64, &values)
+            fault = read_int(cursor, &field, I64, values)
         elif field.number == 9 or field.number == 11:
             # Where pages begin.
             fault = read_int(cursor, &field, I64, &offset)

@@ -1,7 +1,7 @@
 """The gate before every delete: what a caller may delete below a root, whatever a log or a catalog says.
 
-A target is named by its literal path below the root. It is refused if it is not below the root once dots (escaped ones
-too) and links are resolved, or if its name is not one that the caller deletes. Only this module calls the methods of a
+A target is named by its literal path below the root. It is refused if it is not below the root once dots and links are
+resolved, or if its name is not one that the caller deletes. Only this module calls the methods of a
 storage that delete. Which files a version needs is not known here: see `maintenance.needed_files`.
 """
 
@@ -40,8 +40,11 @@ Names = Callable[[pa.Array], pa.BooleanArray]
 """Which paths below the root have a name that the caller deletes."""
 
 _LOG = "_delta_log"
-# No path, dots that lead elsewhere however often they are escaped, and a character that ends a path for C.
-_NOT_BELOW = r"^$|^/|(^|/)(\.|%(25)*2[eE]){1,2}(/|$)|\x00"
+# No path, dots that lead elsewhere, and a character that ends a path for C.
+_NOT_BELOW = r"^$|^/|(^|/)\.{1,2}(/|$)|\x00"
+# The name of a log, and dots however often they are escaped: no writer names a file so, and one that decodes once too
+# often would take them for dots.
+_NOT_WRITTEN = rf"(?i)(^|/)({_LOG}|(\.|%(25)*2e){{1,2}})(/|$)"
 _LOG_NAME = (
     rf"^{_LOG}/(\d{{20}}\.[^/]+|\.\d{{20}}\.[^/]+\.crc|_last_checkpoint|{LOG_TEMPORARY}"
     rf"|_sidecars/[^/]+|_staged_commits/[^/]+|_last_vacuum_info)$"
@@ -51,13 +54,13 @@ _MARK = re.compile(r"(^|/)(_namespace\.json|[^/]+\.table\.json)$")
 
 
 def any_name(paths: pa.Array) -> pa.BooleanArray:
-    """Return True for every path: for folders that are deleted only if they are empty, and those of catalogs."""
+    """Return True for every path: for empty folders, and for those that a catalog names and encodes itself."""
     return pa.array([True] * len(paths), pa.bool_())
 
 
 def written_names(paths: pa.Array) -> pa.BooleanArray:
     """Return which paths can be those of files that a job writes beside the log."""
-    return pc.invert(pc.match_substring_regex(paths, f"(?i)(^|/){_LOG}(/|$)"))
+    return pc.invert(pc.match_substring_regex(paths, _NOT_WRITTEN))
 
 
 def log_names(paths: pa.Array) -> pa.BooleanArray:

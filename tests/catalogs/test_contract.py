@@ -353,11 +353,12 @@ class TestNames:
 
     def test_odd_names_of_namespaces(self, contract: Contract) -> None:
         contract.needs("odd names")
-        for name in ODD:
+        odd = [name for name in ODD if name != "_delta_log"]  # refused: see test_contract_namespaces.py
+        for name in odd:
             contract.catalog.create_namespace((name,), {"comment": name})
             contract.catalog.create_table((name, "t"), SCHEMA)
-        assert contract.catalog.list_namespaces() == sorted([(name,) for name in (*ODD, "db", "other")])
-        for name in ODD:
+        assert contract.catalog.list_namespaces() == sorted([(name,) for name in (*odd, "db", "other")])
+        for name in odd:
             assert contract.catalog.load_namespace((name,))["comment"] == name
             assert contract.catalog.drop_namespace((name,), cascade=True)
         assert contract.catalog.list_namespaces() == [("db",), ("other",)]

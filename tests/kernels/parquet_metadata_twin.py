@@ -15,7 +15,10 @@ def footer_fits(footer: bytes) -> bool:
     fields = read_struct(footer)
     leaves, rest = _leaves(fields[2])
     assert not rest
-    return all(_group_fits(group, leaves) for group in fields[4])
+    groups = fields[4]
+    return fields.get(3, -1) == sum(group.get(3, -1) for group in groups) and all(
+        _group_fits(group, leaves) for group in groups
+    )
 
 
 def _leaves(
@@ -38,7 +41,11 @@ def _leaves(
 
 def _group_fits(group: Mapping[int, Any], leaves: list[tuple[int, int, int, int]]) -> bool:
     chunks = group[1]
-    return len(chunks) == len(leaves) and all(map(_chunk_fits, chunks, leaves))
+    if len(chunks) != len(leaves) or not all(map(_chunk_fits, chunks, leaves)):
+        return False
+    values = [(chunk[3][5], leaf[2]) for chunk, leaf in zip(chunks, leaves, strict=True)]
+    rows = group.get(3, -1)
+    return rows >= 0 and all(count >= rows if repeated else count == rows for count, repeated in values)
 
 
 def _chunk_fits(chunk: Mapping[int, Any], leaf: tuple[int, int, int, int]) -> bool:

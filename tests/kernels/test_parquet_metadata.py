@@ -91,6 +91,11 @@ def test_what_may_be_absent_need_not_be_there(path: tuple[int, ...]) -> None:
         ((4, 0, 1, 0, 3, 16, 3), [1, 2, 3]),  # more levels than the column has
         ((4, 0, 1, 0, 3, 16, 1), 5),  # bytes of strings of a column of numbers
         ((2, 1, 3), 0),  # a level less
+        ((4, 0, 1, 0, 3, 5), 0),  # fewer values than rows
+        ((4, 0, 3), 1),
+        ((4, 0, 3), None),
+        ((4, 1, 3), 1 << 62),  # more rows than values
+        ((3,), 1),  # not the rows of all row groups
     ],
 )
 def test_column_chunks_that_do_not_fit_are_found(path: tuple[int, ...], value: Any) -> None:

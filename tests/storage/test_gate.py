@@ -27,8 +27,10 @@ from tests.storage.s3 import endpoint, s3_options, store
 
 __all__ = ["endpoint", "s3_options", "store"]
 
-NEVER = ["", "/", "/nowhere/x", "..", "../x", "a/../x", "./x", ".", "a/.", "a/..", "%2e%2e/x", "a/%2E./x",
-         "%252e%252E/x", "a/%25252e", "a\0", "\0", "../../x", "a/b/../../../x"]  # fmt: skip
+NEVER = ["", "/", "/nowhere/x", "..", "../x", "a/../x", "./x", ".", "a/.", "a/..", "a\0", "\0", "../../x",
+         "a/b/../../../x"]  # fmt: skip
+# Of names that a catalog encodes, not of a log.
+ESCAPED = ["%2e%2e/x", "a/%2E./x", "%252e%252E/x", "a/%25252e", "%2E%2E"]
 LOG = ["_delta_log/00000000000000000000.json", "_delta_log/_sidecars/x.parquet", "_delta_log/_last_checkpoint",
        "_delta_log/_staged_commits/00000000000000000001.x.json",
        "_delta_log/00000000000000000001.checkpoint.parquet"]  # fmt: skip
@@ -49,8 +51,8 @@ def test_what_a_caller_may_delete_follows_from_resolved_path_and_name(tmp_path: 
             given = pa.array(paths, pa.string())
             return given.filter(deletable(LocalStorage(), str(root), given, names)).to_pylist()  # noqa: B023
 
-        everything = [*NEVER, *LOG, *DATA, *NOT_LOG, *linked]
-        assert allowed(everything, any_name) == [*LOG, *DATA, *NOT_LOG]
+        everything = [*NEVER, *ESCAPED, *LOG, *DATA, *NOT_LOG, *linked]
+        assert allowed(everything, any_name) == [*ESCAPED, *LOG, *DATA, *NOT_LOG]
         assert allowed(everything, written_names) == DATA
         assert allowed(everything, log_names) == LOG
 
@@ -63,13 +65,13 @@ def test_a_refused_target_is_named_and_nothing_is_deleted(
     storage, base = (LocalStorage(), str(tmp_path)) if where == "local" else request.getfixturevalue("store")
     for name in ("x", "t/x", "t/a/x", "t/_delta_log/00000000000000000000.json"):
         storage.put(f"{base}/{name}", b"abc")
-    for path in (*NEVER, *LOG, *NOT_LOG):
+    for path in (*NEVER, *ESCAPED, *LOG, *NOT_LOG):
         for act in (delete_file, delete_folder, delete_empty_folder):
             with pytest.raises(StorageError, match="Refused to delete"):
                 act(storage, f"{base}/t", path)
         with pytest.raises(StorageError, match="Refused to delete"):
             delete_files(storage, f"{base}/t", ["x", path])
-    for path in (*DATA, *NEVER):
+    for path in (*DATA, *NEVER, *ESCAPED):
         with pytest.raises(StorageError, match="Refused to delete"):
             delete_file(storage, f"{base}/t", path, log_names)
     assert storage.read(f"{base}/x") == storage.read(f"{base}/t/x") == storage.read(f"{base}/t/a/x") == b"abc"

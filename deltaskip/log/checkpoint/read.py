@@ -191,7 +191,11 @@ class CheckpointPart:
     @cached_property
     def hybrid_calendar(self) -> bool:
         """Whether dates and timestamps before 1900 may be in another calendar; see `stats.bound_rules`."""
-        return any(hybrid_calendar((self.metadata.created_by or "").encode(), self.metadata.metadata or {}))
+        try:
+            created_by = self.metadata.created_by or ""
+        except UnicodeDecodeError:
+            created_by = ""  # an unknown writer
+        return any(hybrid_calendar(created_by.encode(), self.metadata.metadata or {}))
 
     def add_rows(self, group: int) -> int:
         """Number of adds in a row group, from the footer if it contains the count."""

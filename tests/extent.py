@@ -1,0 +1,30 @@
+"""How much of a long test runs: a part in the gate, everything with `bash .ci/test --all`.
+
+A test that has no smaller form has the mark `long`, which the gate leaves out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TypeVar
+
+WHOLE = os.environ.get("DELTASKIP_TESTS") == "all"
+"""Everything runs; `.ci/test --all` sets the variable."""
+
+T = TypeVar("T")
+
+
+def extent(gate: T, whole: T) -> T:
+    """What the gate uses and what the whole run uses, such as a number of seeds or bytes."""
+    return whole if WHOLE else gate
+
+
+def some(values: Iterable[T], count: int) -> list[T]:
+    """Every value in the whole run; in the gate the first, the last and others between them at even distances."""
+    found = list(values)
+    if WHOLE or len(found) <= count:
+        return found
+    if count == 1:
+        return found[:1]
+    return [found[place * (len(found) - 1) // (count - 1)] for place in range(count)]
