@@ -10,6 +10,7 @@ match, without rows, and with a source without rows.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -23,7 +24,7 @@ import deltaskip as ds
 from deltaskip.errors import DeltaSkipError
 from deltaskip.records import dataclass
 from deltaskip.schema.sql_text import quoted_name
-from tests.reference.oracle import session
+from tests.reference.oracle import JARS, session
 
 DDL = "id BIGINT, v STRING, s STRUCT<x: INT>, t STRUCT<v: STRING, w: STRING>"
 ROWS = pa.table(
@@ -117,6 +118,9 @@ def built(builder: Any, text: Text, ours: bool) -> Any:
 
 def doors(spark: Any) -> dict[str, Callable[[str, Any, Text], Any]]:
     """What runs a text on a table by path, with a source as DataFrame, by name; delta-spark is the first."""
+    # The jar has delta-spark's Python, too.
+    [jar] = Path(os.environ[JARS]).glob("delta-spark_*.jar")
+    sys.path.append(str(jar))
     from delta.tables import DeltaTable as Theirs
 
     from deltaskip.delta import DeltaTable as Alike
@@ -148,6 +152,7 @@ def doors(spark: Any) -> dict[str, Callable[[str, Any, Text], Any]]:
 
 def outcome(run: Callable[[str, Any, Text], Any], table: Path, frame: Any, text: Text) -> tuple[str, list[str]]:
     """Whether a text is accepted, and the rows that it leaves or the error."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     with tempfile.TemporaryDirectory() as folder:
@@ -158,6 +163,10 @@ def outcome(run: Callable[[str, Any, Text], Any], table: Path, frame: Any, text:
         except (DeltaSkipError, PySparkException) as error:
             assert ds.DeltaTable(copy).version == ds.DeltaTable(table).version, f"{text} is refused, but committed"
             return "refused", [f"{type(error).__name__}: {error}"[:300]]
+        except Py4JJavaError as error:
+            # PySpark 4.1 looks for the text of delta-spark's errors among Spark's.
+            assert "Cannot find main error class 'DELTA_" in str(error), error
+            return "refused", [str(error.java_exception)[:300]]
         return "accepted", sorted(map(str, ds.DeltaTable(copy).scan().to_arrow().to_pylist()))
 
 

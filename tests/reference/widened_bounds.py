@@ -64,7 +64,8 @@ def literal(value: Any, name: str) -> str:
 def make(spark: Any, table: str, properties: dict[str, str]) -> None:
     """The eleven commits of a table; the tenth has a checkpoint."""
     columns = ", ".join(f"{name} {old}" for name, (old, _) in COLUMNS.items())
-    settings = {"delta.enableTypeWidening": "true", "delta.checkpointInterval": "10", **properties}
+    settings = {"delta.enableTypeWidening": "true", "delta.feature.timestampNtz": "supported",
+                "delta.checkpointInterval": "10", **properties}  # fmt: skip
     texts = ", ".join(f"'{name}'='{value}'" for name, value in settings.items())
     spark.sql(f"CREATE TABLE delta.`{table}` ({columns}) USING delta TBLPROPERTIES ({texts})")
     for row in ROWS:
