@@ -125,7 +125,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Say before the closing line what the run could not compare with, and how to get it."""
     lines = not_compared.not_compared()
     # `.ci/test` sets the variable where it runs the others next.
-    if "not spark" in str(config.getoption("markexpr")) and os.environ.get("DELTASKIP_ALL_EDGES") != "1":
+    if "not spark" in str(config.getoption("markexpr")) and "DELTASKIP_BOTH_RUNS" not in os.environ:
         lines.insert(0, "Spark, delta-spark, HDFS and other engines: bash .ci/test runs the tests that need them")
     if lines:
         terminalreporter.section("not compared")

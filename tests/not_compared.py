@@ -42,7 +42,7 @@ def _absent() -> Iterator[str]:
     yield from _jars("HDFS", HADOOP_JARS, "hadoop-client-minicluster-*.jar")
     spark = _installed("pyspark")
     if spark is None:
-        yield "Spark: install the extra test, pip install -e '.[test]'"
+        yield "Spark: install the extra reference, pip install -e '.[reference]'"
     others = [version for version in SPARKS if spark is None or not spark.startswith(f"{version}.")]
     here = "none is" if spark is None else f"only {spark} is"
     yield (
@@ -52,12 +52,12 @@ def _absent() -> Iterator[str]:
     if postgres.programs() is None:
         yield f"Postgres: {postgres.CURE}"
     packages = {
-        "obstore": "object stores", "moto": "S3", "deltalake": "delta-rs", "duckdb": "DuckDB",
-        "sqlalchemy": "databases",
+        "obstore": ("object stores", "test"), "moto": ("S3", "test"), "sqlalchemy": ("databases", "test"),
+        "deltalake": ("delta-rs", "reference"), "duckdb": ("DuckDB", "reference"),
     }  # fmt: skip
-    for package, what in packages.items():
+    for package, (what, extra) in packages.items():
         if _installed(package) is None:
-            yield f"{what}: install the extra test, pip install -e '.[test]'"
+            yield f"{what}: install the extra {extra}, pip install -e '.[{extra}]'"
 
 
 def _jars(what: str, variable: str, pattern: str) -> Iterator[str]:
