@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.oracle import JARS
 from tests.reference.serving import server
 from tests.spark.conftest import spark
@@ -20,7 +21,7 @@ from tests.spark.conftest import spark
 __all__ = ["oracle_answers", "require_delta_spark", "run_module", "spark"]
 
 ROOT = Path(__file__).resolve().parents[2]
-TIME_LIMIT_SECONDS = 900
+TIME_LIMIT_SECONDS = extent(900, 3600)
 
 
 @pytest.fixture(scope="session")

@@ -170,7 +170,7 @@ def outcome(run: Callable[[str, Any, Text], Any], table: Path, frame: Any, text:
         return "accepted", sorted(map(str, ds.DeltaTable(copy).scan().to_arrow().to_pylist()))
 
 
-def main(answers: Path, part: int, parts: int) -> None:
+def main(answers: Path, each: int) -> None:
     """Write the differences as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         spark = session(Path(folder))
@@ -180,7 +180,7 @@ def main(answers: Path, part: int, parts: int) -> None:
         frame = spark.createDataFrame(SOURCE)
         found = []
         by_name = doors(spark)
-        for text in TEXTS[part::parts]:
+        for text in TEXTS[::each]:
             theirs = outcome(by_name["delta-spark"], full, frame, text)
             for name, run in list(by_name.items())[1:]:
                 ours = outcome(run, full, frame, text)
@@ -195,4 +195,4 @@ def main(answers: Path, part: int, parts: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 from deltaskip.schema.json import parse_schema
 from deltaskip.schema.sql_text import quoted_name
+from tests.extent import extent
 from tests.jvm import JAVA_OPTIONS
 from tests.not_compared import DELTA_JARS as JARS
 from tests.reference.predicates import Predicate, random_predicates
@@ -29,7 +30,7 @@ from tests.reference.recipes import RECIPES, Writer
 from tests.reference.rows import digest, plain_rows
 
 SEED = 20_260_101
-PREDICATES = (24, 6) if os.environ.get("DELTASKIP_ORACLE") == "all" else (12, 3)
+PREDICATES = extent(gate=(6, 3), whole=(24, 6))
 FILE = "__file"
 SERVED = "DELTASKIP_SERVED"
 """Set in a process whose modules share one session (`serving.py`): the folder for its databases."""

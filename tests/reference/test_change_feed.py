@@ -1,18 +1,18 @@
-"""The change data feed beside delta-spark's, over random histories; DELTASKIP_CHANGE_FEEDS: the number of seeds."""
+"""The change data feed beside delta-spark's, over random histories."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 
 pytestmark = pytest.mark.reference
 
-SEEDS = ["renamed", *(str(seed) for seed in range(int(os.environ.get("DELTASKIP_CHANGE_FEEDS", "2"))))]
+SEEDS = ["renamed", *(str(seed) for seed in range(extent(1, 20)))]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Every writer feature, and pairs of them: tables that deltaskip and delta-spark write in turns, read by both.
 
-By default some tables of many features each; DELTASKIP_FEATURE_PAIRS=combined makes tables that have every pair, =all
-one for each pair. See feature_cases.py for the features, and feature_pairs.py for what is played.
+The gate makes some tables of many features each, the whole run tables that have every pair; DELTASKIP_FEATURE_PAIRS=all
+makes one for each pair. See feature_cases.py for the features, and feature_pairs.py for what is played.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.feature_cases import FEATURES, Case, combinations, pairs
 from tests.reference.feature_pairs import STATISTICS
 
 pytestmark = pytest.mark.reference
 
-CHOSEN = os.environ.get("DELTASKIP_FEATURE_PAIRS", "sample")
+CHOSEN = os.environ.get("DELTASKIP_FEATURE_PAIRS", extent("sample", "combined"))
 
 
 def chosen() -> list[Case]:

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.histories.columns import EXTRA, LAYOUTS
 from tests.reference.histories.shapes import NAMES, PROPERTIES, ROWS, shape_of
 
 pytestmark = pytest.mark.reference
 
-CHOSEN = os.environ.get("DELTASKIP_LONG_HISTORIES", "2")
-STEPS = os.environ.get("DELTASKIP_HISTORY_STEPS", "8")
+CHOSEN = os.environ.get("DELTASKIP_LONG_HISTORIES", extent("1", "24"))
+STEPS = os.environ.get("DELTASKIP_HISTORY_STEPS", extent("8", "12"))
 FIRST, LAST = map(int, CHOSEN.split("-")) if "-" in CHOSEN else (0, int(CHOSEN) - 1)
 SEEDS = [str(seed) for seed in range(FIRST, LAST + 1)]
 

@@ -1,16 +1,16 @@
 """VACUUM, RESTORE, CLONE and GENERATE by deltaskip and delta-spark on copies of one table.
 
-By default some of the cases; DELTASKIP_MAINTAINED=all plays all of them.
+The gate plays some of the cases, the whole run all of them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.maintained import CASES
 
@@ -21,7 +21,7 @@ SAMPLE = [
     "restore, vectors and odd partitions",
     "clone, by name with vectors and times",
 ]
-NAMES = CASES if os.environ.get("DELTASKIP_MAINTAINED") == "all" else SAMPLE
+NAMES = extent(SAMPLE, CASES)
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,23 @@
 """Random merges by deltaskip and delta-spark on copies of one table, with every feature that changes how rows change.
 
-By default some of the cases; DELTASKIP_MERGED=all plays all of them.
+The gate plays some of the cases, the whole run all of them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.merged import CASES
 
 pytestmark = pytest.mark.reference
 
-ALL = os.environ.get("DELTASKIP_MERGED") == "all"
-NAMES = list(CASES) if ALL else ["plain, partitions", "vectors, feed and row ids by name"]
+NAMES = extent(["plain, partitions", "vectors, feed and row ids by name"], list(CASES))
+MERGES = extent("4", "20")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """By case, how it failed."""
     require_delta_spark()
     answers = tmp_path_factory.mktemp("merged") / "answers.json"
-    run_module("tests.reference.merged", answers, "20" if ALL else "4", *NAMES)
+    run_module("tests.reference.merged", answers, MERGES, *NAMES)
     found: dict[str, str | None] = json.loads(Path(answers).read_text(encoding="utf-8"))
     return found
 

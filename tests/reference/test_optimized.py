@@ -1,23 +1,23 @@
 """OPTIMIZE by deltaskip and delta-spark in turns, with deletion vectors, change data feed, row ids and clustering.
 
-By default some of the cases; DELTASKIP_OPTIMIZED=all plays all of them.
+The gate plays some of the cases, the whole run all of them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.optimized import NAMES as ALL
 
 pytestmark = pytest.mark.reference
 
 SAMPLE = ["vectors, feed and row ids", "clustered, vectors and row ids"]
-NAMES = ALL if os.environ.get("DELTASKIP_OPTIMIZED") == "all" else SAMPLE
+NAMES = extent(SAMPLE, ALL)
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,23 @@
 """Overwrites by deltaskip and delta-spark in turns, with deletion vectors, change data feed, row ids and mapping.
 
-By default some of the cases; DELTASKIP_OVERWRITTEN=all plays all of them.
+The gate plays some of the cases, the whole run all of them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.overwritten import CASES
 
 pytestmark = pytest.mark.reference
 
 SAMPLE = ["feed and row ids, partitions", "vectors by name, feed and row ids"]
-NAMES = list(CASES) if os.environ.get("DELTASKIP_OVERWRITTEN") == "all" else SAMPLE
+NAMES = extent(SAMPLE, list(CASES))
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,16 @@
 """Tables that are partitioned by transforms, written by deltaskip and delta-spark in turns.
 
-By default some of the cases; DELTASKIP_PARTITIONED=all plays all of them.
+The gate plays some of the cases, the whole run all of them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.partitioned import CASES
 
@@ -20,7 +20,7 @@ SAMPLE = [
     "made here, dates", "made here, local", "made here, buckets", "made here, texts", "made here, numbers",
     "made there, hours", "made there, texts", "replaced, dates", "replaced, buckets",
 ]  # fmt: skip
-NAMES = CASES if os.environ.get("DELTASKIP_PARTITIONED") == "all" else SAMPLE
+NAMES = extent(SAMPLE, CASES)
 
 
 @pytest.fixture(scope="module")

@@ -1,18 +1,18 @@
-"""Random operations by deltaskip and delta-spark in turns on one table; DELTASKIP_TWO_WRITERS: the number of seeds."""
+"""Random operations by deltaskip and delta-spark in turns on one table."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 
 pytestmark = pytest.mark.reference
 
-SEEDS = [str(seed) for seed in range(int(os.environ.get("DELTASKIP_TWO_WRITERS", "3")))]
+SEEDS = [str(seed) for seed in range(extent(1, 20))]
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,23 @@
 """Updates by deltaskip and delta-spark in turns, with deletion vectors, change data feed, row ids, mapping, identity.
 
-By default some of the cases; DELTASKIP_UPDATED=all plays all of them.
+The gate plays some of the cases, the whole run all of them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.extent import extent
 from tests.reference.conftest import require_delta_spark, run_module
 from tests.reference.updated import CASES
 
 pytestmark = pytest.mark.reference
 
 SAMPLE = ["vectors by name, feed and row ids", "generated partition, identity and vectors"]
-NAMES = list(CASES) if os.environ.get("DELTASKIP_UPDATED") == "all" else SAMPLE
+NAMES = extent(SAMPLE, list(CASES))
 
 
 @pytest.fixture(scope="module")
