@@ -164,6 +164,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         inner = {key: plain(member) for key, member in value.items() if member is not None}
         return {key: member for key, member in inner.items() if member != {}}
-    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+(\.\d+)?Z?", value):
-        return re.sub(r"\.?0*$", "", value.removesuffix("Z")) if "." in value else value.removesuffix("Z")
+    if isinstance(value, str) and (instant := re.fullmatch(r"(\d{4}-\d\d-\d\dT[\d:]+)(\.\d+)?(Z|\+00:00)?", value)):
+        return instant[1] + (instant[2] or "").rstrip("0").rstrip(".")
     return value
