@@ -249,7 +249,7 @@ def has_partitioned_rows(version):
 
 
 # Rows of partition columns as the reference read them, compared as the set of values a version has.
-@pytest.mark.parametrize(("table", "version"), corpus.version_params("read", where=has_partitioned_rows))
+@corpus.each_version("read", where=has_partitioned_rows)
 def test_partition_values_of_the_corpus_are_those_that_the_reference_read(table, version, shared):
     rows = version["rows"]
     schema = parse_schema(json.dumps(version["schema"]))

@@ -105,7 +105,7 @@ def test_a_relative_root_is_refused():
         absolute_uri("data/t", "f")
 
 
-@pytest.mark.parametrize("table", corpus.table_params("read"))
+@corpus.each_table("read")
 def test_every_active_file_of_the_corpus_is_found_on_disk(table):
     for file in table.versions[0]["files"]:
         path = hadoop_path(str(table.path), file["path"])

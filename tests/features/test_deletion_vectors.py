@@ -249,14 +249,7 @@ def logged_vectors(table: corpus.CorpusTable) -> dict[str, DeletionVectorDescrip
     return found
 
 
-WITH_VECTORS = [
-    case
-    for case in corpus.version_params("read")
-    if case.values[1] is None or any(file.get("dv") for file in case.values[1]["files"])
-]
-
-
-@pytest.mark.parametrize(("table", "version"), WITH_VECTORS)
+@corpus.each_version("read", where=lambda version: any(file.get("dv") for file in version["files"]))
 def test_real_tables_have_the_rows_that_the_reference_counts(
     table: corpus.CorpusTable, version: dict[str, Any]
 ) -> None:

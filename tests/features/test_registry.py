@@ -66,7 +66,7 @@ def last_protocol_and_properties(folder):
     return found[Protocol], found[Metadata].configuration
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params("read", "snapshot-only"))
+@corpus.each_version("read", "snapshot-only")
 def test_every_readable_version_of_the_corpus_passes(table, version):
     protocol = Protocol.from_json(version["protocol"])
     assert check_readable(protocol, version["properties"], table.name, version["version"]) is None
@@ -84,7 +84,7 @@ def test_every_feature_name_of_todays_protocol_is_registered(name):
     assert FEATURES[name].name == name
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params())
+@corpus.each_version()
 def test_every_feature_seen_in_the_corpus_is_registered_with_the_right_kind(table, version):
     readers = set(version["protocol"].get("readerFeatures", ()))
     for name in {*readers, *version["protocol"].get("writerFeatures", ())} - {"fooFromTheFuture"}:

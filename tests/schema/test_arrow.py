@@ -46,9 +46,7 @@ def without_metadata(data_type):
             return data_type
 
 
-@pytest.mark.parametrize(
-    ("table", "version"), corpus.version_params(where=lambda version: version["schema"] is not None)
-)
+@corpus.each_version(where=lambda version: version["schema"] is not None)
 def test_schemas_of_the_corpus_survive_arrow_but_for_metadata_and_variant(table, version):
     schema = parse_schema(json.dumps(version["schema"]))
     assert from_arrow(arrow_schema(schema)) == without_metadata(schema)

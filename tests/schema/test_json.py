@@ -34,7 +34,7 @@ def field_json(name="a", type="string", nullable=True, **metadata):
     return {"name": name, "type": type, "nullable": nullable, "metadata": metadata}
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params())
+@corpus.each_version()
 def test_schemas_of_the_corpus_round_trip_through_json(table, version):
     if version["schema"] is None:
         assert parse_schema(None) == StructType()
@@ -45,7 +45,7 @@ def test_schemas_of_the_corpus_round_trip_through_json(table, version):
     assert parse_schema(written) == parsed
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params(where=lambda version: "columns" in version))
+@corpus.each_version(where=lambda version: "columns" in version)
 def test_simple_string_reproduces_the_column_types_that_spark_shows(table, version):
     text = None if version["schema"] is None else json.dumps(version["schema"])
     assert [[f.name, simple_string(f.type, f)] for f in parse_schema(text).fields] == version["columns"]
