@@ -24,6 +24,7 @@ from deltaskip.kernels.roaring_encode import encode
 from deltaskip.kernels.z85 import z85_encode
 from deltaskip.storage import LocalStorage
 from tests import corpus
+from tests.extent import extent
 
 UUID_TEXT = "^-aqEH.-t@S}K{vb[*k^"
 UUID_NAME = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
@@ -221,7 +222,7 @@ def test_a_struct_without_its_fields_is_refused() -> None:
         read_deletion_vectors(Files({}), "/t", empty)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=extent(50, 300), deadline=None)
 @given(st.data())
 def test_no_damage_to_a_file_is_read_as_other_rows(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, 300_000), min_size=1, unique=True).map(sorted))

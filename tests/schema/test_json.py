@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.errors import SchemaError
@@ -24,6 +24,7 @@ from deltaskip.schema import (
     type_to_json,
 )
 from tests import corpus
+from tests.extent import extent
 
 
 def struct_json(*fields):
@@ -148,6 +149,7 @@ TYPES = st.recursive(
 )
 
 
+@settings(max_examples=extent(30, 100))
 @given(TYPES)
 def test_any_type_survives_its_json(data_type):
     assert parse_type(type_to_json(data_type)) == data_type

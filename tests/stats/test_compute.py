@@ -43,6 +43,7 @@ from deltaskip.schema.types import (
 from deltaskip.stats import compute
 from deltaskip.stats.file_facts import Mode
 from tests.builder import TableBuilder
+from tests.extent import extent
 from tests.stats.rowwise import parsed, statistics
 
 NESTED = StructType(
@@ -161,7 +162,7 @@ def within(part: Any, whole: Any) -> bool:
 
 
 ROWS = st.integers(0, 12).flatmap(lambda n: st.lists(values_of(SCHEMA), min_size=n, max_size=n))
-SETTINGS = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=extent(12, 60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SETTINGS

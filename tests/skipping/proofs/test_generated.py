@@ -34,6 +34,7 @@ from deltaskip.schema.types import (
 )
 from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import TableBuilder, add, bounds
+from tests.extent import extent
 from tests.skipping.random_tables import random_value
 
 HOURS = 3_600_000_000
@@ -210,7 +211,7 @@ def test_truncated_numbers_prune_exactly(tmp_path: Path) -> None:
     assert kept(table, "s IN (7, -1)") == ["-10", "0"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=extent(40, 300), deadline=None)
 @given(st.integers(1, 1 << 20), st.sampled_from([-1, 0, 1, 7]), st.integers(0, 1 << 21), st.data())
 def test_truncated_numbers_that_wrapped_around_are_kept(width: int, near: int, away: int, data: Any) -> None:
     # What a session without ANSI mode writes for numbers next to the least one.
@@ -363,21 +364,19 @@ def _partition_text(value: Any, type_: DataType) -> str | None:
     return serialize_partition_value(value, type_)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=extent(25, 150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 48))
 def test_no_file_is_dropped_by_what_was_generated_in_any_zone(seed: int) -> None:
     check(seed)
 
 
 def test_many_files_without_a_match_are_skipped_by_what_was_generated() -> None:
-    without, skipped = map(sum, zip(*map(check, range(100)), strict=True))
+    without, skipped = map(sum, zip(*map(check, range(extent(20, 100))), strict=True))
     # 1,722 of 2,635 when this was written.
     assert skipped > 0.55 * without
 
 
-@pytest.mark.skipif(
-    "DELTASKIP_LONG_RUN" not in os.environ, reason="a long run: set DELTASKIP_LONG_RUN to a number of tables"
-)
+@pytest.mark.long
 def test_no_file_is_dropped_by_what_was_generated_in_a_long_seeded_run() -> None:
-    for seed in range(int(os.environ["DELTASKIP_LONG_RUN"])):
+    for seed in range(int(os.environ.get("DELTASKIP_LONG_RUN", "200"))):
         check(seed)

@@ -32,6 +32,7 @@ from deltaskip.schema.types import (
 from deltaskip.skipping.proofs.preimage.preimage import preimage
 from deltaskip.skipping.proofs.preimage.value_sets import domain_of, holds, ordinal_of, satisfying
 from tests.builder import TableBuilder, add, bounds
+from tests.extent import extent
 from tests.skipping.random_predicates import random_function
 from tests.skipping.random_tables import TYPES, random_value
 
@@ -196,7 +197,7 @@ def test_zones_with_clock_changes_prune_too(five: ds.DeltaTable, zone: str, wher
     assert five.scan(where=where, time_zone=zone).files().num_rows == 1
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=extent(50, 600), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 48))
 @example(5_628_764_779_447)
 def test_a_value_with_a_wanted_result_is_in_the_preimage(seed: int) -> None:
@@ -205,7 +206,7 @@ def test_a_value_with_a_wanted_result_is_in_the_preimage(seed: int) -> None:
 
 def test_most_preimages_are_known_and_narrower_than_the_type() -> None:
     """A preimage that is unknown, or all of its type, passes the property and prunes nothing. The sample is fixed."""
-    found = Counter(outcome for seed in range(1000) for outcome in _preimages_of_random_results(seed))
+    found = Counter(outcome for seed in range(extent(500, 1000)) for outcome in _preimages_of_random_results(seed))
     asked = Counter[DataType]()
     for (type_, _), count in found.items():
         asked[type_] += count
