@@ -20,11 +20,11 @@ def looped(
 
     Args:
         names: The arguments that a value gives, such as "text, expected"; a value of several is a sequence.
-        values: At least one value; an iterable that can be iterated once is taken when the module is loaded.
+        values: At least one value, as for `parametrize`.
         name: What a failure calls a value.
     """
     arguments = names.split(", ")
-    found = list(values)
+    found = [_plain(value, len(arguments)) for value in values]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         def loop(**fixtures: Any) -> None:
@@ -50,3 +50,10 @@ def looped(
         return loop
 
     return decorate
+
+
+def _plain(value: Any, width: int) -> Any:
+    """What `pytest.param` holds, which has no public type; another value as it is."""
+    if isinstance(value, type(pytest.param())):
+        return value.values if width > 1 else value.values[0]
+    return value

@@ -20,6 +20,7 @@ from deltaskip.actions import (
 )
 from deltaskip.errors import InvalidArgument
 from tests import corpus
+from tests.looped import looped
 
 DV = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40, "cardinality": 6}
 
@@ -102,26 +103,26 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize(("action", "members"), CASES)
+@looped("action, members", CASES)
 def test_every_member_survives_reading_and_writing(action, members):
     assert action.from_json(members).to_json() == members
 
 
-@pytest.mark.parametrize(("action", "members"), CASES)
+@looped("action, members", CASES)
 def test_unknown_members_are_tolerated_and_nulls_left_out(action, members):
     parsed = action.from_json({**members, "futureField": None})
     assert parsed.to_json() == members
 
 
-@pytest.mark.parametrize("null", [True, False])
-@pytest.mark.parametrize(("action", "members", "name"), MISSING)
+@looped("null", [True, False])
+@looped("action, members, name", MISSING)
 def test_a_missing_required_member_is_named(action, members, name, null):
     rest = {k: v for k, v in members.items() if k != name} | ({name: None} if null else {})
     with pytest.raises(InvalidArgument, match=rf"\.{name} "):
         action.from_json(rest)
 
 
-@pytest.mark.parametrize(("action", "members"), [case for case in CASES if case.id != "CommitInfo"])
+@looped("action, members", [case for case in CASES if case.id != "CommitInfo"])
 def test_a_member_of_the_wrong_json_type_is_named(action, members):
     for name in members:
         if action is DomainMetadata and name == "configuration":

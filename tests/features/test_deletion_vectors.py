@@ -25,6 +25,7 @@ from deltaskip.kernels.z85 import z85_encode
 from deltaskip.storage import LocalStorage
 from tests import corpus
 from tests.extent import extent
+from tests.looped import looped
 
 UUID_TEXT = "^-aqEH.-t@S}K{vb[*k^"
 UUID_NAME = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
@@ -140,8 +141,8 @@ def test_a_file_that_is_not_there_is_named() -> None:
 WHOLE = b"\x01" + entry([5, 9])
 
 
-@pytest.mark.parametrize(
-    ("held", "changed", "reason"),
+@looped(
+    "held, changed, reason",
     [
         (b"", {}, "empty"),
         (b"\x02" + WHOLE[1:], {}, "version is 2"),

@@ -9,6 +9,7 @@ from deltaskip.features import FEATURES, check_readable, has_feature, support_ta
 from deltaskip.features.registry import check_format
 from tests import corpus
 from tests.builder import TableBuilder
+from tests.looped import looped
 from tests.txn.tables import SCHEMA
 
 # PROTOCOL (today), feature names as written in tables.
@@ -79,7 +80,7 @@ def test_tables_that_their_protocol_forbids_to_read_are_refused_with_the_reason(
         check_readable(protocol, properties, name, 0)
 
 
-@pytest.mark.parametrize("name", TODAY)
+@looped("name", TODAY)
 def test_every_feature_name_of_todays_protocol_is_registered(name):
     assert FEATURES[name].name == name
 

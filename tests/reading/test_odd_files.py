@@ -109,8 +109,8 @@ def test_rows_of_nested_views_can_be_taken() -> None:
         assert column.take(pa.array([1])).to_pylist() == nested.to_pylist()[1:2]
 
 
-@pytest.mark.parametrize("column", ["id", "c"])
-@pytest.mark.parametrize("where", ["id = 15000", "id BETWEEN 15000 AND 15100", "id < 10000", "c = 9", "id IS NOT NULL"])
+@looped("column", ["id", "c"])
+@looped("where", ["id = 15000", "id BETWEEN 15000 AND 15100", "id < 10000", "c = 9", "id IS NOT NULL"])
 def test_a_page_that_pyarrow_passes_does_not_pair_rows_with_others(tmp_path: Path, column: str, where: str) -> None:
     rows = pa.table({name: pa.array(range(40_000), pa.int64()) for name in ("id", "c")})
     small = {"use_dictionary": False, "data_page_size": 8000, "write_batch_size": 1000}

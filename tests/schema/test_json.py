@@ -25,6 +25,7 @@ from deltaskip.schema import (
 )
 from tests import corpus
 from tests.extent import extent
+from tests.looped import looped
 
 
 def struct_json(*fields):
@@ -91,8 +92,8 @@ def test_decimals_reach_38_digits():
     assert parse_type('"decimal(38,38)"') == DecimalType(38, 38)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@looped(
+    "text, message",
     [
         ("{", "not JSON"),
         ("[" * 100_000, "nested too deeply"),

@@ -23,6 +23,7 @@ from deltaskip.schema import (
 )
 from deltaskip.schema.types import nested_types
 from tests import corpus
+from tests.looped import looped
 
 SCHEMA = StructType((StructField("a", ArrayType(STRING), metadata={"k": {"n": [1]}}), StructField("b", INTEGER, False)))
 
@@ -72,7 +73,7 @@ def test_nested_types_are_found_at_every_depth():
     assert list(nested_types(ArrayType(inner), into_structs=False)) == [ArrayType(inner), inner]
 
 
-@pytest.mark.parametrize(
+@looped(
     "make",
     [
         lambda: PrimitiveType(5),

@@ -157,8 +157,8 @@ NAMES = ["icu.UNICODE_CI", "ICU.UNICODE_CI", "Icu.Unicode_CI", "icu.unicode_ci",
 CASES = [f"{name}.{VERSION}" for name in NAMES]
 
 
-@pytest.mark.parametrize("form", ["commit", "json", "struct"])
-@pytest.mark.parametrize(("key", "other"), [(a, b) for a in CASES for b in CASES if a != b])
+@looped("form", ["commit", "json", "struct"])
+@looped("key, other", [(a, b) for a in CASES for b in CASES if a != b])
 def test_keys_are_found_in_any_letter_case(tmp_path: Path, key: str, other: str, form: str) -> None:
     def both(low: str, high: str) -> dict[str, Any]:
         one, two = stats(key, "a", "C"), stats(other, low, high)
@@ -287,8 +287,8 @@ def test_case_sensitive_without_accents_is_decided_without_case(tmp_path: Path) 
     assert kept(opened, "c != 'a'") == ["f"]
 
 
-@pytest.mark.parametrize(
-    ("where", "files"),
+@looped(
+    "where, files",
     [
         ("c LIKE 'AB%'", ["ab", "sx"]),
         ("c LIKE 'ab'", ["ab", "sx"]),

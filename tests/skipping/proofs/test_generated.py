@@ -35,6 +35,7 @@ from deltaskip.schema.types import (
 from deltaskip.skipping.proofs.rewrite import rewrite
 from tests.builder import TableBuilder, add, bounds
 from tests.extent import extent
+from tests.looped import looped
 from tests.skipping.random_tables import random_value
 
 HOURS = 3_600_000_000
@@ -119,8 +120,8 @@ def test_days_of_instants_leave_room_for_the_writers_zone(tmp_path: Path) -> Non
     assert kept(table, "s = TIMESTAMP'2023-01-15 12:00:00'") == ["2023-01-14", "2023-01-15", "2023-01-16"]
 
 
-@pytest.mark.parametrize(
-    ("type_", "expression", "rows", "where", "files"),
+@looped(
+    "type_, expression, rows, where, files",
     [
         (INTEGER, "YEAR(s)", ["2021", "2022", "2023"], "s < DATE'2022-05-05'", ["2021", "2022"]),
         (INTEGER, "MONTH(s)", ["1", "2", "3"], "s BETWEEN DATE'2022-02-10' AND DATE'2022-02-20'", ["2"]),
@@ -141,8 +142,8 @@ def test_what_is_generated_from_a_date_is_exact(
     assert kept(table, where) == files
 
 
-@pytest.mark.parametrize(
-    ("expression", "rows", "where", "files"),
+@looped(
+    "expression, rows, where, files",
     [
         ("SUBSTRING(s, 1, 2)", ["aa", "ab", "b"], "s = 'abc'", ["ab"]),
         ("SUBSTRING(s, 0, 2)", ["aa", "ab", "b"], "s > 'ab'", ["ab", "b"]),
