@@ -97,7 +97,11 @@ def table_params(*expect: str, where: Callable[[CorpusTable], bool] = _any_table
 
 def covering_params(times: int, *expect: str, where: Callable[[CorpusTable], bool] = _any_table) -> list[Any]:
     """As table_params, few tables: of all that the tables exercise, each by `times` of them where there are so many."""
-    rest = _chosen(expect, where)
+    return _params([(t.name, (t,)) for t in _covering(times, _chosen(expect, where))])
+
+
+def _covering(times: int, tables: list[CorpusTable]) -> list[CorpusTable]:
+    rest = list(tables)
     tags = [tag for t in rest for tag in t.exercises]
     needed = {tag: min(times, tags.count(tag)) for tag in tags}
     chosen: list[CorpusTable] = []
@@ -106,7 +110,7 @@ def covering_params(times: int, *expect: str, where: Callable[[CorpusTable], boo
         rest.remove(best)
         chosen.append(best)
         needed |= {tag: needed[tag] - 1 for tag in best.exercises if needed[tag]}
-    return _params([(t.name, (t,)) for t in chosen])
+    return chosen
 
 
 def has_rows(table: CorpusTable) -> bool:
@@ -122,10 +126,14 @@ def params_with_rows(times: int) -> list[Any]:
 
 
 def each_table(
-    *expect: str, where: Callable[[CorpusTable], bool] = _any_table
+    *expect: str, where: Callable[[CorpusTable], bool] = _any_table, gate: int | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorator: one test of the tables of table_params, each of which is its `table`."""
-    return _each("table", _chosen(expect, where), lambda table: table.name)
+    """Decorator: one test of the tables of table_params, each of which is its `table`.
+
+    gate: how often all that the tables exercise comes in the gate, as in covering_params; None for every table.
+    """
+    chosen = _chosen(expect, where)
+    return _each("table", chosen if WHOLE or gate is None else _covering(gate, chosen), lambda table: table.name)
 
 
 def versions(*expect: str, where: Callable[[dict[str, Any]], bool] = bool) -> list[tuple[CorpusTable, dict[str, Any]]]:

@@ -150,7 +150,7 @@ def test_a_damaged_footer_is_an_error_and_does_not_end_the_process(tmp_path: Pat
         "            pass\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "t"), str(path), str(footer), str(extent(9, 1))],
+        [sys.executable, "-c", code, str(tmp_path / "t"), str(path), str(footer), str(extent(25, 1))],
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

@@ -97,7 +97,7 @@ def check_counts(seed: int) -> tuple[int, int]:
     return answered, partial
 
 
-@settings(max_examples=extent(25, 200), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=extent(12, 200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 48))
 def test_a_count_from_the_log_is_exact_or_refused(seed: int) -> None:
     check_counts(seed)
@@ -111,14 +111,14 @@ def test_counts_are_answered_and_not_only_refused() -> None:
     assert partial > 0.35 * tables
 
 
-@settings(max_examples=extent(25, 300), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=extent(12, 300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 48))
 def test_no_file_with_a_matching_row_is_dropped(seed: int) -> None:
     check(seed)
 
 
 def test_many_files_without_a_match_are_skipped() -> None:
-    without, skipped = map(sum, zip(*map(check, range(extent(20, 100))), strict=True))
+    without, skipped = map(sum, zip(*map(check, range(extent(15, 100))), strict=True))
     # 1,201 of 1,684 when this was written.
     assert skipped > 0.6 * without
 

@@ -70,7 +70,7 @@ def calls_of(operation: Callable[[ds.DeltaTable, str], Any], path: Path, where: 
 
 
 # In the gate each operation, each place and both shapes are met.
-@looped("operation, kept_in, nested", some(itertools.product(OPERATIONS, PLACES, [False, True]), 5))
+@looped("operation, kept_in, nested", some(itertools.product(OPERATIONS, PLACES, [False, True]), 3))
 def test_each_column_costs_the_same_in_a_wide_table(tmp_path: Path, operation: str, kept_in: str, nested: bool) -> None:
     counts = []
     for columns in (3, *SIZES):

@@ -75,7 +75,7 @@ def column(folder: Path, name: str) -> pa.StructArray:
     return add_column.drop_null().field(name)
 
 
-@corpus.each_table("read", "snapshot-only", "reject-or-read", where=lambda table: bool(table.versions))
+@corpus.each_table("read", "snapshot-only", "reject-or-read", where=lambda table: bool(table.versions), gate=2)
 def test_a_checkpoint_of_a_real_table_is_its_snapshot(table: corpus.CorpusTable, tmp_path: Path) -> None:
     for expected in some(table.versions, 1):
         copy = tmp_path / str(expected["version"])

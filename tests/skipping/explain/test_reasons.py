@@ -498,7 +498,7 @@ def test_every_claim_is_true_and_stated_somewhere(tmp_path: Path) -> None:
     strings = itertools.chain.from_iterable(map(text_cases, TEXT_COLUMNS))
     found: set[str] = set()
     each(
-        enumerate([*other_cases(), *itertools.islice(strings, 0, None, extent(7, 1))]),
+        enumerate([*other_cases(), *itertools.islice(strings, 0, None, extent(11, 1))]),
         lambda numbered: found.update(check(numbered[1], tmp_path / f"{numbered[0]}")),
         lambda numbered: numbered[1].where,
     )

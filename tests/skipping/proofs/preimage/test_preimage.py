@@ -205,6 +205,7 @@ def test_a_value_with_a_wanted_result_is_in_the_preimage(seed: int) -> None:
     _preimages_of_random_results(seed)
 
 
+@pytest.mark.long
 def test_most_preimages_are_known_and_narrower_than_the_type() -> None:
     """A preimage that is unknown, or all of its type, passes the property and prunes nothing. The sample is fixed."""
     found = Counter(outcome for seed in range(1000) for outcome in _preimages_of_random_results(seed))
