@@ -4,11 +4,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaskip.actions import FILE_SCHEMA, canonical_path
 from deltaskip.log.replay import EMPTY, after, dv_ids, repeated_key, replay
+from tests.extent import extent
+from tests.looped import looped
 
 ACTIONS_SCHEMA = pa.schema([("commit", pa.int32()), ("is_remove", pa.bool_()), *FILE_SCHEMA])
 
@@ -69,17 +71,20 @@ actions = st.lists(st.tuples(st.booleans(), st.sampled_from(PATHS), dv_names), m
 logs = st.lists(actions, max_size=6)
 
 
+@settings(max_examples=extent(50, 100))
 @given(logs)
 def test_replay_agrees_with_one_action_after_another(commits: list[list[Action]]) -> None:
     assert shown(replay(table_of(commits)).adds) == with_ids(slow_replay(commits, {}))
 
 
+@settings(max_examples=extent(30, 100))
 @given(logs, logs)
 def test_two_stretches_put_together_are_the_whole_log(older: list[list[Action]], newer: list[list[Action]]) -> None:
     joined = after(replay(table_of(older)), replay(table_of(newer)))
     assert shown(joined.adds) == with_ids(slow_replay([*older, *newer], {}))
 
 
+@settings(max_examples=extent(30, 100))
 @given(logs, logs, logs)
 def test_what_was_superseded_is_known_of_two_stretches_put_together(
     oldest: list[list[Action]], older: list[list[Action]], newer: list[list[Action]]
@@ -91,8 +96,8 @@ def test_what_was_superseded_is_known_of_two_stretches_put_together(
     assert {**shown(kept), **shown(joined.adds)} == with_ids(whole)
 
 
-@pytest.mark.parametrize(
-    ("commits", "live"),
+@looped(
+    "commits, live",
     [
         ([[(False, "c", None)], [(True, "c", None)]], {}),
         ([[(False, "c", None)], [(True, "c", None)], [(False, "c", None)]], {"c": None}),

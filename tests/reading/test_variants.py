@@ -8,13 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deltaskip as ds
 from deltaskip.reading.variants import ShreddingError, unshredded
 from deltaskip.schema.arrow import VARIANT_STORAGE
 from deltaskip.schema.types import LONG, STRING, VARIANT, ArrayType, DataType, MapType, StructField, StructType
+from tests.extent import extent
 from tests.kernels.variant_twin import (
     ARROW,
     COUNTED,
@@ -28,6 +29,7 @@ from tests.kernels.variant_twin import (
     shredded,
     variant_type,
 )
+from tests.looped import looped
 
 # Keys whose order by UTF-8 is not that by UTF-16, and one named as a member.
 KEYS = st.sampled_from(["a", "b", "ab", "", "value", "typed_value", "ä", "\uffee", "\U0001d54f", "x" * 70])
@@ -82,6 +84,7 @@ def boxed(values: list[Any]) -> list[Any]:
     return [[value] for value in values]
 
 
+@settings(max_examples=extent(30, 100))
 @given(columns())
 def test_values_are_those_that_were_shredded(column: tuple[Any, list[Any], list[Any]]) -> None:
     schema, values, rows = column
@@ -90,6 +93,7 @@ def test_values_are_those_that_were_shredded(column: tuple[Any, list[Any], list[
     assert decoded(unshredded(array.slice(1), VARIANT)) == [*boxed(values), None][1:]
 
 
+@settings(max_examples=extent(30, 100))
 @given(columns())
 def test_variants_are_found_at_any_depth(column: tuple[Any, list[Any], list[Any]]) -> None:
     schema, values, rows = column
@@ -201,7 +205,7 @@ INVALID: dict[str, tuple[dict[str, Any], Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", INVALID)
+@looped("case", INVALID)
 def test_what_violates_the_specification_is_refused(case: str) -> None:
     row, schema, says = INVALID[case]
     with pytest.raises(ShreddingError, match=says):

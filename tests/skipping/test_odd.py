@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 import deltaskip as ds
 from tests.builder import TableBuilder, add
 from tests.expr.odd import ANSWERS, PREDICATES, ROWS, SCHEMA, answers
+from tests.extent import extent, some
 
 # Spark reads the word at the end as the name of the result. It was hardly meant.
 NAMED_RESULTS = frozenset(("id = 5 AND", "id = 5 OR", "id = 5 x", "name LIKE 'a%' ESCAPE"))
@@ -65,6 +67,7 @@ def null_count_of(value: Any) -> Any:
 Outcome = list[int] | ds.PredicateError
 
 
+@cache
 def outcome(table: ds.DeltaTable, text: str, ansi: bool) -> tuple[Outcome, list[str]]:
     """The kept files or the error, and what was said: warnings, and reasons of the parts."""
     with warnings.catch_warnings(record=True) as said:
@@ -81,7 +84,7 @@ def outcome(table: ds.DeltaTable, text: str, ansi: bool) -> tuple[Outcome, list[
 def stored(mode: str) -> Iterator[tuple[str, Any]]:
     found = answers()
     assert set(found) == set(PREDICATES), f"{ANSWERS.name} is not of these predicates: python -m tests.expr.spark_odd"
-    for text in PREDICATES:
+    for text in some(PREDICATES, 350):
         yield text, found[text][mode]
 
 
@@ -105,7 +108,7 @@ def test_what_spark_refuses_is_refused_or_explained(table: ds.DeltaTable) -> Non
             if isinstance(ours, list) and not said and text not in BY_ROW:
                 silent.append((text, answer, ours))
     assert not silent
-    assert refused > 380
+    assert refused > extent(126, 380)
 
 
 def test_what_spark_cannot_parse_is_refused(table: ds.DeltaTable) -> None:

@@ -19,6 +19,8 @@ import pyarrow as pa
 import pytest
 
 import deltaskip as ds
+from tests.extent import extent
+from tests.looped import looped
 
 SCHEMA = "l BIGINT, i INT, d DOUBLE, f FLOAT, e DECIMAL(38,4), t TIMESTAMP, n TIMESTAMP_NTZ, s STRING"
 ARROW = pa.schema(
@@ -103,7 +105,7 @@ def literal(name: str, value: Any) -> str:
 
 
 @pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning")
-@pytest.mark.parametrize("seed", range(6))
+@looped("seed", range(extent(1, 6)))
 def test_bounds_in_other_spellings_lose_no_row(tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
     properties = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}

@@ -15,6 +15,7 @@ from deltaskip.collations.registry import find
 from deltaskip.collations.spark_order import SparkOrder, spark_order
 from deltaskip.errors import InvalidCollation
 from deltaskip.schema.types import STRING, ArrayType, MapType, StructField, StructType
+from tests.extent import extent
 
 pytest.importorskip("pyspark")
 
@@ -68,7 +69,8 @@ def test_names_are_taken_and_normalised_as_spark_does(factory: Any) -> None:
 
     chooser = random.Random(11)
     names = {"".join(parts) for parts in product(HEADS, ["", *TAILS])}
-    names |= {chooser.choice(HEADS) + "".join(chooser.choices(TAILS, k=chooser.randint(2, 4))) for _ in range(300)}
+    more = extent(100, 300)
+    names |= {chooser.choice(HEADS) + "".join(chooser.choices(TAILS, k=chooser.randint(2, 4))) for _ in range(more)}
     taken = 0
     for name in sorted(names):
         try:
