@@ -145,10 +145,17 @@ def versions(*expect: str, where: Callable[[dict[str, Any]], bool] = bool) -> li
 
 
 def each_version(
-    *expect: str, where: Callable[[dict[str, Any]], bool] = bool
+    *expect: str, where: Callable[[dict[str, Any]], bool] = bool, gate: int | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorator: one test of the pairs of `versions`, which are its `table` and `version`."""
-    return _each("table, version", versions(*expect, where=where), version_name)
+    """Decorator: one test of the pairs of `versions`, which are its `table` and `version`.
+
+    gate: how often all that the tables exercise comes in the gate, each by the latest version; None for every version.
+    """
+    pairs = versions(*expect, where=where)
+    if not WHOLE and gate is not None:
+        latest = {table.name: (table, version) for table, version in reversed(pairs)}
+        pairs = [latest[table.name] for table in _covering(gate, [table for table, _ in latest.values()])]
+    return _each("table, version", pairs, version_name)
 
 
 def _each(names: str, values: list[Any], name: Callable[[Any], object]) -> Callable[..., Callable[..., None]]:

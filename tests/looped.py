@@ -10,6 +10,8 @@ import pytest
 
 from tests.each import each
 
+_PARAMETER = type(pytest.param())
+
 
 def looped(
     names: str, values: Iterable[Any], name: Callable[[Any], object] = repr
@@ -20,17 +22,20 @@ def looped(
 
     Args:
         names: The arguments that a value gives, such as "text, expected"; a value of several is a sequence.
-        values: At least one value, as for `parametrize`.
+        values: At least one value, as for `parametrize`; the marks of an only one are those of the test.
         name: What a failure calls a value.
     """
     arguments = names.split(", ")
-    found = [_plain(value, len(arguments)) for value in values]
+    given = list(values)
+    # Such as the skipped one that stands for tables of the corpus.
+    marks = given[0].marks if len(given) == 1 and isinstance(given[0], _PARAMETER) else ()
+    found = [_plain(value, len(arguments)) for value in given]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         def loop(**fixtures: Any) -> None:
             def check(numbered: tuple[int, Any]) -> None:
                 number, value = numbered
-                given = zip(arguments, [value] if len(arguments) == 1 else value, strict=True)
+                named = zip(arguments, [value] if len(arguments) == 1 else value, strict=True)
                 own = dict(fixtures)
                 if "tmp_path" in own:
                     own["tmp_path"] = own["tmp_path"] / str(number)
@@ -38,7 +43,7 @@ def looped(
                 with pytest.MonkeyPatch.context() as patch:
                     if "monkeypatch" in own:
                         own["monkeypatch"] = patch
-                    test(**own, **dict(given))
+                    test(**own, **dict(named))
 
             each(enumerate(found), check, lambda numbered: name(numbered[1]))
 
@@ -46,7 +51,7 @@ def looped(
         rest = [parameter for key, parameter in signature.parameters.items() if key not in arguments]
         loop.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
         loop.__name__, loop.__doc__, loop.__module__ = test.__name__, test.__doc__, test.__module__
-        loop.pytestmark = list(getattr(test, "pytestmark", ()))  # type: ignore[attr-defined]
+        loop.pytestmark = [*getattr(test, "pytestmark", ()), *marks]  # type: ignore[attr-defined]
         return loop
 
     return decorate
@@ -54,6 +59,6 @@ def looped(
 
 def _plain(value: Any, width: int) -> Any:
     """What `pytest.param` holds, which has no public type; another value as it is."""
-    if isinstance(value, type(pytest.param())):
+    if isinstance(value, _PARAMETER):
         return value.values if width > 1 else value.values[0]
     return value

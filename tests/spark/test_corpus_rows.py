@@ -1,4 +1,4 @@
-"""Rows of every version of every table of the corpus, against the count and the digest of the manifest."""
+"""Rows of the corpus against the count and the digest of the manifest: all versions, in the gate those of few tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rows_and_digest(frame: Any, schema: StructType) -> tuple[int, str]:
     return len(table), digest.digest_arrow(table)
 
 
-@pytest.mark.parametrize(("table", "version"), corpus.version_params("read", "snapshot-only"))
+@corpus.each_version("read", "snapshot-only", gate=1)
 def test_rows_are_those_of_the_reference(spark: Any, table: corpus.CorpusTable, version: dict[str, Any]) -> None:
     snapshot = snapshot_of(table.path, version["version"])
     expected = expected_rows(version)
@@ -44,7 +44,7 @@ def other_readers(table: corpus.CorpusTable) -> dict[str, Any]:
     return dict((table.entry.get("alternative") or {}).get("readers", {}))
 
 
-@pytest.mark.parametrize("table", corpus.table_params("reject-or-read", where=lambda table: bool(other_readers(table))))
+@corpus.each_table("reject-or-read", where=lambda table: bool(other_readers(table)), gate=1)
 def test_what_the_reference_refuses_reads_like_other_readers(spark: Any, table: corpus.CorpusTable) -> None:
     snapshot = snapshot_of(table.path)
     found = rows_and_digest(dataframe_of(spark, snapshot), snapshot.schema)

@@ -93,7 +93,7 @@ def assert_same(scan: ds.Scan) -> int:
 
 
 @pytest.mark.usefixtures("many_small_tasks")
-@pytest.mark.parametrize("table", corpus.table_params("read"))
+@corpus.each_table("read", gate=2)
 def test_a_table_of_the_corpus_has_the_files_of_its_list(table: corpus.CorpusTable) -> None:
     for version in table.versions[:1]:
         assert_same(ds.DeltaTable(table.path, version=version["version"]).scan())

@@ -10,21 +10,21 @@ import pytest
 from deltaskip import DeltaTable, col
 from deltaskip.errors import DataFileMissing
 from tests import corpus
+from tests.extent import extent
+from tests.looped import looped
 
 pytestmark = pytest.mark.spark
 
-# A sample that reaches every table; rows of all cases would take as long as everything else together.
-EVERY = 8
+# Rows of all cases would take as long as everything else together. With 8 the sample reaches every table.
+EVERY = extent(48, 8)
 
 
 def sampled() -> list[Any]:
     cases = [c for c in corpus.skipping_cases() if not c.get("delta_spark_lost")]
-    if not cases:
-        return corpus.absent()
-    return [pytest.param(case, id=str(case["id"])) for case in cases[::EVERY]]
+    return cases[::EVERY] or corpus.absent()
 
 
-@pytest.mark.parametrize("case", sampled())
+@looped("case", sampled(), lambda case: case["id"])
 def test_a_scan_gives_exactly_the_rows_that_match(spark: Any, case: dict[str, Any]) -> None:
     table = DeltaTable(corpus.table(case["table"]).path, version=case["version"])
     assert table.scan(where=case["sql"]).to_spark(spark).count() == case["matching_rows"]
