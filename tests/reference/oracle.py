@@ -26,7 +26,7 @@ from tests.extent import extent
 from tests.jvm import JAVA_OPTIONS
 from tests.not_compared import DELTA_JARS as JARS
 from tests.reference.predicates import Predicate, random_predicates
-from tests.reference.recipes import RECIPES, Writer
+from tests.reference.recipes import CHOSEN, RECIPES, Writer
 from tests.reference.rows import digest, plain_rows
 
 SEED = 20_260_101
@@ -255,4 +255,4 @@ def _defaults(target: Any, method: str, *positions: int) -> list[Any]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:] or list(RECIPES))
+    main(Path(sys.argv[1]), sys.argv[2:] or list(CHOSEN))

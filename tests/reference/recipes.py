@@ -31,6 +31,7 @@ from deltaskip.schema.types import (
     StructField,
     StructType,
 )
+from tests.extent import extent
 from tests.reference.rows import random_rows
 
 PRIMITIVES: dict[str, DataType] = {
@@ -512,3 +513,11 @@ RECIPES: dict[str, Callable[[Writer], None]] = {
         empty,
     )
 }
+
+_GATE = (
+    "every_type", "partitioned_by_every_type", "mapped_by_id", "deletion_vectors_in_partitions", "widened",
+    "struct_checkpoint", "v2_checkpoint_of_parquet", "generated_columns", "shallow_clone", "variants", "zoned_in_utc",
+    "collated", "declared_lengths",
+)  # fmt: skip
+CHOSEN: tuple[str, ...] = extent(_GATE, tuple(RECIPES))
+"""The tables of this run."""

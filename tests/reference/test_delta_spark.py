@@ -10,7 +10,7 @@ import pytest
 
 import deltaskip as ds
 from tests.reference.oracle import comparable, name_of, real_path
-from tests.reference.recipes import RECIPES
+from tests.reference.recipes import CHOSEN
 from tests.reference.rows import digest, plain_rows
 
 pytestmark = [
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.filterwarnings("ignore::deltaskip.StatisticsWarning"),
 ]
-every_table = pytest.mark.parametrize("name", list(RECIPES))
+every_table = pytest.mark.parametrize("name", CHOSEN)
 
 # Rows through Spark cost more than file lists: of each version so many predicates.
 READ = 2
@@ -61,7 +61,7 @@ def test_no_file_with_a_matching_row_is_dropped(table: dict[str, Any]) -> None:
     assert not lost
 
 
-@pytest.mark.parametrize("name", [name for name in RECIPES if name not in KEEPS_MORE])
+@pytest.mark.parametrize("name", [name for name in CHOSEN if name not in KEEPS_MORE])
 def test_no_more_files_are_kept_than_by_delta_spark(table: dict[str, Any]) -> None:
     wider = {}
     for version, predicate, kept in scanned(table):

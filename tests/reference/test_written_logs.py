@@ -17,7 +17,7 @@ import pytest
 import deltaskip as ds
 from deltaskip.actions import add_files, remove_of, unchanged
 from tests.reference.conftest import ROOT, TIME_LIMIT_SECONDS, run_module
-from tests.reference.recipes import RECIPES
+from tests.reference.recipes import CHOSEN
 from tests.txn.tables import make_table
 from tests.txn.test_concurrent import COMMITS, PROCESSES
 
@@ -31,7 +31,7 @@ pytestmark = [
 NOT_COPIED = frozenset({"shallow_clone"})
 CONCURRENT = "concurrent"
 MOVED = "moved-"
-NAMES = [name for name in RECIPES if name not in NOT_COPIED]
+NAMES = [name for name in CHOSEN if name not in NOT_COPIED]
 STATE = ("protocol", "metadata", "txns", "domains", "count", "digest")
 
 

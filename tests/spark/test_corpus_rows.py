@@ -1,4 +1,4 @@
-"""Rows of the corpus against the count and the digest of the manifest: all versions, in the gate those of few tables."""
+"""Rows of the corpus against the count and the digest of the manifest: all versions, in the gate few tables."""
 
 from __future__ import annotations
 
