@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 import deltaskip as ds
+from tests.extent import extent
 from tests.rows.killed import Committing
 from tests.txn.killed import kill_at_each_step
 
@@ -92,4 +93,4 @@ def changing(change: str, url: str, options: dict[str, Any], number: int) -> Com
 
 if __name__ == "__main__":
     wanted, place, given = sys.argv[1:]
-    kill_at_each_step(lambda stop: changing(wanted, place, json.loads(given), stop))
+    kill_at_each_step(lambda stop: changing(wanted, place, json.loads(given), stop), most=extent(1, None))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ import deltaskip as ds
 from deltaskip.errors import TableNotFound
 from tests.catalogs.killed import CHANGES, OLD, SCHEMA, opened
 from tests.dml.tables import ids_of
+from tests.extent import WHOLE
 from tests.storage.s3 import endpoint, s3_options
 
 __all__ = ["endpoint", "s3_options"]
@@ -25,7 +25,7 @@ OLD_IDS, NEW_IDS = [1, 2, 3], [7, 8]
 
 # URLs of catalogs below a folder; {folder} is different for each time that a change is killed.
 LOCAL = {"warehouse": "warehouse:{below}/{{folder}}"}
-if os.environ.get("DELTASKIP_KILLED") == "all":
+if WHOLE:
     # tests/catalogs/database kills in one database, which takes less time.
     LOCAL["SQLite"] = "sql:sqlite:///{below}/{{folder}}.db"
 # Changes that a catalog cannot make, by nature.

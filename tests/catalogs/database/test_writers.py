@@ -15,8 +15,9 @@ from deltaskip.catalogs.database import SqlCatalog
 from deltaskip.catalogs.located import TableEntry
 from tests.catalogs.database.writers import race
 from tests.dml.tables import ids_of
+from tests.extent import extent
 
-TURNS = 12
+TURNS = extent(4, 12)
 GONE = "TableNotFound"
 TAKEN = "TableAlreadyExists"
 
