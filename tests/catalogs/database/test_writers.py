@@ -148,7 +148,7 @@ def test_a_killed_replacement_has_replaced_everything_or_nothing(url: str, catal
 
 @pytest.mark.parametrize("kind", ["drop", "rename"])
 def test_a_killed_drop_or_rename_leaves_no_name_without_a_table(url: str, catalog: SqlCatalog, kind: str) -> None:
-    for stop in range(40):
+    for stop in range(extent(12, 40)):
         catalog.create_table(f"db.old{stop}", "id BIGINT")
     steps = killed(catalog, url, kind)
     assert "row committed" in steps
